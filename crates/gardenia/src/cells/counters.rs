@@ -1,0 +1,302 @@
+//! A packed array of small saturating counters.
+//!
+//! Each 64-bit word holds ⌊64/w⌋ whole counters: none crosses a word, so that one atomic instruction can
+//! change it and a torn write to a mapped file cannot split it. Widths that divide 64 waste nothing; the
+//! worst, 22 bits, wastes a third. A counter at its top *sticks*: what it lost count of it never lowers.
+
+use super::{Bytes, Memory, Owned, Shared};
+use crate::index::scale;
+use crate::{MAX_CELLS, SizeError};
+use core::fmt;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// `len` counters of `width` bits (1 to 32) over some [`Memory`], saturating at both ends.
+///
+/// ```
+/// let mut counters = gardenia::cells::Counters::new(100, 4)?;
+/// assert_eq!(counters.add(7, 20), 15); // four bits end at 15
+/// assert_eq!(counters.sub(7, 1), 15); // and what reached its top stays there
+/// assert_eq!((counters.add(8, 2), counters.sub(8, 5)), (2, 0));
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone)]
+pub struct Counters<M = Owned> {
+    memory: M,
+    layout: Layout,
+}
+
+/// Where counters stand in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    len: u64,
+    width: u32,
+    /// ⌊2⁶⁴/c⌋+1 for c ≥ 2 counters a word: multiply-high by it divides positions below 2⁴⁰ exactly.
+    reciprocal: u64,
+}
+
+impl Layout {
+    fn new(len: u64, width: u32) -> Result<Self, SizeError> {
+        if !(1..=32).contains(&width) {
+            return Err(SizeError::Width { width });
+        }
+        if len == 0 {
+            return Err(SizeError::ZeroCells);
+        }
+        if len > MAX_CELLS {
+            return Err(SizeError::TooManyCells { cells: len, max: MAX_CELLS });
+        }
+        Ok(Self { len, width, reciprocal: u64::MAX / u64::from(64 / width) + 1 })
+    }
+
+    fn words(self) -> Result<usize, SizeError> {
+        let words = self.len.div_ceil(u64::from(64 / self.width));
+        usize::try_from(words).map_err(|_| SizeError::Memory { bytes: words.saturating_mul(8) })
+    }
+
+    /// Word and shift of counter `at`.
+    #[inline]
+    fn place(self, at: u64) -> (usize, u32) {
+        let word = scale(self.reciprocal, at);
+        (word as usize, (at - word * u64::from(64 / self.width)) as u32 * self.width)
+    }
+
+    /// The largest value, and the mask of a counter at shift 0.
+    #[inline]
+    fn top(self) -> u64 {
+        u64::MAX >> (64 - self.width)
+    }
+
+    /// `word` with the counter at `shift` raised by `by`, and its new value.
+    #[inline]
+    fn raised(self, word: u64, shift: u32, by: u32) -> (u64, u32) {
+        let old = word >> shift & self.top();
+        let new = (old + u64::from(by)).min(self.top());
+        (word + ((new - old) << shift), new as u32)
+    }
+
+    /// `word` with the counter at `shift` lowered by `by`, and its new value: not below 0, not from the top.
+    #[inline]
+    fn lowered(self, word: u64, shift: u32, by: u32) -> (u64, u32) {
+        let old = word >> shift & self.top();
+        let new = if old == self.top() { old } else { old.saturating_sub(u64::from(by)) };
+        (word - ((old - new) << shift), new as u32)
+    }
+}
+
+impl Counters {
+    /// `len` counters of `width` bits, all zero.
+    pub fn new(len: u64, width: u32) -> Result<Self, SizeError> {
+        let layout = Layout::new(len, width)?;
+        Ok(Self { memory: Owned::zeroed(layout.words()?)?, layout })
+    }
+
+    /// Raises counter `at` by `by`, stopping at the top; its new value.
+    #[inline]
+    pub fn add(&mut self, at: u64, by: u32) -> u32 {
+        let (word, shift) = self.layout.place(at);
+        let word = &mut self.memory.as_mut_slice()[word];
+        let (changed, value) = self.layout.raised(*word, shift, by);
+        *word = changed;
+        value
+    }
+
+    /// Lowers counter `at` by `by`, stopping at 0; a counter at its top stays. Its new value.
+    #[inline]
+    pub fn sub(&mut self, at: u64, by: u32) -> u32 {
+        let (word, shift) = self.layout.place(at);
+        let word = &mut self.memory.as_mut_slice()[word];
+        let (changed, value) = self.layout.lowered(*word, shift, by);
+        *word = changed;
+        value
+    }
+
+    /// Sets counter `at` to `value`, or to the top if that is less.
+    #[inline]
+    pub fn set(&mut self, at: u64, value: u32) {
+        let (word, shift) = self.layout.place(at);
+        let word = &mut self.memory.as_mut_slice()[word];
+        let top = self.layout.top();
+        *word = *word & !(top << shift) | u64::from(value).min(top) << shift;
+    }
+
+    /// All counters to zero.
+    pub fn clear(&mut self) {
+        self.memory.as_mut_slice().fill(0);
+    }
+
+    /// The same counters for many threads; nothing is copied.
+    #[must_use]
+    pub fn into_shared(self) -> Counters<Shared> {
+        Counters { memory: Shared::new(self.memory), layout: self.layout }
+    }
+}
+
+impl Counters<Shared> {
+    /// Raises counter `at` by `by`, stopping at the top; its new value.
+    #[inline]
+    pub fn add(&self, at: u64, by: u32) -> u32 {
+        self.update(at, |layout, word, shift| layout.raised(word, shift, by))
+    }
+
+    /// Lowers counter `at` by `by`, stopping at 0; a counter at its top stays. Its new value.
+    #[inline]
+    pub fn sub(&self, at: u64, by: u32) -> u32 {
+        self.update(at, |layout, word, shift| layout.lowered(word, shift, by))
+    }
+
+    #[inline]
+    fn update(&self, at: u64, change: impl Fn(Layout, u64, u32) -> (u64, u32)) -> u32 {
+        let (word, shift) = self.layout.place(at);
+        let word = &self.memory.atoms()[word];
+        let mut seen = word.load(Relaxed);
+        loop {
+            let (changed, value) = change(self.layout, seen, shift);
+            match word.compare_exchange_weak(seen, changed, Relaxed, Relaxed) {
+                Ok(_) => return value,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// The same counters for one owner; nothing is copied.
+    #[must_use]
+    pub fn into_owned(self) -> Counters {
+        Counters { memory: self.memory.into_owned(), layout: self.layout }
+    }
+}
+
+impl<B: AsRef<[u8]>> Counters<Bytes<B>> {
+    /// `len` counters in borrowed bytes; `None` unless the bytes are exactly the words they need.
+    #[must_use]
+    pub fn borrowed(bytes: B, len: u64, width: u32) -> Option<Self> {
+        let layout = Layout::new(len, width).ok()?;
+        let fits = layout.words().is_ok_and(|words| words.checked_mul(8) == Some(bytes.as_ref().len()));
+        fits.then_some(Self { memory: Bytes(bytes), layout })
+    }
+}
+
+impl<M: Memory> Counters<M> {
+    /// Number of counters.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.layout.len
+    }
+
+    /// Never true: there is at least one counter.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Bits per counter.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        self.layout.width
+    }
+
+    /// The largest value a counter can hold.
+    #[must_use]
+    pub fn top(&self) -> u32 {
+        self.layout.top() as u32
+    }
+
+    /// Counter `at`.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, at: u64) -> u32 {
+        let (word, shift) = self.layout.place(at);
+        (self.memory.load(word) >> shift & self.layout.top()) as u32
+    }
+
+    /// Asks for the cache line of counter `at`.
+    #[inline]
+    pub fn prefetch(&self, at: u64) {
+        self.memory.prefetch(self.layout.place(at).0);
+    }
+
+    /// The memory below.
+    #[must_use]
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+}
+
+impl<M: Memory, N: Memory> PartialEq<Counters<N>> for Counters<M> {
+    fn eq(&self, other: &Counters<N>) -> bool {
+        self.layout == other.layout
+            && (0..self.memory.words()).all(|at| self.memory.load(at) == other.memory.load(at))
+    }
+}
+
+impl<M: Memory> Eq for Counters<M> {}
+
+impl<M: Memory> fmt::Debug for Counters<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Counters({} of {} bits)", self.layout.len, self.layout.width)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn widths_and_sizes_that_cannot_be_are_errors() {
+        assert_eq!(Counters::new(10, 0).unwrap_err(), SizeError::Width { width: 0 });
+        assert_eq!(Counters::new(10, 33).unwrap_err(), SizeError::Width { width: 33 });
+        assert_eq!(Counters::new(0, 4).unwrap_err(), SizeError::ZeroCells);
+        assert!(matches!(Counters::new(MAX_CELLS + 1, 1), Err(SizeError::TooManyCells { .. })));
+    }
+
+    #[test]
+    fn places_never_cross_a_word_up_to_the_largest_size() {
+        for width in 1..=32 {
+            let layout = Layout::new(MAX_CELLS, width).unwrap();
+            let per_word = u64::from(64 / width);
+            for at in [0, per_word - 1, per_word, MAX_CELLS / 3, MAX_CELLS - 1] {
+                let (word, shift) = layout.place(at);
+                assert_eq!((word as u64, shift), (at / per_word, (at % per_word) as u32 * width));
+            }
+        }
+    }
+
+    proptest! {
+        /// Plain and atomic counters follow the same model: an array of saturating, sticky integers.
+        #[test]
+        fn counters_follow_an_exact_model(
+            width in 1u32..=32,
+            steps in proptest::collection::vec((0u64..50, any::<u32>(), 0u8..4), 1..300),
+        ) {
+            let top = u64::MAX >> (64 - width);
+            let mut model = [0u64; 50];
+            let mut plain = Counters::new(50, width).unwrap();
+            let shared = Counters::new(50, width).unwrap().into_shared();
+            for (at, by, op) in steps {
+                let cell = &mut model[at as usize];
+                let by = if op & 1 == 0 { by % 4 } else { by };
+                if op < 2 {
+                    *cell = (*cell + u64::from(by)).min(top);
+                    prop_assert_eq!(u64::from(plain.add(at, by)), *cell);
+                    prop_assert_eq!(u64::from(shared.add(at, by)), *cell);
+                } else {
+                    if *cell < top {
+                        *cell = cell.saturating_sub(u64::from(by));
+                    }
+                    prop_assert_eq!(u64::from(plain.sub(at, by)), *cell);
+                    prop_assert_eq!(u64::from(shared.sub(at, by)), *cell);
+                }
+            }
+            let bytes: alloc::vec::Vec<u8> =
+                plain.memory().as_slice().iter().flat_map(|w| w.to_le_bytes()).collect();
+            let borrowed = Counters::borrowed(&bytes[..], 50, width).unwrap();
+            for at in 0..50 {
+                prop_assert_eq!(u64::from(borrowed.get(at)), model[at as usize]);
+            }
+            prop_assert!(plain == shared && plain == borrowed);
+            plain.set(3, u32::MAX);
+            prop_assert_eq!(u64::from(plain.get(3)), top);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Words of memory: owned, borrowed or shared.
+//!
+//! Owned words start on a cache line. From 2 MiB on they are a mapping of their own for which huge pages
+//! are asked (a random probe into small pages misses the TLB as well as the cache); where the system has
+//! none, nothing is lost.
+#![allow(unsafe_code)] // one buffer type that hands out slices of words, and atomics over the same words
+
+use crate::SizeError;
+use crate::simd::prefetch;
+use alloc::vec::Vec;
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Readable 64-bit words. Bit `i` of a cell array is bit `i % 64` of word `i / 64`.
+pub trait Memory {
+    /// Number of words.
+    fn words(&self) -> usize;
+    /// Word `at`.
+    fn load(&self, at: usize) -> u64;
+    /// Asks for the cache line of word `at`; out of range it does nothing.
+    fn prefetch(&self, at: usize);
+}
+
+/// Eight words on one cache line.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u64; 8]);
+
+const WORDS_PER_LINE: usize = 8;
+
+/// From this size on memory comes as a mapping with huge pages.
+#[cfg(feature = "mmap")]
+const HUGE: usize = 2 << 20;
+
+/// Where owned words live, so that they can be given back.
+enum Home {
+    /// A vector of lines, taken apart into pointer and capacity.
+    Lines { capacity: usize },
+    #[cfg(feature = "mmap")]
+    Map { _map: memmap2::MmapMut },
+}
+
+/// Words owned by one filter, zero at first, aligned to cache lines.
+pub struct Owned {
+    words: NonNull<u64>,
+    len: usize,
+    home: Home,
+}
+
+// SAFETY: the words are owned by this value alone and are plain data.
+unsafe impl Send for Owned {}
+// SAFETY: `&Owned` only reads.
+unsafe impl Sync for Owned {}
+
+impl Owned {
+    /// `len` zero words, or an error: never an abort, however large.
+    ///
+    /// ```
+    /// use gardenia::cells::{Memory, Owned};
+    /// let words = Owned::zeroed(3)?;
+    /// assert_eq!((words.words(), words.load(2)), (3, 0));
+    /// assert!(Owned::zeroed(usize::MAX).is_err());
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn zeroed(len: usize) -> Result<Self, SizeError> {
+        let failed = || SizeError::Memory { bytes: (len as u64).saturating_mul(8) };
+        let bytes = len.checked_mul(8).filter(|&b| b <= isize::MAX as usize).ok_or_else(failed)?;
+        #[cfg(feature = "mmap")]
+        if bytes >= HUGE {
+            let mut map = memmap2::MmapMut::map_anon(bytes).map_err(|_| failed())?;
+            #[cfg(target_os = "linux")]
+            let _ = map.advise(memmap2::Advice::HugePage); // a wish: without huge pages it is only slower
+            let words = NonNull::new(map.as_mut_ptr().cast()).ok_or_else(failed)?;
+            return Ok(Self { words, len, home: Home::Map { _map: map } });
+        }
+        let lines = bytes.div_ceil(64);
+        let mut home = Vec::new();
+        home.try_reserve_exact(lines).map_err(|_| failed())?;
+        home.resize(lines, Line([0; WORDS_PER_LINE]));
+        let mut home = ManuallyDrop::new(home);
+        // A vector's pointer is never null, also when it is empty.
+        let words = NonNull::new(home.as_mut_ptr().cast()).ok_or_else(failed)?;
+        Ok(Self { words, len, home: Home::Lines { capacity: home.capacity() } })
+    }
+
+    /// The words.
+    #[inline]
+    #[must_use]
+    pub fn as_slice(&self) -> &[u64] {
+        // SAFETY: `words` points to `len` initialised words that live as long as `home`; `&self` keeps
+        // writers out.
+        unsafe { core::slice::from_raw_parts(self.words.as_ptr(), self.len) }
+    }
+
+    /// The words, to be changed.
+    #[inline]
+    #[must_use]
+    pub fn as_mut_slice(&mut self) -> &mut [u64] {
+        // SAFETY: as above, and `&mut self` is the only way in.
+        unsafe { core::slice::from_raw_parts_mut(self.words.as_ptr(), self.len) }
+    }
+
+    /// A copy, or an error when memory is short.
+    pub fn try_clone(&self) -> Result<Self, SizeError> {
+        let mut copy = Self::zeroed(self.len)?;
+        copy.as_mut_slice().copy_from_slice(self.as_slice());
+        Ok(copy)
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        match self.home {
+            Home::Lines { capacity } => {
+                // SAFETY: pointer and capacity come from the vector taken apart in `zeroed`; lines are
+                // plain data, so length 0 frees the same allocation.
+                drop(unsafe { Vec::<Line>::from_raw_parts(self.words.as_ptr().cast(), 0, capacity) });
+            }
+            #[cfg(feature = "mmap")]
+            Home::Map { .. } => {} // unmapped by its own drop
+        }
+    }
+}
+
+impl Clone for Owned {
+    /// Copies the words. Like `Vec::clone`, it does not return when memory is short; see
+    /// [`try_clone`](Self::try_clone).
+    fn clone(&self) -> Self {
+        match self.try_clone() {
+            Ok(copy) => copy,
+            Err(_) => alloc::alloc::handle_alloc_error(
+                core::alloc::Layout::array::<u64>(self.len).unwrap_or(core::alloc::Layout::new::<u64>()),
+            ),
+        }
+    }
+}
+
+impl fmt::Debug for Owned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} owned words", self.len)
+    }
+}
+
+impl Memory for Owned {
+    #[inline]
+    fn words(&self) -> usize {
+        self.len
+    }
+    #[inline]
+    fn load(&self, at: usize) -> u64 {
+        self.as_slice()[at]
+    }
+    #[inline]
+    fn prefetch(&self, at: usize) {
+        prefetch(self.as_slice(), at);
+    }
+}
+
+/// Words that many threads may read and change at once.
+#[derive(Debug)]
+pub struct Shared {
+    // Reached only through `atoms` while it is in here, so that no plain access races with an atomic one.
+    words: Owned,
+}
+
+impl Shared {
+    /// Shares words that were owned by one filter; nothing is copied.
+    #[must_use]
+    pub fn new(words: Owned) -> Self {
+        Self { words }
+    }
+
+    /// The words, owned by one filter again; nothing is copied.
+    #[must_use]
+    pub fn into_owned(self) -> Owned {
+        self.words
+    }
+
+    /// The words as atomics.
+    #[inline]
+    #[must_use]
+    pub fn atoms(&self) -> &[AtomicU64] {
+        // SAFETY: `AtomicU64` has the size of `u64`, the words are aligned to it, and inside `Shared` they
+        // are only reached as atomics.
+        unsafe { core::slice::from_raw_parts(self.words.words.as_ptr().cast(), self.words.len) }
+    }
+}
+
+impl Memory for Shared {
+    #[inline]
+    fn words(&self) -> usize {
+        self.words.len
+    }
+    #[inline]
+    fn load(&self, at: usize) -> u64 {
+        self.atoms()[at].load(Relaxed)
+    }
+    #[inline]
+    fn prefetch(&self, at: usize) {
+        prefetch(self.atoms(), at);
+    }
+}
+
+/// Little-endian words inside somebody else's bytes: a slice, or a mapped file. Any alignment will do.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes<B>(pub B);
+
+impl<B: AsRef<[u8]>> Memory for Bytes<B> {
+    #[inline]
+    fn words(&self) -> usize {
+        self.0.as_ref().len() / 8
+    }
+    #[inline]
+    fn load(&self, at: usize) -> u64 {
+        let bytes = self.0.as_ref();
+        match bytes.get(at * 8..).and_then(<[u8]>::first_chunk) {
+            Some(word) => u64::from_le_bytes(*word),
+            None => panic!("word {at} of {}", self.words()), // as a slice would; callers stay below `words`
+        }
+    }
+    #[inline]
+    fn prefetch(&self, at: usize) {
+        prefetch(self.0.as_ref(), at * 8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owned_words_are_zero_aligned_and_keep_what_is_written() {
+        for len in [1, 7, 8, 9, 1000, (2 << 20) / 8, (2 << 20) / 8 + 1] {
+            let mut words = Owned::zeroed(len).unwrap();
+            assert_eq!(words.as_slice().as_ptr() as usize % 64, 0);
+            assert!(words.as_slice().iter().all(|&w| w == 0));
+            words.as_mut_slice()[len - 1] = 7;
+            let copy = words.clone();
+            words.as_mut_slice()[len - 1] = 8;
+            assert_eq!((copy.load(len - 1), words.load(len - 1)), (7, 8));
+            let shared = Shared::new(words);
+            shared.atoms()[0].fetch_or(1 << 40, Relaxed);
+            assert_ne!(shared.load(0) & (1 << 40), 0);
+            assert_ne!(shared.into_owned().load(0) & (1 << 40), 0);
+        }
+    }
+
+    #[test]
+    fn borrowed_bytes_are_little_endian_words_at_any_alignment() {
+        let bytes: Vec<u8> = (0..17).collect();
+        let words = Bytes(&bytes[1..]);
+        assert_eq!(words.words(), 2);
+        assert_eq!(words.load(1), u64::from_le_bytes([9, 10, 11, 12, 13, 14, 15, 16]));
+    }
+}

@@ -1,0 +1,12 @@
+//! What is stored at a position? Bits and small counters over owned, borrowed or shared memory.
+//!
+//! Cells know no hashing. [`Bits`] and [`Counters`] are generic over their [`Memory`]: [`Owned`] words,
+//! [`Bytes`] borrowed from a buffer or a mapped file, and [`Shared`] words that many threads may change.
+
+mod bits;
+mod counters;
+mod memory;
+
+pub use bits::Bits;
+pub use counters::Counters;
+pub use memory::{Bytes, Memory, Owned, Shared};

@@ -1,0 +1,257 @@
+//! What can go wrong, each error near its cause and holding what was expected and what was found.
+
+use alloc::string::String;
+use thiserror::Error;
+
+/// A filter that cannot be built: the parameters are out of range or too large.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum SizeError {
+    /// The false-positive probability is not strictly between 0 and 1.
+    #[error("false-positive probability {0} is not between 0 and 1 (exclusive)")]
+    Fpp(f64),
+    /// A probability below what 64-bit digests can promise for this many items.
+    #[error(
+        "false-positive probability {fpp:e} is below {floor:e}, the floor of 64-bit digests for {items} items"
+    )]
+    FppBelowFloor {
+        /// What was asked for.
+        fpp: f64,
+        /// `items / 2^64`.
+        floor: f64,
+        /// The number of keys planned.
+        items: u64,
+    },
+    /// A filter for no keys at all.
+    #[error("a filter needs room for at least 1 item, not 0")]
+    ZeroItems,
+    /// A filter of no cells.
+    #[error("a filter needs at least 1 cell, not 0")]
+    ZeroCells,
+    /// More cells than a filter can have.
+    #[error("{cells} cells are more than a filter can have ({max})")]
+    TooManyCells {
+        /// What was asked for, or needed.
+        cells: u64,
+        /// [`MAX_CELLS`](crate::MAX_CELLS).
+        max: u64,
+    },
+    /// Probes per key out of range.
+    #[error("{hashes} hashes per key: must be between 1 and {max}")]
+    Hashes {
+        /// What was asked for.
+        hashes: u32,
+        /// [`MAX_HASHES`](crate::MAX_HASHES).
+        max: u32,
+    },
+    /// Cell width out of range.
+    #[error("{width} bits per cell: must be between 1 and 32")]
+    Width {
+        /// What was asked for.
+        width: u32,
+    },
+    /// The memory could not be had.
+    #[error("{bytes} bytes of memory could not be allocated")]
+    Memory {
+        /// Size of the request.
+        bytes: u64,
+    },
+    /// A parameter that another one excludes, or that is missing.
+    #[error("{0}")]
+    Conflict(&'static str),
+}
+
+/// Two filters that cannot be combined, and what differs first.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+#[error("the filters differ in {what}: {ours} here, {theirs} there")]
+pub struct Mismatch {
+    /// Which part of the identity differs: kind, hasher, seed, scheme, hashes, cells or cell width.
+    pub what: &'static str,
+    /// The value in the filter that was to be changed.
+    pub ours: String,
+    /// The value in the other filter.
+    pub theirs: String,
+}
+
+/// A filter that has no room for another key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the filter is full")]
+pub struct Full;
+
+/// A filter that cannot be stored.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// A key went in by [`Hashed`](crate::Hashed): another platform would answer differently.
+    #[error(
+        "a key was inserted by Hashed(..), whose bytes are not portable: the filter would not answer the same elsewhere"
+    )]
+    NotPortable,
+    /// User metadata over the limit of the header.
+    #[error("{bytes} bytes of metadata: at most {max} fit the header")]
+    Metadata {
+        /// Size of the metadata.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// The bytes could not be written.
+    #[cfg(feature = "std")]
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// Bytes that are no filter, or not the one that was asked for.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The first eight bytes are not Gardenia's.
+    #[error("not a Gardenia file: it begins with {found:02x?}, not with {expected:02x?}")]
+    Magic {
+        /// Gardenia's mark.
+        expected: [u8; 8],
+        /// What was there.
+        found: [u8; 8],
+    },
+    /// The bytes end too early.
+    #[error("truncated: {needed} bytes needed, {found} there")]
+    Truncated {
+        /// Length needed, as far as known.
+        needed: u64,
+        /// Length found.
+        found: u64,
+    },
+    /// Bytes after the end.
+    #[error("{extra} bytes follow the end of the filter: damaged, or not one file")]
+    Trailing {
+        /// How many.
+        extra: u64,
+    },
+    /// Written by a newer version.
+    #[error("format version {found}; this build reads up to version {known}: use a newer gardenia")]
+    Version {
+        /// In the file.
+        found: u16,
+        /// The newest known.
+        known: u16,
+    },
+    /// A kind of filter that this build does not know.
+    #[error("kind {0} of filter is unknown to this build")]
+    UnknownKind(u16),
+    /// Another kind of filter than the one asked for.
+    #[error("the file holds a filter of kind {found}, not {expected}")]
+    Kind {
+        /// Asked for.
+        expected: &'static str,
+        /// In the file.
+        found: &'static str,
+    },
+    /// A hash function that this build does not know.
+    #[error("hasher {0} is unknown to this build")]
+    UnknownHasher(u8),
+    /// A scheme that this build does not know.
+    #[error("scheme {0} is unknown to this build")]
+    UnknownScheme(u8),
+    /// Another scheme than the type asked for.
+    #[error("the file uses the scheme {found}, which this type does not: read it as AnyScheme or AnyFilter")]
+    Scheme {
+        /// In the file.
+        found: &'static str,
+    },
+    /// A field of the header with a value that cannot be.
+    #[error("the header's {field} is {value}, but {rule}")]
+    Field {
+        /// Which.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+        /// What it should have been.
+        rule: &'static str,
+    },
+    /// A checksum that does not agree: the file is damaged.
+    #[error("damaged: the checksum of {part} is {found:016x}, should be {expected:016x}")]
+    Checksum {
+        /// What it covers.
+        part: Part,
+        /// Stored in the file.
+        expected: u64,
+        /// Computed from the bytes.
+        found: u64,
+    },
+    /// Padding, spare bits or the end mark are not what they must be.
+    #[error("damaged: {0}")]
+    Damaged(&'static str),
+    /// More memory needed than the caller allows.
+    #[error("the filter needs {needed} bytes, over the limit of {max}: raise it with ReadOptions::max_bytes")]
+    TooLarge {
+        /// Payload bytes.
+        needed: u64,
+        /// The cap.
+        max: u64,
+    },
+    /// The filter is keyed and no secret was given.
+    #[error("the filter is keyed with the secret of id {id:016x}: give it with ReadOptions::secret")]
+    SecretMissing {
+        /// Name of the secret needed.
+        id: u64,
+    },
+    /// The filter is keyed with another secret.
+    #[error("the filter is keyed with the secret of id {expected:016x}, not {found:016x}")]
+    SecretWrong {
+        /// Name of the secret needed.
+        expected: u64,
+        /// Name of the secret given.
+        found: u64,
+    },
+    /// The sizes in the header cannot be had.
+    #[error(transparent)]
+    Size(#[from] SizeError),
+    /// The bytes could not be read.
+    #[cfg(feature = "std")]
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// The part of a file that a checksum covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// The header.
+    Header,
+    /// One chunk of the payload, counted from 0.
+    Chunk(u64),
+    /// The table of chunk checksums.
+    Table,
+}
+
+impl core::fmt::Display for Part {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Header => f.write_str("the header"),
+            Self::Chunk(number) => write!(f, "payload chunk {number}"),
+            Self::Table => f.write_str("the checksum table"),
+        }
+    }
+}
+
+/// Any error of this crate.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// See [`SizeError`].
+    #[error(transparent)]
+    Size(#[from] SizeError),
+    /// See [`Mismatch`].
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+    /// See [`Full`].
+    #[error(transparent)]
+    Full(#[from] Full),
+    /// See [`EncodeError`].
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// See [`DecodeError`].
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+}

@@ -1,0 +1,169 @@
+//! What every filter knows about itself: its identity, and what it was made for.
+
+use crate::format::Kind;
+use crate::hash::{HasherId, Key};
+use crate::index::SchemeId;
+use crate::{EncodeError, Mismatch};
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Hasher, seed, scheme and shape: filters with one identity give one key the same cells.
+///
+/// Equality, merging and decoding all ask this type, so that the checks cannot drift apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Kind of filter.
+    pub kind: Kind,
+    /// Hash function.
+    pub hasher: HasherId,
+    /// Seed of the hash function, or id of its secret.
+    pub mark: u64,
+    /// Scheme, if it has a number.
+    pub scheme: Option<SchemeId>,
+    /// Probes per key.
+    pub hashes: u32,
+    /// Number of cells.
+    pub cells: u64,
+    /// Bits per cell.
+    pub width: u32,
+}
+
+impl Identity {
+    /// Whether filters of these identities can be combined; if not, the first difference.
+    ///
+    /// ```
+    /// use gardenia::Bloom;
+    /// let (a, b) = (Bloom::new(10, 0.1)?, Bloom::new(20, 0.1)?);
+    /// let difference = a.identity().check(&b.identity()).unwrap_err();
+    /// assert_eq!(difference.what, "cells");
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn check(&self, other: &Self) -> Result<(), Mismatch> {
+        let scheme = |id: &Self| id.scheme.map_or("an own f", SchemeId::name).to_owned();
+        let fields = [
+            ("kind", self.kind.name().to_owned(), other.kind.name().to_owned()),
+            ("hasher", self.hasher.name().to_owned(), other.hasher.name().to_owned()),
+            ("seed", format!("{:#x}", self.mark), format!("{:#x}", other.mark)),
+            ("scheme", scheme(self), scheme(other)),
+            ("hashes", self.hashes.to_string(), other.hashes.to_string()),
+            ("cells", self.cells.to_string(), other.cells.to_string()),
+            ("cell width", self.width.to_string(), other.width.to_string()),
+        ];
+        match fields.into_iter().find(|(_, ours, theirs)| ours != theirs) {
+            Some((what, ours, theirs)) => Err(Mismatch { what, ours, theirs }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a filter was made for, and a note of its user: stored with it, but not part of its identity.
+#[derive(Debug, Default)]
+pub struct About {
+    planned_items: u64,
+    planned_fpp: f64,
+    metadata: Vec<u8>,
+    store_secret: bool,
+    /// Set once a key came by [`Hashed`](crate::Hashed). Atomic, because shared filters insert by `&self`.
+    unportable: AtomicBool,
+}
+
+impl About {
+    /// A filter planned for `items` keys at `fpp`; zero when it was given by its shape.
+    pub(crate) fn planned(items: u64, fpp: f64) -> Self {
+        Self { planned_items: items, planned_fpp: fpp, ..Self::default() }
+    }
+
+    /// Keys the filter was planned for; 0 if it was given by its shape.
+    #[must_use]
+    pub fn planned_items(&self) -> u64 {
+        self.planned_items
+    }
+
+    /// False-positive probability it was planned for; 0 if it was given by its shape.
+    #[must_use]
+    pub fn planned_fpp(&self) -> f64 {
+        self.planned_fpp
+    }
+
+    /// Bytes of the user's own, kept in the file's header.
+    #[must_use]
+    pub fn metadata(&self) -> &[u8] {
+        &self.metadata
+    }
+
+    /// Sets the user's own bytes; at most 64 KiB.
+    ///
+    /// ```
+    /// let mut bed = gardenia::Bloom::new(10, 0.1)?;
+    /// bed.about_mut().set_metadata(b"spring 2026").unwrap();
+    /// let copy = gardenia::Bloom::from_slice(&bed.to_vec().unwrap()).unwrap();
+    /// assert_eq!(copy.about().metadata(), b"spring 2026");
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn set_metadata(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        let max = crate::format::MAX_METADATA;
+        if bytes.len() > max {
+            return Err(EncodeError::Metadata { bytes: bytes.len(), max });
+        }
+        self.metadata = bytes.to_vec();
+        Ok(())
+    }
+
+    /// Notes that a key of type `K` went in.
+    #[inline]
+    pub(crate) fn took<K: Key + ?Sized>(&self) {
+        if !K::PORTABLE {
+            self.unportable.store(true, Relaxed);
+        }
+    }
+
+    /// Whether all keys had portable bytes.
+    pub(crate) fn is_portable(&self) -> bool {
+        !self.unportable.load(Relaxed)
+    }
+
+    /// What a header says.
+    pub(crate) fn stored(items: u64, fpp: f64, metadata: Vec<u8>, store_secret: bool) -> Self {
+        Self { metadata, store_secret, ..Self::planned(items, fpp) }
+    }
+
+    /// Whether a file may hold the secret of a keyed filter.
+    #[must_use]
+    pub fn stores_secret(&self) -> bool {
+        self.store_secret
+    }
+
+    /// Lets files hold the secret of a keyed filter, so that whoever has the file can ask it. Without this
+    /// a reader must bring the secret ([`ReadOptions::secret`](crate::ReadOptions::secret)).
+    pub fn store_secret(&mut self, yes: bool) {
+        self.store_secret = yes;
+    }
+
+    /// Notes that the filter is empty again.
+    pub(crate) fn forget(&mut self) {
+        *self.unportable.get_mut() = false;
+    }
+
+    /// Notes that the keys of another filter came in.
+    pub(crate) fn took_all(&self, other: &Self) {
+        if !other.is_portable() {
+            self.unportable.store(true, Relaxed);
+        }
+    }
+}
+
+impl Clone for About {
+    fn clone(&self) -> Self {
+        Self {
+            planned_items: self.planned_items,
+            planned_fpp: self.planned_fpp,
+            metadata: self.metadata.clone(),
+            store_secret: self.store_secret,
+            unportable: AtomicBool::new(!self.is_portable()),
+        }
+    }
+}

@@ -1,0 +1,675 @@
+//! The Bloom filter: membership in few bits per key, no false negatives.
+//!
+//! A key sets k bits; a key whose k bits are all set may be present. The scheme decides how the k
+//! positions come from one digest, the memory whether the bits are owned, mapped or shared by threads.
+//!
+//! Sources: Bloom (1970); Kirsch and Mitzenmacher (2008) for the schemes; Grothoff for the whole k.
+
+use super::probe::{Contains, ContainsMany, Set, SetMany, SetShared};
+use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
+use crate::filter::{About, Identity};
+use crate::format::{self, Header, Kind, ReadOptions, Stored};
+use crate::hash::{Digest, Key, KeyHasher, SecretKey};
+use crate::index::{Fractional, NumberedScheme, Scheme};
+use crate::theory::bloom::{Estimate, Shape, estimate_items, size};
+use crate::{
+    DecodeError, EncodeError, Filter, Full, Insert, MAX_CELLS, MAX_HASHES, Merge, Mismatch, SizeError,
+};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A set of keys in few bits each: `contains` is never false for a key that is in.
+///
+/// `S` is the scheme; leave it at the default unless you study the others. `M` is the memory: [`Owned`]
+/// here, [`Shared`] in [`AtomicBloom`], a mapped file from [`Bloom::open_mapped`].
+///
+/// ```
+/// use gardenia::Bloom;
+/// let mut bed = Bloom::new(1_000, 0.01)?;
+/// assert!(bed.insert("rose")); // certainly new, as with a HashSet
+/// assert!(bed.contains("rose") && !bed.contains("thistle"));
+/// assert_eq!(bed.contains_many(["rose", "nettle"]), [true, false]);
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone)]
+pub struct Bloom<S = Fractional, M = Owned> {
+    hasher: KeyHasher,
+    scheme: S,
+    bits: Bits<M>,
+    about: About,
+}
+
+/// A Bloom filter that many threads fill at once: `insert` takes `&self`.
+///
+/// ```
+/// use gardenia::AtomicBloom;
+/// let bed = AtomicBloom::new_shared(1_000, 0.01)?;
+/// std::thread::scope(|threads| {
+///     for start in [0u32, 500] {
+///         let bed = &bed;
+///         threads.spawn(move || (start..start + 500).for_each(|key| _ = bed.insert(key)));
+///     }
+/// });
+/// assert!((0..1000u32).all(|key| bed.contains(key)));
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+pub type AtomicBloom<S = Fractional> = Bloom<S, Shared>;
+
+/// How [`Bloom`]s other than the plainest are made.
+///
+/// ```
+/// use gardenia::{Bloom, Double, SecretKey};
+/// let keyed = Bloom::builder().items(1_000).fpp(1e-6).secret(SecretKey::new([7; 16])).build()?;
+/// let studied = Bloom::builder().bits(8_000).hashes(6).seed(1).scheme(Double::new).build()?;
+/// assert_eq!((studied.bits(), studied.hashes()), (8_000, 6));
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct BloomBuilder<S = Fractional, F = fn(u32) -> S> {
+    items: Option<u64>,
+    fpp: Option<f64>,
+    bits: Option<u64>,
+    hashes: Option<u32>,
+    hasher: KeyHasher,
+    scheme: F,
+    _scheme: core::marker::PhantomData<S>,
+}
+
+impl Bloom {
+    /// A filter for `items` keys at a false-positive probability of at most `fpp`.
+    pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
+        Self::builder().items(items).fpp(fpp).build()
+    }
+
+    /// A filter with choices: shape, seed, secret, scheme.
+    pub fn builder() -> BloomBuilder {
+        BloomBuilder {
+            items: None,
+            fpp: None,
+            bits: None,
+            hashes: None,
+            hasher: KeyHasher::default(),
+            scheme: Fractional::new,
+            _scheme: core::marker::PhantomData,
+        }
+    }
+}
+
+impl AtomicBloom {
+    /// As [`Bloom::new`], to be shared between threads.
+    pub fn new_shared(items: u64, fpp: f64) -> Result<Self, SizeError> {
+        Bloom::new(items, fpp).map(Bloom::into_shared)
+    }
+}
+
+impl<S: Scheme, F: Fn(u32) -> S> BloomBuilder<S, F> {
+    /// Keys to make room for.
+    pub fn items(self, items: u64) -> Self {
+        Self { items: Some(items), ..self }
+    }
+
+    /// False-positive probability once that many are in.
+    pub fn fpp(self, fpp: f64) -> Self {
+        Self { fpp: Some(fpp), ..self }
+    }
+
+    /// Number of bits; with `items` the best k follows, or set it by `hashes`.
+    pub fn bits(self, bits: u64) -> Self {
+        Self { bits: Some(bits), ..self }
+    }
+
+    /// Probes per key.
+    pub fn hashes(self, hashes: u32) -> Self {
+        Self { hashes: Some(hashes), ..self }
+    }
+
+    /// Hash with XXH3-64 and this seed (the default, with seed 0).
+    pub fn seed(self, seed: u64) -> Self {
+        self.hasher(KeyHasher::xxh3(seed))
+    }
+
+    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
+    pub fn secret(self, secret: SecretKey) -> Self {
+        self.hasher(KeyHasher::sip13(secret))
+    }
+
+    /// The hash function.
+    pub fn hasher(self, hasher: KeyHasher) -> Self {
+        Self { hasher, ..self }
+    }
+
+    /// The scheme, as a function of the number of probes: `Double::new`.
+    pub fn scheme<T: Scheme, G: Fn(u32) -> T>(self, scheme: G) -> BloomBuilder<T, G> {
+        let Self { items, fpp, bits, hashes, hasher, .. } = self;
+        BloomBuilder { items, fpp, bits, hashes, hasher, scheme, _scheme: core::marker::PhantomData }
+    }
+
+    /// The filter's shape, before any memory is taken.
+    pub fn shape(&self) -> Result<Shape, SizeError> {
+        let scheme = |hashes: u32| (self.scheme)(hashes);
+        let fit = |shape: Shape| scheme(shape.hashes).fit(shape.cells);
+        let mut shape = match (self.bits, self.hashes, self.items, self.fpp) {
+            (Some(cells), Some(hashes), _, None) => Shape { cells, hashes },
+            (Some(_), Some(_), _, Some(_)) => {
+                return Err(SizeError::Conflict("bits and hashes fix the error rate: leave out fpp"));
+            }
+            (Some(_), None, _, Some(_)) => {
+                return Err(SizeError::Conflict("bits and fpp are both given: leave out one of them"));
+            }
+            (Some(cells), None, Some(items), None) => {
+                if items == 0 {
+                    return Err(SizeError::ZeroItems);
+                }
+                Shape { cells, hashes: crate::theory::bloom::best_hashes(cells, items) }
+            }
+            (None, None, Some(items), Some(fpp)) => {
+                let rate = |shape: Shape, n| scheme(shape.hashes).planned_fpp(shape.cells, n);
+                size(items, fpp, rate, fit)?
+            }
+            (None, Some(_), ..) => return Err(SizeError::Conflict("hashes needs bits")),
+            _ => {
+                return Err(SizeError::Conflict("give items and fpp, or bits and hashes, or bits and items"));
+            }
+        };
+        if shape.hashes == 0 || shape.hashes > MAX_HASHES {
+            return Err(SizeError::Hashes { hashes: shape.hashes, max: MAX_HASHES });
+        }
+        if shape.cells == 0 {
+            return Err(SizeError::ZeroCells);
+        }
+        shape.cells = fit(shape);
+        if shape.cells > MAX_CELLS {
+            return Err(SizeError::TooManyCells { cells: shape.cells, max: MAX_CELLS });
+        }
+        Ok(shape)
+    }
+
+    /// The filter.
+    pub fn build(self) -> Result<Bloom<S>, SizeError> {
+        let Shape { cells, hashes } = self.shape()?;
+        let scheme = (self.scheme)(hashes);
+        let about = match self.items {
+            Some(items) => {
+                About::planned(items, self.fpp.unwrap_or_else(|| scheme.planned_fpp(cells, items)))
+            }
+            None => About::default(),
+        };
+        Ok(Bloom { hasher: self.hasher, scheme, bits: Bits::new(cells)?, about })
+    }
+}
+
+impl<S: Scheme> Bloom<S> {
+    /// Adds `key`; true if it was certainly absent before.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key) -> bool {
+        took(&self.about, &key);
+        let digest = self.hasher.digest_key(&key);
+        self.insert_digest(digest)
+    }
+
+    /// Adds the key with this digest; true if it was certainly absent before.
+    #[inline]
+    pub fn insert_digest(&mut self, digest: Digest) -> bool {
+        self.scheme.visit(Set { bits: &mut self.bits, digest })
+    }
+
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
+    ///
+    /// ```
+    /// let mut bed = gardenia::Bloom::new(1_000, 1e-6)?;
+    /// assert_eq!(bed.insert_many((0..500u32).chain(0..500)), 500);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn insert_many<K: Key>(&mut self, keys: impl IntoIterator<Item = K>) -> u64 {
+        let mut new = [false; BATCH];
+        let mut count = 0;
+        let hasher = self.hasher;
+        self.about.took::<K>();
+        in_batches(&hasher, keys, |digests| {
+            let new = &mut new[..digests.len()];
+            self.insert_digests(digests, new);
+            count += new.iter().map(|&n| u64::from(n)).sum::<u64>();
+        });
+        count
+    }
+
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
+        assert_eq!(digests.len(), new.len(), "one answer per digest");
+        self.scheme.visit(SetMany { bits: &mut self.bits, digests, new });
+    }
+
+    /// Forgets all keys.
+    pub fn clear(&mut self) {
+        self.bits.clear();
+        self.about.forget();
+    }
+
+    /// Takes in the keys of `other`, bit for bit as if they had been inserted here.
+    ///
+    /// ```
+    /// use gardenia::Bloom;
+    /// let (mut a, mut b) = (Bloom::new(10, 0.01)?, Bloom::new(10, 0.01)?);
+    /// a.insert("rose");
+    /// b.insert("tulip");
+    /// a.union(&b).unwrap();
+    /// assert!(a.contains("rose") && a.contains("tulip"));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn union(&mut self, other: &Bloom<S, impl Memory>) -> Result<(), Mismatch> {
+        self.check_same(other)?;
+        self.bits.combine(&other.bits, |a, b| a | b);
+        self.about.took_all(&other.about);
+        Ok(())
+    }
+
+    /// Keeps the bits that `other` has too.
+    ///
+    /// Every key that is in both stays found, but the result is *not* the filter of the common keys: bits
+    /// that different keys of the two had set stay, so its error rate is above that of a filter built from
+    /// the common keys (and never above that of either filter).
+    pub fn intersection(&mut self, other: &Bloom<S, impl Memory>) -> Result<(), Mismatch> {
+        self.check_same(other)?;
+        self.bits.combine(&other.bits, |a, b| a & b);
+        Ok(())
+    }
+
+    /// The same filter for many threads; nothing is copied.
+    #[must_use]
+    pub fn into_shared(self) -> AtomicBloom<S> {
+        Bloom { hasher: self.hasher, scheme: self.scheme, bits: self.bits.into_shared(), about: self.about }
+    }
+}
+
+impl<S: Scheme> AtomicBloom<S> {
+    /// Adds `key`; true if this call set one of its bits.
+    ///
+    /// Of threads that add one new key at once, at least one is told true. Other threads see the key once
+    /// they synchronise with this one (a join, a channel, a lock), as with any relaxed store.
+    #[inline]
+    pub fn insert(&self, key: impl Key) -> bool {
+        took(&self.about, &key);
+        self.insert_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Adds the key with this digest; true if this call set one of its bits.
+    #[inline]
+    pub fn insert_digest(&self, digest: Digest) -> bool {
+        self.scheme.visit(SetShared { bits: &self.bits, digest })
+    }
+
+    /// The same filter for one owner; nothing is copied.
+    #[must_use]
+    pub fn into_owned(self) -> Bloom<S> {
+        Bloom { hasher: self.hasher, scheme: self.scheme, bits: self.bits.into_owned(), about: self.about }
+    }
+}
+
+impl<S: Scheme, M: Memory> Bloom<S, M> {
+    /// Whether `key` may be present: never false for a key that is.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Whether the key with this digest may be present.
+    #[inline]
+    #[must_use]
+    pub fn contains_digest(&self, digest: Digest) -> bool {
+        self.scheme.visit(Contains { bits: &self.bits, digest })
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: impl IntoIterator<Item = K>) -> Vec<bool> {
+        let mut answers = Vec::new();
+        in_batches(&self.hasher, keys, |digests| {
+            let start = answers.len();
+            answers.resize(start + digests.len(), false);
+            self.contains_digests(digests, &mut answers[start..]);
+        });
+        answers
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        assert_eq!(digests.len(), out.len(), "one answer per digest");
+        self.scheme.visit(ContainsMany { bits: &self.bits, digests, out });
+    }
+
+    /// The hash function.
+    #[inline]
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// The scheme.
+    pub fn scheme(&self) -> &S {
+        &self.scheme
+    }
+
+    /// Number of bits, m.
+    #[must_use]
+    pub fn bits(&self) -> u64 {
+        self.bits.len()
+    }
+
+    /// Probes per key, k.
+    #[must_use]
+    pub fn hashes(&self) -> u32 {
+        self.scheme.hashes()
+    }
+
+    /// The share of bits that are set.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        self.bits.count_ones() as f64 / self.bits.len() as f64
+    }
+
+    /// The false-positive probability as the filter is now, from its fill and scheme.
+    ///
+    /// ```
+    /// let mut bed = gardenia::Bloom::new(1_000, 0.01)?;
+    /// assert_eq!(bed.fpp(), 0.0);
+    /// bed.extend(0..1_000u32);
+    /// assert!((0.005..0.02).contains(&bed.fpp()));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn fpp(&self) -> f64 {
+        self.scheme.fpp_at_fill(self.bits.len(), self.fill())
+    }
+
+    /// How many different keys are in, estimated from the fill, with its standard error.
+    ///
+    /// ```
+    /// let mut bed = gardenia::Bloom::new(10_000, 0.01)?;
+    /// bed.extend(0..5_000u32);
+    /// let about = bed.estimated_items();
+    /// assert!((about.items - 5_000.0).abs() < 5.0 * about.std_error);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn estimated_items(&self) -> Estimate {
+        estimate_items(self.bits.len(), self.hashes(), self.bits.count_ones())
+    }
+
+    /// Bytes of memory that the bits take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.bits.memory().words() * 8
+    }
+
+    /// What the filter was made for.
+    #[must_use]
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// What the filter was made for, to be changed.
+    pub fn about_mut(&mut self) -> &mut About {
+        &mut self.about
+    }
+
+    /// Hasher, scheme and shape.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity {
+            kind: Kind::Bloom,
+            hasher: self.hasher.id(),
+            mark: self.hasher.mark(),
+            scheme: self.scheme.id(),
+            hashes: self.hashes(),
+            cells: self.bits.len(),
+            width: 1,
+        }
+    }
+
+    /// An own copy of the filter: of a mapped or shared one, or of its own kind.
+    pub fn to_owned(&self) -> Result<Bloom<S>, SizeError> {
+        let mut bits = Bits::new(self.bits.len())?;
+        bits.combine(&self.bits, |_, b| b);
+        Ok(Bloom { hasher: self.hasher, scheme: self.scheme.clone(), bits, about: self.about.clone() })
+    }
+
+    fn check_same(&self, other: &Bloom<S, impl Memory>) -> Result<(), Mismatch> {
+        self.identity().check(&other.identity())?;
+        if self.scheme != other.scheme {
+            let named = |scheme: &S| alloc::format!("{scheme:?}");
+            return Err(Mismatch { what: "scheme", ours: named(&self.scheme), theirs: named(&other.scheme) });
+        }
+        Ok(())
+    }
+}
+
+/// Keys hashed before they are probed.
+const BATCH: usize = 256;
+
+/// Hashes `keys` into batches of digests and hands them to `probe` in order.
+fn in_batches<K: Key>(
+    hasher: &KeyHasher,
+    keys: impl IntoIterator<Item = K>,
+    mut probe: impl FnMut(&[Digest]),
+) {
+    let mut batch = [Digest(0); BATCH];
+    let mut filled = 0;
+    for key in keys {
+        batch[filled] = hasher.digest_key(&key);
+        filled += 1;
+        if filled == BATCH {
+            probe(&batch);
+            filled = 0;
+        }
+    }
+    probe(&batch[..filled]);
+}
+
+/// [`About::took`] with the type inferred.
+#[inline]
+fn took<K: Key>(about: &About, _: &K) {
+    about.took::<K>();
+}
+
+impl<S: Scheme, K: Key> Extend<K> for Bloom<S> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        self.insert_many(keys);
+    }
+}
+
+impl<K: Key> FromIterator<K> for Bloom {
+    /// A filter just large enough for these keys at 1 %. Digests are kept aside until they are counted.
+    ///
+    /// # Panics
+    /// If memory is short, as any collection.
+    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
+        let hasher = KeyHasher::default();
+        let digests: Vec<Digest> = keys.into_iter().map(|key| hasher.digest_key(&key)).collect();
+        let filter = Self::new(digests.len().max(1) as u64, 0.01);
+        let mut filter = filter.unwrap_or_else(|error| panic!("collecting into a Bloom filter: {error}"));
+        filter.about.took::<K>();
+        filter.insert_digests(&digests, &mut vec![false; digests.len()]);
+        filter
+    }
+}
+
+impl<S: Scheme, M: Memory> fmt::Debug for Bloom<S, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (hasher, scheme, bits) = (&self.hasher, &self.scheme, &self.bits);
+        f.debug_struct("Bloom").field("hasher", hasher).field("scheme", scheme).field("bits", bits).finish()
+    }
+}
+
+/// Equal in identity and bits: the same answer to every key. What they were planned for does not count.
+impl<S: Scheme, M: Memory, N: Memory> PartialEq<Bloom<S, N>> for Bloom<S, M> {
+    fn eq(&self, other: &Bloom<S, N>) -> bool {
+        self.check_same(other).is_ok() && self.bits == other.bits
+    }
+}
+
+impl<S: Scheme, M: Memory> Filter for Bloom<S, M> {
+    fn digest(&self, key: &[u8]) -> Digest {
+        self.hasher.digest(key)
+    }
+    fn contains_digest(&self, digest: Digest) -> bool {
+        Bloom::contains_digest(self, digest)
+    }
+    fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        Bloom::contains_digests(self, digests, out);
+    }
+}
+
+impl<S: Scheme> Insert for Bloom<S> {
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
+        Ok(Bloom::<S>::insert_digest(self, digest))
+    }
+}
+
+impl<S: Scheme> Merge for Bloom<S> {
+    fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
+        self.union(other)
+    }
+}
+
+impl<S: NumberedScheme, M: Memory> Stored for Bloom<S, M> {
+    fn header(&self) -> Result<Header, EncodeError> {
+        Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)
+    }
+    fn sections(&self) -> Vec<&dyn Memory> {
+        vec![self.bits.memory()]
+    }
+}
+
+/// The parts of a stored filter other than its bits, checked.
+fn restore<S: NumberedScheme>(
+    header: &Header,
+    options: &ReadOptions,
+) -> Result<(KeyHasher, S, u64, About), DecodeError> {
+    header.check_kind(Kind::Bloom)?;
+    header.check_width(1)?;
+    header.check_params(&[])?;
+    let scheme = header.scheme::<S>()?;
+    let cells = header.identity.cells;
+    if scheme.fit(cells) != cells {
+        let rule = "this scheme needs a multiple of its hashes (with prime slices, of a prime)";
+        return Err(DecodeError::Field { field: "cells", value: cells, rule });
+    }
+    header.check_payload(cells.div_ceil(64) * 8)?;
+    Ok((header.hasher(options)?, scheme, cells, header.about()))
+}
+
+impl<S: NumberedScheme> format::Restore for Bloom<S> {
+    fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
+        let (hasher, scheme, cells, about) = restore::<S>(header, options)?;
+        Ok(Self { hasher, scheme, bits: Bits::new(cells)?, about })
+    }
+    fn sections_mut(&mut self) -> Vec<&mut [u64]> {
+        vec![self.bits.words_mut()]
+    }
+    fn check(&self) -> Result<(), DecodeError> {
+        self.check_tail()
+    }
+}
+
+impl<S: NumberedScheme, B: AsRef<[u8]>> format::Attach<B> for Bloom<S, Bytes<B>> {
+    fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
+        let (hasher, scheme, cells, about) = restore::<S>(header, options)?;
+        let needed = header.payload_len;
+        let found = payload.as_ref().len() as u64;
+        let bits = Bits::borrowed(payload, cells).ok_or(DecodeError::Truncated { needed, found })?;
+        let filter = Self { hasher, scheme, bits, about };
+        filter.check_tail()?;
+        Ok(filter)
+    }
+}
+
+impl<S, M: Memory> Bloom<S, M> {
+    fn check_tail(&self) -> Result<(), DecodeError> {
+        let clear = self.bits.tail_is_clear();
+        clear.then_some(()).ok_or(DecodeError::Damaged("bits are set past the last cell"))
+    }
+}
+
+format::stored_methods!(Bloom<S, M> where S: NumberedScheme, M: Memory);
+format::read_methods!(Bloom);
+
+#[cfg(feature = "serde")]
+impl<S: NumberedScheme, M: Memory> serde::Serialize for Bloom<S, M> {
+    fn serialize<T: serde::Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
+        format::serde::serialize(self, serializer)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de, S: NumberedScheme> serde::Deserialize<'de> for Bloom<S> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        format::serde::deserialize(deserializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Hashed;
+
+    #[test]
+    fn contradictory_and_missing_parameters_are_named() {
+        let message = |b: BloomBuilder| alloc::string::ToString::to_string(&b.build().unwrap_err());
+        assert!(message(Bloom::builder()).contains("give items and fpp"));
+        assert!(message(Bloom::builder().bits(10).hashes(2).fpp(0.1)).contains("leave out fpp"));
+        assert!(message(Bloom::builder().bits(10).items(2).fpp(0.1)).contains("leave out one"));
+        assert!(message(Bloom::builder().hashes(3)).contains("needs bits"));
+        assert!(message(Bloom::builder().bits(10).hashes(0)).contains("0 hashes"));
+        assert!(message(Bloom::builder().bits(10).hashes(256)).contains("256 hashes"));
+        assert!(message(Bloom::builder().bits(0).hashes(1)).contains("at least 1 cell"));
+        assert!(message(Bloom::builder().bits(u64::MAX).hashes(1)).contains("more than"));
+        assert!(message(Bloom::builder().bits(10).items(0)).contains("at least 1 item"));
+    }
+
+    #[test]
+    fn probabilities_and_item_counts_that_cannot_be_are_errors() {
+        for fpp in [0.0, 1.0, -0.5, 2.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(matches!(Bloom::new(10, fpp), Err(SizeError::Fpp(_))), "{fpp}");
+        }
+        assert!(matches!(Bloom::new(0, 0.01), Err(SizeError::ZeroItems)));
+        assert!(matches!(Bloom::new(1 << 50, 0.01), Err(SizeError::TooManyCells { .. })));
+        assert!(matches!(Bloom::new(u64::MAX, 0.01), Err(SizeError::FppBelowFloor { .. })));
+        assert!(matches!(Bloom::new(10, 1e-300), Err(SizeError::FppBelowFloor { .. })));
+    }
+
+    #[test]
+    fn a_union_of_unlike_filters_names_the_difference() {
+        let make = |seed, bits| Bloom::builder().seed(seed).bits(bits).hashes(3).build().unwrap();
+        let mut ours = make(0, 100);
+        let before = ours.clone();
+        let error = ours.union(&make(1, 100)).unwrap_err();
+        assert_eq!((error.what, &*error.ours, &*error.theirs), ("seed", "0x0", "0x1"));
+        assert_eq!(ours.intersection(&make(0, 101)).unwrap_err().what, "cells");
+        assert_eq!(ours, before);
+    }
+
+    #[test]
+    fn a_union_with_an_unportable_filter_is_not_portable() {
+        let (mut a, mut b) = (Bloom::new(10, 0.1).unwrap(), Bloom::new(10, 0.1).unwrap());
+        b.extend([Hashed(&1)]);
+        assert!(matches!(b.to_vec(), Err(EncodeError::NotPortable)));
+        a.union(&b).unwrap();
+        assert!(matches!(a.to_vec(), Err(EncodeError::NotPortable)));
+        a.clear();
+        assert!(a.to_vec().is_ok());
+    }
+
+    #[test]
+    fn debug_does_not_print_the_bits() {
+        let filter: Bloom = (0..100_000u32).collect();
+        assert!(alloc::format!("{filter:?}").len() < 400);
+    }
+}

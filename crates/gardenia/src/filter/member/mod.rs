@@ -1,0 +1,4 @@
+//! Filters that are asked "is it in?".
+
+pub(super) mod bloom;
+mod probe;

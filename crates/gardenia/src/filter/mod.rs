@@ -1,0 +1,7 @@
+//! What do we promise? One file per member of the family, by what it is asked.
+
+mod about;
+mod member;
+
+pub use about::{About, Identity};
+pub use member::bloom::{AtomicBloom, Bloom, BloomBuilder};

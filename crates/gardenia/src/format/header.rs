@@ -1,0 +1,322 @@
+//! The header: what a filter is, in little-endian bytes with a checksum.
+
+use super::ReadOptions;
+use crate::error::Part;
+use crate::filter::{About, Identity};
+use crate::hash::{HasherId, KeyHasher, SecretKey};
+use crate::index::{MAX_CELLS, MAX_HASHES, NumberedScheme, SchemeId};
+use crate::{DecodeError, EncodeError};
+use alloc::vec::Vec;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The first bytes: a byte that is no text, "GDN", and line ends that a text-mode transfer would change.
+pub(super) const MAGIC: [u8; 8] = *b"\x89GDN\r\n\x1a\n";
+/// The version written, and the newest read.
+pub(super) const VERSION: u16 = 1;
+/// Bytes before the parts of variable length.
+pub(super) const FIXED: usize = 104;
+/// The most user metadata.
+pub(crate) const MAX_METADATA: usize = 64 << 10;
+/// The most bytes of a kind's own parameters.
+const MAX_PARAMS: usize = 64 << 10;
+/// Payloads start at a multiple of this.
+const ALIGNMENT: usize = 64;
+/// Flag: the secret of the hasher is in the header.
+const SECRET_STORED: u16 = 1;
+
+/// Kind of filter, as stored in files. A number never changes its meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u16)]
+#[non_exhaustive]
+pub enum Kind {
+    /// [`Bloom`](crate::Bloom)
+    Bloom = 1,
+}
+
+impl Kind {
+    /// The kind with this number, if there is one.
+    #[must_use]
+    pub const fn from_number(number: u16) -> Option<Self> {
+        match number {
+            1 => Some(Self::Bloom),
+            _ => None,
+        }
+    }
+
+    /// The number stored in files.
+    #[must_use]
+    pub const fn number(self) -> u16 {
+        self as u16
+    }
+
+    /// Name for people and for the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bloom => "bloom",
+        }
+    }
+}
+
+/// What a file says about its filter before the payload.
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// Kind, hasher, scheme and shape.
+    pub identity: Identity,
+    /// Bytes of payload.
+    pub payload_len: u64,
+    /// Keys the filter was planned for; 0 if unknown.
+    pub planned_items: u64,
+    /// False-positive probability it was planned for; 0 if unknown.
+    pub planned_fpp: f64,
+    /// Keys counted by kinds that count them; `u64::MAX` when not counted.
+    pub items: u64,
+    /// The kind's own parameters.
+    pub params: Vec<u8>,
+    /// The user's own bytes.
+    pub metadata: Vec<u8>,
+    /// The secret of hasher 2, if the writer chose to store it.
+    pub secret: Option<SecretKey>,
+}
+
+impl Header {
+    /// The header of a filter that is about to be stored.
+    pub(crate) fn new(
+        identity: Identity,
+        hasher: &KeyHasher,
+        about: &About,
+        payload_len: u64,
+    ) -> Result<Self, EncodeError> {
+        if !about.is_portable() {
+            return Err(EncodeError::NotPortable);
+        }
+        let secret = match hasher {
+            KeyHasher::Sip13 { secret } if about.stores_secret() => Some(*secret),
+            _ => None,
+        };
+        Ok(Self {
+            identity,
+            payload_len,
+            planned_items: about.planned_items(),
+            planned_fpp: about.planned_fpp(),
+            items: u64::MAX,
+            params: Vec::new(),
+            metadata: about.metadata().to_vec(),
+            secret,
+        })
+    }
+
+    /// Where the payload starts.
+    pub(super) fn payload_offset(&self) -> u64 {
+        let len = FIXED + self.params.len() + self.metadata.len() + 8;
+        len.next_multiple_of(ALIGNMENT) as u64
+    }
+
+    /// The header, its checksum and the padding up to the payload.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let id = &self.identity;
+        let mut bytes = Vec::with_capacity(self.payload_offset() as usize);
+        let mut put = |field: &[u8]| bytes.extend_from_slice(field);
+        put(&MAGIC);
+        put(&VERSION.to_le_bytes());
+        put(&id.kind.number().to_le_bytes());
+        put(&((FIXED + self.params.len() + self.metadata.len() + 8) as u32).to_le_bytes());
+        put(&[id.hasher.number(), id.scheme.map_or(0, SchemeId::number)]);
+        put(&(if self.secret.is_some() { SECRET_STORED } else { 0 }).to_le_bytes());
+        put(&id.hashes.to_le_bytes());
+        put(&id.mark.to_le_bytes());
+        put(&id.cells.to_le_bytes());
+        put(&id.width.to_le_bytes());
+        put(&[0; 4]);
+        put(&self.payload_len.to_le_bytes());
+        put(&self.planned_items.to_le_bytes());
+        put(&self.planned_fpp.to_bits().to_le_bytes());
+        put(&self.items.to_le_bytes());
+        put(&(self.params.len() as u32).to_le_bytes());
+        put(&(self.metadata.len() as u32).to_le_bytes());
+        put(self.secret.as_ref().map_or(&[0; 16], |secret| secret.bytes()));
+        put(&self.params);
+        put(&self.metadata);
+        let sum = xxh3_64(&bytes);
+        bytes.extend_from_slice(&sum.to_le_bytes());
+        bytes.resize(self.payload_offset() as usize, 0);
+        bytes
+    }
+
+    /// Length of the whole header with padding, from its first [`FIXED`] bytes, after checking what must be
+    /// checked before more is read.
+    pub(super) fn measure(fixed: &[u8; FIXED]) -> Result<usize, DecodeError> {
+        let get = Fields(fixed);
+        let found = get.array(0);
+        if found != MAGIC {
+            return Err(DecodeError::Magic { expected: MAGIC, found });
+        }
+        let version = get.u16(8);
+        if version == 0 || version > VERSION {
+            return Err(DecodeError::Version { found: version, known: VERSION });
+        }
+        let (params, metadata) = (get.u32(80) as usize, get.u32(84) as usize);
+        let check = |field, value: usize, max, rule| {
+            if value > max { Err(DecodeError::Field { field, value: value as u64, rule }) } else { Ok(()) }
+        };
+        check("parameter length", params, MAX_PARAMS, "at most 65536 bytes are allowed")?;
+        check("metadata length", metadata, MAX_METADATA, "at most 65536 bytes are allowed")?;
+        let (len, stated) = (FIXED + params + metadata + 8, get.u32(12));
+        if stated as usize != len {
+            let rule = "that is not the sum of its parts";
+            return Err(DecodeError::Field { field: "header length", value: stated.into(), rule });
+        }
+        Ok(len.next_multiple_of(ALIGNMENT))
+    }
+
+    /// The header in `bytes`, which are as long as [`measure`](Self::measure) says.
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let get = Fields(bytes);
+        let (params, metadata) = (get.u32(80) as usize, get.u32(84) as usize);
+        let end = FIXED + params + metadata;
+        let (expected, found) = (get.u64(end), xxh3_64(&bytes[..end]));
+        if expected != found {
+            return Err(DecodeError::Checksum { part: Part::Header, expected, found });
+        }
+        if bytes[end + 8..].iter().any(|&b| b != 0) {
+            return Err(DecodeError::Damaged("the padding before the payload is not zero"));
+        }
+        let field = |field, value: u64, ok: bool, rule| {
+            if ok { Ok(()) } else { Err(DecodeError::Field { field, value, rule }) }
+        };
+        let kind = Kind::from_number(get.u16(10)).ok_or(DecodeError::UnknownKind(get.u16(10)))?;
+        let hasher = HasherId::from_number(bytes[16]).ok_or(DecodeError::UnknownHasher(bytes[16]))?;
+        let scheme = match bytes[17] {
+            0 => None,
+            number => Some(SchemeId::from_number(number).ok_or(DecodeError::UnknownScheme(number))?),
+        };
+        let flags = get.u16(18);
+        field("flags", flags.into(), flags & !SECRET_STORED == 0, "only flag 1 is known")?;
+        let stored = flags & SECRET_STORED != 0;
+        let keyed = hasher == HasherId::Sip13;
+        field("flags", flags.into(), keyed || !stored, "only hasher 2 has a secret")?;
+        let secret = SecretKey::new(get.array(88));
+        let absent = stored || secret.bytes() == &[0; 16];
+        field("secret", 0, absent, "the flags say that there is none")?;
+        let (hashes, cells, width) = (get.u32(20), get.u64(32), get.u32(40));
+        field("hashes", hashes.into(), hashes <= MAX_HASHES, "at most 255 are allowed")?;
+        field("cells", cells, (1..=MAX_CELLS).contains(&cells), "1 to 2^40 are allowed")?;
+        field("cell width", width.into(), (1..=64).contains(&width), "1 to 64 bits are allowed")?;
+        field("reserved field", get.u32(44).into(), get.u32(44) == 0, "it must be 0")?;
+        let payload_len = get.u64(48);
+        let whole = payload_len.is_multiple_of(8) && payload_len <= MAX_CELLS * 8;
+        field("payload length", payload_len, whole, "whole 64-bit words up to 2^43 bytes are allowed")?;
+        let planned_fpp = f64::from_bits(get.u64(64));
+        let sane = (0.0..=1.0).contains(&planned_fpp);
+        field("planned rate", planned_fpp.to_bits(), sane, "its bits are not a number from 0 to 1")?;
+        let header = Self {
+            identity: Identity { kind, hasher, mark: get.u64(24), scheme, hashes, cells, width },
+            payload_len,
+            planned_items: get.u64(56),
+            planned_fpp,
+            items: get.u64(72),
+            params: bytes[FIXED..FIXED + params].to_vec(),
+            metadata: bytes[FIXED + params..end].to_vec(),
+            secret: stored.then_some(secret),
+        };
+        if let Some(secret) = header.secret {
+            header.check_secret(&secret)?;
+        }
+        Ok(header)
+    }
+
+    /// Whether a reader must bring the secret of the hasher.
+    #[must_use]
+    pub fn needs_secret(&self) -> bool {
+        self.identity.hasher == HasherId::Sip13 && self.secret.is_none()
+    }
+
+    fn check_secret(&self, secret: &SecretKey) -> Result<(), DecodeError> {
+        let (expected, found) = (self.identity.mark, secret.id());
+        if expected == found { Ok(()) } else { Err(DecodeError::SecretWrong { expected, found }) }
+    }
+
+    /// The hasher, with its secret from the file or the options.
+    pub(crate) fn hasher(&self, options: &ReadOptions) -> Result<KeyHasher, DecodeError> {
+        match self.identity.hasher {
+            HasherId::Xxh3 => Ok(KeyHasher::xxh3(self.identity.mark)),
+            HasherId::Sip13 => {
+                let missing = DecodeError::SecretMissing { id: self.identity.mark };
+                let secret = self.secret.or(options.secret).ok_or(missing)?;
+                self.check_secret(&secret)?;
+                Ok(KeyHasher::sip13(secret))
+            }
+        }
+    }
+
+    /// The scheme, as type `S`.
+    pub(crate) fn scheme<S: NumberedScheme>(&self) -> Result<S, DecodeError> {
+        let id = self.identity.scheme.ok_or(DecodeError::UnknownScheme(0))?;
+        if self.identity.hashes == 0 {
+            return Err(DecodeError::Field { field: "hashes", value: 0, rule: "at least 1 is needed" });
+        }
+        S::restore(id, self.identity.hashes).ok_or(DecodeError::Scheme { found: id.name() })
+    }
+
+    /// What the filter was made for.
+    pub(crate) fn about(&self) -> About {
+        let stores_secret = self.secret.is_some();
+        About::stored(self.planned_items, self.planned_fpp, self.metadata.clone(), stores_secret)
+    }
+
+    /// The file holds this kind.
+    pub(crate) fn check_kind(&self, expected: Kind) -> Result<(), DecodeError> {
+        let (expected, found) = (expected.name(), self.identity.kind.name());
+        if expected == found { Ok(()) } else { Err(DecodeError::Kind { expected, found }) }
+    }
+
+    /// Cells have this width.
+    pub(crate) fn check_width(&self, width: u32) -> Result<(), DecodeError> {
+        let value = self.identity.width.into();
+        let rule = "this kind has another";
+        if self.identity.width == width {
+            Ok(())
+        } else {
+            Err(DecodeError::Field { field: "cell width", value, rule })
+        }
+    }
+
+    /// The kind's own parameters are these.
+    pub(crate) fn check_params(&self, params: &[u8]) -> Result<(), DecodeError> {
+        let value = self.params.len() as u64;
+        let rule = "this kind has other parameters";
+        if self.params == params {
+            Ok(())
+        } else {
+            Err(DecodeError::Field { field: "parameter length", value, rule })
+        }
+    }
+
+    /// The payload is as long as the shape needs.
+    pub(crate) fn check_payload(&self, needed: u64) -> Result<(), DecodeError> {
+        let rule = "the cells need another";
+        if self.payload_len == needed {
+            Ok(())
+        } else {
+            Err(DecodeError::Field { field: "payload length", value: self.payload_len, rule })
+        }
+    }
+}
+
+/// Fixed-width little-endian fields at fixed offsets of bytes that are long enough.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn array<const N: usize>(&self, at: usize) -> [u8; N] {
+        core::array::from_fn(|i| self.0[at + i])
+    }
+    fn u16(&self, at: usize) -> u16 {
+        u16::from_le_bytes(self.array(at))
+    }
+    fn u32(&self, at: usize) -> u32 {
+        u32::from_le_bytes(self.array(at))
+    }
+    fn u64(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.array(at))
+    }
+}

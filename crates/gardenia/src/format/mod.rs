@@ -1,0 +1,187 @@
+//! Bytes in and out: the native container, the same for every kind of filter.
+//!
+//! `docs/formats.md` in the repository describes every byte. In short: a mark, a version, a kind, a header
+//! with its checksum, the payload aligned to 64 bytes, a checksum per MiB of payload, and an end mark.
+
+#[cfg(feature = "mmap")]
+mod file;
+mod header;
+mod native;
+#[cfg(feature = "serde")]
+pub(crate) mod serde;
+
+#[cfg(feature = "mmap")]
+pub use file::Mapped;
+#[cfg(feature = "mmap")]
+pub use file::{replace_file, verify_file};
+pub(crate) use header::MAX_METADATA;
+pub use header::{Header, Kind};
+#[cfg(feature = "std")]
+pub use native::verify;
+pub(crate) use native::{Attach, Restore, Stored};
+
+#[doc(hidden)]
+pub mod methods {
+    //! What the macros below call, in one place.
+    #[cfg(feature = "mmap")]
+    pub(crate) use super::file::{load, open_mapped, save};
+    pub(crate) use super::native::{from_slice, to_vec, view};
+    #[cfg(feature = "std")]
+    pub(crate) use super::native::{read_from, write_to};
+}
+
+use crate::hash::SecretKey;
+
+/// What a reader allows and knows.
+///
+/// ```
+/// use gardenia::{Bloom, Fractional, ReadOptions};
+/// let bytes = Bloom::new(1_000, 0.01)?.to_vec().unwrap();
+/// let small = ReadOptions::new().max_bytes(100);
+/// assert!(Bloom::from_slice_as::<Fractional>(&bytes, &small).unwrap_err().to_string().contains("limit of 100"));
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct ReadOptions {
+    pub(crate) max_bytes: u64,
+    pub(crate) secret: Option<SecretKey>,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ReadOptions {
+    /// No secret, and payloads up to 16 GiB.
+    pub const fn new() -> Self {
+        Self { max_bytes: 16 << 30, secret: None }
+    }
+
+    /// The most memory that a payload may take. Checked before anything is allocated.
+    pub const fn max_bytes(self, max_bytes: u64) -> Self {
+        Self { max_bytes, ..self }
+    }
+
+    /// The secret of a keyed filter whose file does not hold it.
+    pub const fn secret(self, secret: SecretKey) -> Self {
+        Self { secret: Some(secret), ..self }
+    }
+}
+
+/// Gives a filter its methods that write it.
+macro_rules! stored_methods {
+    ($filter:ident<$($param:ident),+> where $($bound:tt)+) => {
+        impl<$($param),+> $filter<$($param),+> where $($bound)+ {
+            /// The filter as bytes of the native format.
+            pub fn to_vec(&self) -> Result<alloc::vec::Vec<u8>, $crate::EncodeError> {
+                $crate::format::methods::to_vec(self)
+            }
+
+            /// Writes the filter in the native format.
+            #[cfg(feature = "std")]
+            pub fn write_to(&self, writer: impl std::io::Write) -> Result<(), $crate::EncodeError> {
+                $crate::format::methods::write_to(self, writer)
+            }
+
+            /// Saves the filter to a file, whole or not at all: written to a temporary file beside it,
+            /// synced, then renamed.
+            #[cfg(feature = "mmap")]
+            pub fn save(&self, path: impl AsRef<std::path::Path>) -> Result<(), $crate::EncodeError> {
+                $crate::format::methods::save(self, path.as_ref())
+            }
+        }
+    };
+}
+pub(crate) use stored_methods;
+
+/// Gives a filter with a scheme its functions that read it.
+///
+/// They stand on the default type, so that `Bloom::load(path)` needs no type to be written; the forms in
+/// `_as` name the scheme and take options.
+macro_rules! read_methods {
+    ($filter:ident) => {
+        impl $filter {
+            /// The filter in these bytes, with every checksum verified.
+            pub fn from_slice(bytes: &[u8]) -> Result<Self, $crate::DecodeError> {
+                Self::from_slice_as(bytes, &$crate::ReadOptions::new())
+            }
+
+            /// As [`from_slice`](Self::from_slice), of any scheme and with options.
+            pub fn from_slice_as<S: $crate::NumberedScheme>(
+                bytes: &[u8],
+                options: &$crate::ReadOptions,
+            ) -> Result<$filter<S>, $crate::DecodeError> {
+                $crate::format::methods::from_slice(bytes, options)
+            }
+
+            /// Reads one filter, and no byte beyond it, with every checksum verified.
+            #[cfg(feature = "std")]
+            pub fn read_from(reader: impl std::io::Read) -> Result<Self, $crate::DecodeError> {
+                Self::read_from_as(reader, &$crate::ReadOptions::new())
+            }
+
+            /// As [`read_from`](Self::read_from), of any scheme and with options.
+            #[cfg(feature = "std")]
+            pub fn read_from_as<S: $crate::NumberedScheme>(
+                reader: impl std::io::Read,
+                options: &$crate::ReadOptions,
+            ) -> Result<$filter<S>, $crate::DecodeError> {
+                $crate::format::methods::read_from(reader, options)
+            }
+
+            /// Loads a file into memory, with every checksum verified.
+            #[cfg(feature = "mmap")]
+            pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::DecodeError> {
+                Self::load_as(path, &$crate::ReadOptions::new())
+            }
+
+            /// As [`load`](Self::load), of any scheme and with options.
+            #[cfg(feature = "mmap")]
+            pub fn load_as<S: $crate::NumberedScheme>(
+                path: impl AsRef<std::path::Path>,
+                options: &$crate::ReadOptions,
+            ) -> Result<$filter<S>, $crate::DecodeError> {
+                $crate::format::methods::load(path.as_ref(), options)
+            }
+
+            /// The filter in these bytes, without a copy. The header is verified, the payload is not.
+            pub fn view(
+                bytes: &[u8],
+            ) -> Result<$filter<$crate::Fractional, $crate::cells::Bytes<&[u8]>>, $crate::DecodeError> {
+                Self::view_as(bytes, &$crate::ReadOptions::new())
+            }
+
+            /// As [`view`](Self::view), of any scheme and with options.
+            pub fn view_as<'a, S: $crate::NumberedScheme>(
+                bytes: &'a [u8],
+                options: &$crate::ReadOptions,
+            ) -> Result<$filter<S, $crate::cells::Bytes<&'a [u8]>>, $crate::DecodeError> {
+                $crate::format::methods::view(bytes, options)
+            }
+
+            /// Opens a file by memory map in a time that does not depend on its size. The header is
+            /// verified, the payload is not read: see [`verify_file`]($crate::format::verify_file).
+            ///
+            /// The file must not be changed in place while it is open (`save` never does: it renames).
+            #[cfg(feature = "mmap")]
+            pub fn open_mapped(
+                path: impl AsRef<std::path::Path>,
+            ) -> Result<$filter<$crate::Fractional, $crate::cells::Bytes<$crate::Mapped>>, $crate::DecodeError> {
+                Self::open_mapped_as(path, &$crate::ReadOptions::new())
+            }
+
+            /// As [`open_mapped`](Self::open_mapped), of any scheme and with options.
+            #[cfg(feature = "mmap")]
+            pub fn open_mapped_as<S: $crate::NumberedScheme>(
+                path: impl AsRef<std::path::Path>,
+                options: &$crate::ReadOptions,
+            ) -> Result<$filter<S, $crate::cells::Bytes<$crate::Mapped>>, $crate::DecodeError> {
+                $crate::format::methods::open_mapped(path.as_ref(), options)
+            }
+        }
+    };
+}
+pub(crate) use read_methods;

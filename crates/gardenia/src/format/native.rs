@@ -1,0 +1,301 @@
+//! The native container: header, payload, checksums, end mark; to and from any reader or writer.
+
+use super::ReadOptions;
+use super::header::{FIXED, Header};
+use crate::cells::{Bytes, Memory};
+use crate::error::Part;
+use crate::{DecodeError, EncodeError};
+use alloc::vec;
+use alloc::vec::Vec;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Payload bytes under one checksum: a mapped file can be verified piecewise.
+const CHUNK: usize = 1 << 20;
+/// The last bytes.
+const END: [u8; 8] = *b"GDN.END\n";
+
+/// A filter that can be written.
+pub(crate) trait Stored {
+    /// Everything but the payload.
+    fn header(&self) -> Result<Header, EncodeError>;
+    /// The payload, in order.
+    fn sections(&self) -> Vec<&dyn Memory>;
+}
+
+/// A filter that can be read into own memory.
+pub(crate) trait Restore: Sized {
+    /// The empty filter that the header describes. Sizes were checked against the cap.
+    fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError>;
+    /// The words to be filled, in order; together as long as the payload.
+    fn sections_mut(&mut self) -> Vec<&mut [u64]>;
+    /// What must hold of the words once they are filled.
+    fn check(&self) -> Result<(), DecodeError>;
+}
+
+/// A filter that can be read where its payload lies.
+pub(crate) trait Attach<B>: Sized {
+    /// The filter that the header describes, over its payload.
+    fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError>;
+}
+
+/// Bytes after the payload: checksums, checksum of the checksums, end mark.
+fn trailer_len(payload_len: u64) -> u64 {
+    payload_len.div_ceil(CHUNK as u64) * 8 + 8 + 8
+}
+
+/// Length of the whole file.
+pub(super) fn file_len(header: &Header) -> u64 {
+    header.payload_offset() + header.payload_len + trailer_len(header.payload_len)
+}
+
+/// Hands the bytes of `filter` to `put`, a piece at a time.
+fn encode<E: From<EncodeError>>(
+    filter: &impl Stored,
+    mut put: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let header = filter.header()?;
+    put(&header.encode())?;
+    let mut sums = Vec::new();
+    let mut chunk = Vec::with_capacity(CHUNK.min(header.payload_len as usize));
+    for section in filter.sections() {
+        for at in 0..section.words() {
+            chunk.extend_from_slice(&section.load(at).to_le_bytes());
+            if chunk.len() == CHUNK {
+                sums.extend_from_slice(&xxh3_64(&chunk).to_le_bytes());
+                put(&chunk)?;
+                chunk.clear();
+            }
+        }
+    }
+    if !chunk.is_empty() {
+        sums.extend_from_slice(&xxh3_64(&chunk).to_le_bytes());
+        put(&chunk)?;
+    }
+    put(&sums)?;
+    put(&xxh3_64(&sums).to_le_bytes())?;
+    put(&END)
+}
+
+pub(crate) fn to_vec(filter: &impl Stored) -> Result<Vec<u8>, EncodeError> {
+    let mut bytes = Vec::with_capacity(file_len(&filter.header()?) as usize);
+    encode(filter, |piece| {
+        bytes.extend_from_slice(piece);
+        Ok::<_, EncodeError>(())
+    })?;
+    Ok(bytes)
+}
+
+#[cfg(feature = "std")]
+pub(crate) fn write_to(filter: &impl Stored, mut writer: impl std::io::Write) -> Result<(), EncodeError> {
+    encode(filter, |piece| Ok::<_, EncodeError>(writer.write_all(piece)?))?;
+    Ok(writer.flush()?)
+}
+
+/// Where a decoder takes its bytes from.
+pub(super) trait Source {
+    /// Fills `buffer`, or says how much is missing.
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<(), DecodeError>;
+}
+
+/// A slice as a source.
+struct Slice<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Source for Slice<'_> {
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<(), DecodeError> {
+        let (needed, found) = ((self.at + buffer.len()) as u64, self.bytes.len() as u64);
+        let end = self.at + buffer.len();
+        let piece = self.bytes.get(self.at..end).ok_or(DecodeError::Truncated { needed, found })?;
+        buffer.copy_from_slice(piece);
+        self.at = end;
+        Ok(())
+    }
+}
+
+/// A reader as a source.
+#[cfg(feature = "std")]
+pub(super) struct Reader<R> {
+    pub(super) reader: R,
+    pub(super) at: u64,
+}
+
+#[cfg(feature = "std")]
+impl<R: std::io::Read> Source for Reader<R> {
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<(), DecodeError> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.reader.read(&mut buffer[filled..]) {
+                Ok(0) => {
+                    let needed = self.at + buffer.len() as u64;
+                    return Err(DecodeError::Truncated { needed, found: self.at + filled as u64 });
+                }
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        self.at += filled as u64;
+        Ok(())
+    }
+}
+
+/// Reads and checks the header; the source then stands at the payload.
+pub(super) fn read_header(source: &mut impl Source) -> Result<Header, DecodeError> {
+    let mut fixed = [0; FIXED];
+    source.fill(&mut fixed[..8])?;
+    if fixed[..8] != super::header::MAGIC {
+        // Said before the length is complained about: a short foreign file is foreign, not truncated.
+        let found = core::array::from_fn(|i| fixed[i]);
+        return Err(DecodeError::Magic { expected: super::header::MAGIC, found });
+    }
+    source.fill(&mut fixed[8..])?;
+    let mut bytes = vec![0; Header::measure(&fixed)?];
+    bytes[..FIXED].copy_from_slice(&fixed);
+    source.fill(&mut bytes[FIXED..])?;
+    Header::decode(&bytes)
+}
+
+/// Reads the payload in chunks, hands each to `take`, and checks all that follows.
+fn read_payload(
+    source: &mut impl Source,
+    header: &Header,
+    mut take: impl FnMut(&[u8]),
+) -> Result<(), DecodeError> {
+    let mut sums = Vec::new();
+    let mut left = header.payload_len;
+    let mut chunk = vec![0; CHUNK.min(usize::try_from(left).unwrap_or(CHUNK))];
+    while left > 0 {
+        let len = CHUNK.min(usize::try_from(left).unwrap_or(CHUNK));
+        source.fill(&mut chunk[..len])?;
+        take(&chunk[..len]);
+        sums.push(xxh3_64(&chunk[..len]));
+        left -= len as u64;
+    }
+    check_trailer(source, &sums)
+}
+
+/// Checks checksums and end mark against the sums computed from the payload.
+fn check_trailer(source: &mut impl Source, sums: &[u64]) -> Result<(), DecodeError> {
+    let mut table = vec![0; sums.len() * 8 + 16];
+    source.fill(&mut table)?;
+    let word = |at: usize| u64::from_le_bytes(core::array::from_fn(|i| table[at * 8 + i]));
+    // The table first: if it is damaged, its sums accuse the wrong chunk.
+    let (expected, found) = (word(sums.len()), xxh3_64(&table[..sums.len() * 8]));
+    if expected != found {
+        return Err(DecodeError::Checksum { part: Part::Table, expected, found });
+    }
+    for (number, &found) in sums.iter().enumerate() {
+        let expected = word(number);
+        if expected != found {
+            return Err(DecodeError::Checksum { part: Part::Chunk(number as u64), expected, found });
+        }
+    }
+    if table[sums.len() * 8 + 8..] != END {
+        return Err(DecodeError::Damaged("the end mark is missing"));
+    }
+    Ok(())
+}
+
+fn check_cap(header: &Header, options: &ReadOptions) -> Result<(), DecodeError> {
+    let (needed, max) = (header.payload_len, options.max_bytes);
+    if needed > max { Err(DecodeError::TooLarge { needed, max }) } else { Ok(()) }
+}
+
+/// Reads one filter whose header has been read.
+pub(super) fn read_filter<T: Restore>(
+    source: &mut impl Source,
+    header: &Header,
+    options: &ReadOptions,
+) -> Result<T, DecodeError> {
+    check_cap(header, options)?;
+    let mut filter = T::restore(header, options)?;
+    {
+        let mut sections = filter.sections_mut().into_iter();
+        let mut room: &mut [u64] = &mut [];
+        read_payload(source, header, |chunk| {
+            for word in chunk.as_chunks::<8>().0 {
+                while room.is_empty() {
+                    match sections.next() {
+                        Some(section) => room = section,
+                        None => return, // longer than the sections: excluded by `restore`
+                    }
+                }
+                if let Some((first, rest)) = core::mem::take(&mut room).split_first_mut() {
+                    *first = u64::from_le_bytes(*word);
+                    room = rest;
+                }
+            }
+        })?;
+    }
+    filter.check()?;
+    Ok(filter)
+}
+
+/// A slice must hold one filter and nothing else.
+fn check_len(header: &Header, found: u64) -> Result<(), DecodeError> {
+    let needed = file_len(header);
+    match found.checked_sub(needed) {
+        None => Err(DecodeError::Truncated { needed, found }),
+        Some(0) => Ok(()),
+        Some(extra) => Err(DecodeError::Trailing { extra }),
+    }
+}
+
+pub(crate) fn from_slice<T: Restore>(bytes: &[u8], options: &ReadOptions) -> Result<T, DecodeError> {
+    let mut source = Slice { bytes, at: 0 };
+    let header = read_header(&mut source)?;
+    check_len(&header, bytes.len() as u64)?;
+    read_filter(&mut source, &header, options)
+}
+
+#[cfg(feature = "std")]
+pub(crate) fn read_from<T: Restore>(
+    reader: impl std::io::Read,
+    options: &ReadOptions,
+) -> Result<T, DecodeError> {
+    let mut source = Reader { reader, at: 0 };
+    let header = read_header(&mut source)?;
+    read_filter(&mut source, &header, options)
+}
+
+pub(crate) fn view<'a, T: Attach<&'a [u8]>>(
+    bytes: &'a [u8],
+    options: &ReadOptions,
+) -> Result<T, DecodeError> {
+    let header = read_header(&mut Slice { bytes, at: 0 })?;
+    check_len(&header, bytes.len() as u64)?;
+    let (start, len) = (header.payload_offset() as usize, header.payload_len as usize);
+    T::attach(&header, options, &bytes[start..start + len])
+}
+
+/// Reads a whole file of any kind and checks every byte: header, padding, checksums, end mark, and that
+/// nothing follows. The header, if all is well.
+///
+/// ```
+/// let mut bytes = gardenia::Bloom::new(100, 0.01)?.to_vec().unwrap();
+/// assert!(gardenia::format::verify(&bytes[..]).is_ok());
+/// bytes[200] ^= 1;
+/// assert!(gardenia::format::verify(&bytes[..]).is_err());
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[cfg(feature = "std")]
+pub fn verify(reader: impl std::io::Read) -> Result<Header, DecodeError> {
+    let mut source = Reader { reader, at: 0 };
+    let header = read_header(&mut source)?;
+    read_payload(&mut source, &header, |_| ())?;
+    let extra = std::io::copy(&mut source.reader, &mut std::io::sink())?;
+    if extra > 0 {
+        return Err(DecodeError::Trailing { extra });
+    }
+    Ok(header)
+}
+
+impl<B: AsRef<[u8]>> Bytes<B> {
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.0.as_ref()
+    }
+}

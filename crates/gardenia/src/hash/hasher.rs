@@ -1,0 +1,129 @@
+//! The numbered hash functions.
+
+use super::{Digest, Key, SecretKey, sip13, xxh3};
+
+/// Number of a hash function, as stored in files. A number never changes its meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum HasherId {
+    /// XXH3-64 with a 64-bit seed.
+    Xxh3 = 1,
+    /// SipHash-1-3 with a secret 128-bit key.
+    Sip13 = 2,
+}
+
+impl HasherId {
+    /// The hasher with this number, if there is one.
+    ///
+    /// ```
+    /// # use gardenia::HasherId;
+    /// assert_eq!(HasherId::from_number(2), Some(HasherId::Sip13));
+    /// assert_eq!(HasherId::from_number(0), None);
+    /// ```
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            1 => Some(Self::Xxh3),
+            2 => Some(Self::Sip13),
+            _ => None,
+        }
+    }
+
+    /// The number stored in files.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// Name for people: `xxh3`, `sip13`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Xxh3 => "xxh3",
+            Self::Sip13 => "sip13",
+        }
+    }
+}
+
+/// Turns key bytes into a [`Digest`]: one of the numbered hash functions with its seed or secret.
+///
+/// An enum and not a type parameter, because a filter learns its hasher from a file at run time, and the
+/// predicted branch costs less than can be measured.
+///
+/// ```
+/// use gardenia::{KeyHasher, SecretKey};
+/// let fast = KeyHasher::xxh3(7);
+/// assert_eq!(fast.digest_key("rose"), fast.digest(b"rose"));
+/// let keyed = KeyHasher::sip13(SecretKey::new([42; 16]));
+/// assert_ne!(fast.digest_key("rose"), keyed.digest_key("rose"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyHasher {
+    /// Hasher 1: XXH3-64. Fast and known everywhere; an adversary can find colliding keys.
+    Xxh3 {
+        /// Seed of the function; 0 unless chosen, so that filters made apart can be united.
+        seed: u64,
+    },
+    /// Hasher 2: SipHash-1-3, for keys that an adversary may choose.
+    Sip13 {
+        /// The secret key.
+        secret: SecretKey,
+    },
+}
+
+impl Default for KeyHasher {
+    /// XXH3-64 with seed 0.
+    fn default() -> Self {
+        Self::xxh3(0)
+    }
+}
+
+impl KeyHasher {
+    /// XXH3-64 with this seed.
+    #[must_use]
+    pub const fn xxh3(seed: u64) -> Self {
+        Self::Xxh3 { seed }
+    }
+
+    /// SipHash-1-3 with this secret.
+    #[must_use]
+    pub const fn sip13(secret: SecretKey) -> Self {
+        Self::Sip13 { secret }
+    }
+
+    /// The digest of a key given as its canonical bytes.
+    #[inline]
+    #[must_use]
+    pub fn digest(&self, bytes: &[u8]) -> Digest {
+        match self {
+            Self::Xxh3 { seed } => xxh3::digest(*seed, bytes),
+            Self::Sip13 { secret } => sip13::digest(secret, bytes),
+        }
+    }
+
+    /// The digest of any [`Key`].
+    #[inline]
+    #[must_use]
+    pub fn digest_key<K: Key + ?Sized>(&self, key: &K) -> Digest {
+        key.with_bytes(|bytes| self.digest(bytes))
+    }
+
+    /// Which numbered function this is.
+    #[must_use]
+    pub const fn id(&self) -> HasherId {
+        match self {
+            Self::Xxh3 { .. } => HasherId::Xxh3,
+            Self::Sip13 { .. } => HasherId::Sip13,
+        }
+    }
+
+    /// What tells this hasher from others of its number: the seed, or the secret's id.
+    #[must_use]
+    pub fn mark(&self) -> u64 {
+        match self {
+            Self::Xxh3 { seed } => *seed,
+            Self::Sip13 { secret } => secret.id(),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Enhanced double hashing with any f: h1 + i·h2 + f(i).
+//!
+//! i² does not remove the overlap of equal steps (a shifted quadratic is a quadratic with another step),
+//! i³ does. Kirsch and Mitzenmacher credit i² to Dillinger and Manolios, whose own term is (i³−i)/6: that
+//! is [`Enhanced`](super::Enhanced).
+//!
+//! Source: Kirsch and Mitzenmacher (2008), section 5.2 and the experiments of section 8.
+
+use super::{Scheme, SchemeId, Walk, scale, settle, wrap};
+use crate::hash::Digest;
+use crate::theory::kirsch_mitzenmacher::{coincidence_excess, same_step_excess};
+use core::fmt::Debug;
+
+/// The function f of [`EnhancedWith`].
+pub trait Offset: Clone + Debug {
+    /// Number of the scheme with this f, if it has one.
+    const ID: Option<SchemeId> = None;
+    /// f(i).
+    fn at(&self, i: u64) -> u64;
+    /// See [`Scheme::excess`]. The default is that of plain double hashing without its short cycles: an
+    /// upper bound for any f, since an f can only break coincidences up.
+    fn excess(cells: u64, items: f64, fill: f64) -> f64 {
+        same_step_excess(cells, items, fill, cells as f64)
+    }
+}
+
+/// f(i) = i².
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Square;
+/// f(i) = i³.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cube;
+
+impl Offset for Square {
+    const ID: Option<SchemeId> = Some(SchemeId::EnhancedSquare);
+    #[inline]
+    fn at(&self, i: u64) -> u64 {
+        i * i
+    }
+}
+
+impl Offset for Cube {
+    const ID: Option<SchemeId> = Some(SchemeId::EnhancedCube);
+    #[inline]
+    fn at(&self, i: u64) -> u64 {
+        i * i * i
+    }
+    fn excess(cells: u64, items: f64, _fill: f64) -> f64 {
+        coincidence_excess(cells, items)
+    }
+}
+
+impl Offset for fn(u64) -> u64 {
+    #[inline]
+    fn at(&self, i: u64) -> u64 {
+        self(i)
+    }
+}
+
+/// Positions h1 + i·h2 + f(i) mod m. With an f of your own the filter works, but has no `save` and the like,
+/// because no file could name f.
+///
+/// ```
+/// use gardenia::{Bloom, EnhancedWith};
+/// let triangle: fn(u64) -> u64 = |i| i * (i + 1) / 2;
+/// let mut bed = Bloom::builder().items(100).fpp(0.01).scheme(|k| EnhancedWith::new(k, triangle)).build()?;
+/// bed.insert("rose");
+/// assert!(bed.contains("rose"));
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct EnhancedWith<F> {
+    hashes: u32,
+    f: F,
+}
+
+/// Scheme 5: positions h1 + i·h2 + i² mod m.
+pub type EnhancedSquare = EnhancedWith<Square>;
+/// Scheme 6: positions h1 + i·h2 + i³ mod m.
+pub type EnhancedCube = EnhancedWith<Cube>;
+
+impl<F: Offset> EnhancedWith<F> {
+    /// Enhanced double hashing with `hashes` probes per key and this f.
+    #[must_use]
+    pub const fn new(hashes: u32, f: F) -> Self {
+        Self { hashes, f }
+    }
+}
+
+/// Equal when the offsets of all k probes are: function pointers themselves have no dependable equality.
+impl<F: Offset> PartialEq for EnhancedWith<F> {
+    fn eq(&self, other: &Self) -> bool {
+        self.hashes == other.hashes && (0..u64::from(self.hashes)).all(|i| self.f.at(i) == other.f.at(i))
+    }
+}
+
+impl<F: Offset> Scheme for EnhancedWith<F> {
+    type Walk = EnhancedWithWalk<F>;
+    fn id(&self) -> Option<SchemeId> {
+        F::ID
+    }
+    fn hashes(&self) -> u32 {
+        self.hashes
+    }
+    #[inline]
+    fn walk(&self, digest: Digest, cells: u64) -> EnhancedWithWalk<F> {
+        EnhancedWithWalk {
+            at: scale(digest.word(0), cells),
+            step: scale(digest.word(1), cells),
+            i: 0,
+            cells,
+            f: self.f.clone(),
+        }
+    }
+    fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
+        F::excess(cells, items, fill)
+    }
+}
+
+/// Walk of [`EnhancedWith`].
+#[derive(Clone, Debug)]
+pub struct EnhancedWithWalk<F> {
+    at: u64,
+    step: u64,
+    i: u32,
+    cells: u64,
+    f: F,
+}
+
+impl<F: Offset> Walk for EnhancedWithWalk<F> {
+    #[inline]
+    fn step(&mut self) -> u64 {
+        let at = wrap(self.at + settle(self.f.at(u64::from(self.i)), self.cells), self.cells);
+        self.i += 1;
+        self.at = wrap(self.at + self.step, self.cells);
+        at
+    }
+}

@@ -1,0 +1,59 @@
+//! k independent hash values: the standard Bloom filter.
+//!
+//! The values are words 0 to k−1 of the digest, so "independent" holds up to equal digests (n/2⁶⁴).
+//!
+//! Source: Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors" (1970).
+
+use super::{Scheme, SchemeId, Walk, scale};
+use crate::hash::Digest;
+
+/// Scheme 1: position i is h_i, a hash value of its own.
+///
+/// ```
+/// use gardenia::{Digest, Independent, Scheme};
+/// let at: Vec<u64> = Independent::new(2).positions(Digest(1 << 63), 10).collect();
+/// assert_eq!(at[0], 5); // word 0 is the digest: one half of the range
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Independent {
+    hashes: u32,
+}
+
+impl Independent {
+    /// `hashes` independent probes per key.
+    #[must_use]
+    pub const fn new(hashes: u32) -> Self {
+        Self { hashes }
+    }
+}
+
+impl Scheme for Independent {
+    type Walk = IndependentWalk;
+    fn id(&self) -> Option<SchemeId> {
+        Some(SchemeId::Independent)
+    }
+    fn hashes(&self) -> u32 {
+        self.hashes
+    }
+    #[inline]
+    fn walk(&self, digest: Digest, cells: u64) -> IndependentWalk {
+        IndependentWalk { digest, i: 0, cells }
+    }
+}
+
+/// Walk of [`Independent`].
+#[derive(Clone, Debug)]
+pub struct IndependentWalk {
+    digest: Digest,
+    i: u32,
+    cells: u64,
+}
+
+impl Walk for IndependentWalk {
+    #[inline]
+    fn step(&mut self) -> u64 {
+        let word = self.digest.word(self.i);
+        self.i += 1;
+        scale(word, self.cells)
+    }
+}

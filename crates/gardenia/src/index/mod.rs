@@ -1,0 +1,341 @@
+//! Which positions does a digest choose? The *schemes* of Kirsch and Mitzenmacher, one file each.
+//!
+//! A scheme turns a [`Digest`] into k positions in `0..cells`: pure arithmetic, no memory. Each has a
+//! number that goes into files and is frozen by golden tests. "h1" is word 0 of the digest and "h2", "h3"
+//! are words 1 and 2 (see [`Digest::word`]), each reduced to its range by multiply-high; sums are reduced
+//! by conditional subtraction. No division happens per probe, sizes need not be powers of two, and
+//! positions are right from 1 to [`MAX_CELLS`] cells.
+//!
+//! | no. | scheme | position i | excess over an ideal filter (ALGORITHMS: n keys, fill ½) |
+//! |---|---|---|---|
+//! | 1 | [`Independent`] | h_i | none |
+//! | 2 | [`Partition`] | i·m' + (h1 + i·h2 mod m') | n·k²/m² |
+//! | 3 | [`PartitionPrime`] | the same, m' prime | n·k²/m² |
+//! | 4 | [`Double`] | h1 + i·h2 | 6n/m² and short cycles, about 1/(2m) |
+//! | 5 | [`EnhancedSquare`] | h1 + i·h2 + i² | 6n/m² |
+//! | 6 | [`EnhancedCube`] | h1 + i·h2 + i³ | n/m² |
+//! | 7 | [`Enhanced`] | h1 + i·h2 + (i³−i)/6 | n/m² |
+//! | 8 | [`Triple`] | h1 + i·h2 + (i(i−1)/2)·h3 | negligible |
+//! | 9 | [`PartitionIndependent`] | i·m' + h_i | none over a partitioned filter |
+//! | 10 | [`Fractional`] | as 7, in fractions of the table; the default | below n/m² |
+//!
+//! **A step of zero** (h2 = 0) would send all k probes of a key to one cell under plain double hashing, so
+//! [`Double`] draws its step from 1..m. In the enhanced and triple schemes the other terms still spread the
+//! probes, and in partitions each probe has its own slice, so there zero is as good as any step.
+//!
+//! **A step that shares a factor with m** gives a key of [`Double`] only m/gcd different cells. That is
+//! allowed, as in the papers; [`Scheme::excess`] counts it, so sizing and [`Scheme::planned_fpp`] stay
+//! honest. The default scheme does not suffer from it.
+
+mod any;
+mod double;
+mod enhanced;
+mod enhanced_with;
+mod fractional;
+mod independent;
+mod partition;
+mod prime;
+mod triple;
+
+pub use any::{AnyScheme, AnyWalk};
+pub use double::{Double, DoubleWalk};
+pub use enhanced::{Enhanced, EnhancedWalk};
+pub use enhanced_with::{Cube, EnhancedCube, EnhancedSquare, EnhancedWith, EnhancedWithWalk, Offset, Square};
+pub use fractional::{Fractional, FractionalWalk};
+pub use independent::{Independent, IndependentWalk};
+pub use partition::{
+    Partition, PartitionIndependent, PartitionIndependentWalk, PartitionPrime, PartitionWalk,
+};
+pub use triple::{Triple, TripleWalk};
+
+use crate::hash::Digest;
+use crate::theory;
+use core::fmt::Debug;
+
+/// The largest number of cells: 2⁴⁰ (128 GiB of bits). Positions keep at least 24 spare bits of the digest
+/// up to here.
+pub const MAX_CELLS: u64 = 1 << 40;
+
+/// The largest number of probes per key.
+pub const MAX_HASHES: u32 = 255;
+
+/// Number of a scheme, as stored in files. A number never changes its meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum SchemeId {
+    /// [`Independent`]
+    Independent = 1,
+    /// [`Partition`]
+    Partition = 2,
+    /// [`PartitionPrime`]
+    PartitionPrime = 3,
+    /// [`Double`]
+    Double = 4,
+    /// [`EnhancedSquare`]
+    EnhancedSquare = 5,
+    /// [`EnhancedCube`]
+    EnhancedCube = 6,
+    /// [`Enhanced`]
+    Enhanced = 7,
+    /// [`Triple`]
+    Triple = 8,
+    /// [`PartitionIndependent`]
+    PartitionIndependent = 9,
+    /// [`Fractional`]
+    Fractional = 10,
+}
+
+impl SchemeId {
+    /// All schemes, by number.
+    pub const ALL: [Self; 10] = [
+        Self::Independent,
+        Self::Partition,
+        Self::PartitionPrime,
+        Self::Double,
+        Self::EnhancedSquare,
+        Self::EnhancedCube,
+        Self::Enhanced,
+        Self::Triple,
+        Self::PartitionIndependent,
+        Self::Fractional,
+    ];
+
+    /// The scheme with this number, if there is one.
+    ///
+    /// ```
+    /// use gardenia::SchemeId;
+    /// assert_eq!(SchemeId::from_number(7), Some(SchemeId::Enhanced));
+    /// assert_eq!(SchemeId::from_number(200), None);
+    /// ```
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|id| id.number() == number)
+    }
+
+    /// The scheme with this name, if there is one.
+    ///
+    /// ```
+    /// use gardenia::SchemeId;
+    /// assert_eq!(SchemeId::from_name("enhanced"), Some(SchemeId::Enhanced));
+    /// assert!(SchemeId::ALL.iter().all(|&id| SchemeId::from_name(id.name()) == Some(id)));
+    /// ```
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|id| id.name() == name)
+    }
+
+    /// The number stored in files.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// Name for people and for the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Independent => "independent",
+            Self::Partition => "partition",
+            Self::PartitionPrime => "partition-prime",
+            Self::Double => "double",
+            Self::EnhancedSquare => "enhanced-square",
+            Self::EnhancedCube => "enhanced-cube",
+            Self::Enhanced => "enhanced",
+            Self::Triple => "triple",
+            Self::PartitionIndependent => "partition-independent",
+            Self::Fractional => "fractional",
+        }
+    }
+}
+
+/// A way to choose k positions from a digest.
+///
+/// Static on purpose: the probe loop is compiled for each scheme. Code that learns the scheme at run time
+/// uses [`AnyScheme`], whose [`visit`](Scheme::visit) picks the compiled loop once per call or batch.
+///
+/// ```
+/// use gardenia::{Digest, Enhanced, Scheme};
+/// let at: Vec<u64> = Enhanced::new(4).positions(Digest(u64::MAX / 2), 1000).collect();
+/// assert_eq!(at.len(), 4);
+/// assert!(at.iter().all(|&p| p < 1000));
+/// ```
+pub trait Scheme: Clone + Debug + PartialEq {
+    /// The walk through one key's positions.
+    type Walk: Walk;
+
+    /// The number, or `None` for a scheme that no file can name (an own f in [`EnhancedWith`]).
+    fn id(&self) -> Option<SchemeId>;
+
+    /// Probes per key, k.
+    fn hashes(&self) -> u32;
+
+    /// The walk of `digest` through `0..cells`: probe loops, which know k, take this.
+    fn walk(&self, digest: Digest, cells: u64) -> Self::Walk;
+
+    /// The k positions of `digest` in `0..cells`. They may repeat.
+    #[inline]
+    fn positions(&self, digest: Digest, cells: u64) -> Positions<Self::Walk> {
+        Positions { walk: self.walk(digest, cells), left: self.hashes() }
+    }
+
+    /// The smallest usable number of cells that is at least `cells`: partitions need a multiple of k.
+    fn fit(&self, cells: u64) -> u64 {
+        cells
+    }
+
+    /// Whether each probe has its own slice of the cells.
+    fn partitioned(&self) -> bool {
+        false
+    }
+
+    /// What this scheme adds, at finite size, to the false-positive probability of independent positions:
+    /// `items` keys are in, a share `fill` of the cells is set.
+    fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
+        let _ = (cells, items, fill);
+        0.0
+    }
+
+    /// The false-positive probability expected after `items` keys: exact for independent positions, plus
+    /// this scheme's excess, plus the floor of 64-bit digests.
+    ///
+    /// ```
+    /// use gardenia::{Double, Enhanced, Scheme};
+    /// let (m, n) = (16_000, 1_000);
+    /// let [double, enhanced] = [Double::new(11).planned_fpp(m, n), Enhanced::new(11).planned_fpp(m, n)];
+    /// assert!(double > 1.05 * enhanced); // 16 bits per key, few keys: plain double hashing shows
+    /// ```
+    fn planned_fpp(&self, cells: u64, items: u64) -> f64 {
+        let k = self.hashes();
+        let ideal = if self.partitioned() {
+            theory::bloom::fpp_partitioned(cells, items, k)
+        } else {
+            theory::bloom::fpp_exact(cells, items, k)
+        };
+        let fill = theory::bloom::expected_fill(cells, items, k);
+        (ideal + self.excess(cells, items as f64, fill) + digest_floor(items as f64)).min(1.0)
+    }
+
+    /// The false-positive probability of a filter with this share of cells set, whatever went in.
+    fn fpp_at_fill(&self, cells: u64, fill: f64) -> f64 {
+        let k = self.hashes();
+        let items = theory::bloom::estimate_items(cells, k, (fill * cells as f64) as u64).items;
+        let ideal = libm::pow(fill, f64::from(k));
+        (ideal + self.excess(cells, items, fill) + digest_floor(items)).min(1.0)
+    }
+
+    /// Calls `visitor` with the concrete scheme: itself, unless this is [`AnyScheme`].
+    #[inline]
+    fn visit<V: SchemeVisitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+}
+
+/// Goes from position to position of one key.
+pub trait Walk: Clone + Debug {
+    /// The next position. It means something k times; how often to ask is the caller's knowledge, so that
+    /// probe loops are counted once.
+    fn step(&mut self) -> u64;
+}
+
+/// The k positions of one key, in probing order.
+#[derive(Clone, Debug)]
+pub struct Positions<W> {
+    walk: W,
+    left: u32,
+}
+
+impl<W: Walk> Iterator for Positions<W> {
+    type Item = u64;
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        Some(self.walk.step())
+    }
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left as usize, Some(self.left as usize))
+    }
+}
+
+impl<W: Walk> ExactSizeIterator for Positions<W> {}
+
+/// A scheme that a file can name.
+pub trait NumberedScheme: Scheme {
+    /// The scheme of this type with `hashes` probes, if `id` is its number.
+    ///
+    /// ```
+    /// use gardenia::{Double, Enhanced, NumberedScheme, SchemeId};
+    /// assert_eq!(Double::restore(SchemeId::Double, 4), Some(Double::new(4)));
+    /// assert_eq!(Enhanced::restore(SchemeId::Double, 4), None);
+    /// ```
+    fn restore(id: SchemeId, hashes: u32) -> Option<Self>;
+}
+
+/// Implements [`NumberedScheme`] for the schemes with one number each.
+macro_rules! numbered {
+    ($($scheme:ty, $id:ident, $new:expr;)+) => {$(
+        impl NumberedScheme for $scheme {
+            fn restore(id: SchemeId, hashes: u32) -> Option<Self> {
+                let new: fn(u32) -> Self = $new;
+                (id == SchemeId::$id).then(|| new(hashes))
+            }
+        }
+    )+};
+}
+numbered! {
+    Independent, Independent, Self::new;
+    Partition, Partition, Self::new;
+    PartitionPrime, PartitionPrime, Self::new;
+    Double, Double, Self::new;
+    EnhancedSquare, EnhancedSquare, |k| Self::new(k, Square);
+    EnhancedCube, EnhancedCube, |k| Self::new(k, Cube);
+    Enhanced, Enhanced, Self::new;
+    Triple, Triple, Self::new;
+    PartitionIndependent, PartitionIndependent, Self::new;
+    Fractional, Fractional, Self::new;
+}
+
+impl NumberedScheme for AnyScheme {
+    fn restore(id: SchemeId, hashes: u32) -> Option<Self> {
+        Some(Self::new(id, hashes))
+    }
+}
+
+/// Work to be done with a scheme whose type is known at compile time (see [`Scheme::visit`]).
+pub trait SchemeVisitor {
+    /// What the work gives.
+    type Output;
+    /// Does the work.
+    fn visit<S: Scheme>(self, scheme: &S) -> Self::Output;
+}
+
+/// The share of false positives that equal digests cause: n / 2⁶⁴.
+fn digest_floor(items: f64) -> f64 {
+    if items.is_finite() { items / 18_446_744_073_709_551_616.0 } else { 0.0 }
+}
+
+/// `word` scaled to `0..range` by multiply-high (Lemire's reduction): uniform up to range/2⁶⁴.
+#[inline]
+pub(crate) const fn scale(word: u64, range: u64) -> u64 {
+    ((word as u128 * range as u128) >> 64) as u64
+}
+
+/// `sum` mod `m` for a sum of two values below `m`.
+///
+/// A minimum and not an `if`: below `m` the difference wraps to a huge value. A branch here would be
+/// mispredicted every second time and cost more than all the rest of a probe.
+#[inline]
+fn wrap(sum: u64, m: u64) -> u64 {
+    let (less, borrowed) = sum.overflowing_sub(m);
+    core::hint::select_unpredictable(borrowed, sum, less)
+}
+
+/// `value` mod `m` where `value` is nearly always below `m` already: a predicted branch, not a division.
+#[inline]
+fn settle(value: u64, m: u64) -> u64 {
+    #[cold]
+    fn divide(value: u64, m: u64) -> u64 {
+        value % m
+    }
+    if value < m { value } else { divide(value, m) }
+}

@@ -1,0 +1,166 @@
+//! Partition schemes: probe i goes to slice i of m' = m/k cells.
+//!
+//! m must be a multiple of k; [`Scheme::fit`] rounds up. Slices shrink the range of the hash values, at a
+//! price: a partitioned filter is never better than a shared one, and with two hash values the excess is
+//! the largest of all schemes (n·k²/m²), because m' and not m is the range. A step of zero is legal here:
+//! each slice is its own table.
+//!
+//! Source: Kirsch and Mitzenmacher (2006), section 2 (m' prime) and (2008), section 5.1 (any m').
+
+use super::{MAX_CELLS, Scheme, SchemeId, Walk, prime, scale, wrap};
+use crate::hash::Digest;
+use crate::theory::kirsch_mitzenmacher::partition_excess;
+
+/// Divides cell counts by k without a division: ⌊2⁶⁴/k⌋+1, exact below 2⁵⁶ for k ≤ 255.
+#[inline]
+const fn slice_of(cells: u64, reciprocal: u64, hashes: u32) -> u64 {
+    if hashes <= 1 { cells } else { scale(reciprocal, cells) }
+}
+
+const fn reciprocal(hashes: u32) -> u64 {
+    if hashes <= 1 { 0 } else { u64::MAX / hashes as u64 + 1 }
+}
+
+/// Defines a partition scheme over the two-value progression or over independent values.
+macro_rules! partition_scheme {
+    ($(#[$doc:meta])* $name:ident, $id:ident, $walk:ident, $fit:expr, $excess:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name {
+            hashes: u32,
+            reciprocal: u64,
+        }
+
+        impl $name {
+            /// A partition into `hashes` slices, one probe in each.
+            #[must_use]
+            pub const fn new(hashes: u32) -> Self {
+                Self { hashes, reciprocal: reciprocal(hashes) }
+            }
+        }
+
+        impl Scheme for $name {
+            type Walk = $walk;
+            fn id(&self) -> Option<SchemeId> {
+                Some(SchemeId::$id)
+            }
+            fn hashes(&self) -> u32 {
+                self.hashes
+            }
+            #[inline]
+            fn walk(&self, digest: Digest, cells: u64) -> $walk {
+                let slice = slice_of(cells, self.reciprocal, self.hashes);
+                $walk::new(digest, slice)
+            }
+            fn fit(&self, cells: u64) -> u64 {
+                let k = u64::from(self.hashes.max(1));
+                let fit: fn(u64) -> u64 = $fit;
+                // Above the largest size nothing fits; the caller's check says so.
+                if cells > MAX_CELLS { cells } else { fit(cells.div_ceil(k)) * k }
+            }
+            fn partitioned(&self) -> bool {
+                true
+            }
+            fn excess(&self, cells: u64, items: f64, _fill: f64) -> f64 {
+                let excess: fn(u64, u32, f64) -> f64 = $excess;
+                excess(cells, self.hashes, items)
+            }
+        }
+    };
+}
+
+partition_scheme! {
+    /// Scheme 2: position i is i·m' + (h1 + i·h2 mod m'), any m'.
+    ///
+    /// ```
+    /// use gardenia::{Digest, Partition, Scheme};
+    /// let scheme = Partition::new(3);
+    /// assert_eq!(scheme.fit(100), 102);
+    /// let at: Vec<u64> = scheme.positions(Digest(77), 102).collect();
+    /// assert_eq!(at.iter().map(|p| p / 34).collect::<Vec<_>>(), [0, 1, 2]);
+    /// ```
+    Partition, Partition, PartitionWalk, |slice| slice, partition_excess
+}
+partition_scheme! {
+    /// Scheme 3: as [`Partition`] with m' prime, the case that the papers' first proof needs: two keys
+    /// that meet in two slices meet in all.
+    ///
+    /// ```
+    /// use gardenia::{PartitionPrime, Scheme};
+    /// assert_eq!(PartitionPrime::new(3).fit(100), 3 * 37);
+    /// ```
+    PartitionPrime, PartitionPrime, PartitionWalk, prime::at_least, partition_excess
+}
+partition_scheme! {
+    /// Scheme 9: position i is i·m' + h_i, a hash value of its own in each slice.
+    ///
+    /// ```
+    /// use gardenia::{Digest, PartitionIndependent, Scheme};
+    /// let at: Vec<u64> = PartitionIndependent::new(2).positions(Digest(1 << 63), 20).collect();
+    /// assert_eq!(at[0], 5);
+    /// assert!((10..20).contains(&at[1]));
+    /// ```
+    PartitionIndependent, PartitionIndependent, PartitionIndependentWalk, |slice| slice, |_, _, _| 0.0
+}
+
+/// Walk of [`Partition`] and [`PartitionPrime`].
+#[derive(Clone, Debug)]
+pub struct PartitionWalk {
+    at: u64,
+    step: u64,
+    base: u64,
+    slice: u64,
+}
+
+impl PartitionWalk {
+    #[inline]
+    fn new(digest: Digest, slice: u64) -> Self {
+        let (at, step) = (scale(digest.word(0), slice), scale(digest.word(1), slice));
+        Self { at, step, base: 0, slice }
+    }
+}
+
+impl Walk for PartitionWalk {
+    #[inline]
+    fn step(&mut self) -> u64 {
+        let at = self.base + self.at;
+        self.base += self.slice;
+        self.at = wrap(self.at + self.step, self.slice);
+        at
+    }
+}
+
+/// Walk of [`PartitionIndependent`].
+#[derive(Clone, Debug)]
+pub struct PartitionIndependentWalk {
+    digest: Digest,
+    i: u32,
+    base: u64,
+    slice: u64,
+}
+
+impl PartitionIndependentWalk {
+    #[inline]
+    fn new(digest: Digest, slice: u64) -> Self {
+        Self { digest, i: 0, base: 0, slice }
+    }
+}
+
+impl Walk for PartitionIndependentWalk {
+    #[inline]
+    fn step(&mut self) -> u64 {
+        let at = self.base + scale(self.digest.word(self.i), self.slice);
+        self.i += 1;
+        self.base += self.slice;
+        at
+    }
+}
+
+#[test]
+fn the_reciprocal_divides_exactly() {
+    for k in 1..=255u32 {
+        for cells in [1, 7, 254, 255, 256, 1 << 20, MAX_CELLS - 1, MAX_CELLS] {
+            assert_eq!(slice_of(cells, reciprocal(k), k), cells / u64::from(k), "{cells} / {k}");
+        }
+    }
+}

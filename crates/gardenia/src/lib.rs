@@ -1,0 +1,53 @@
+//! The whole family of Bloom filters, as fast as memory allows, with one file format.
+//!
+//! ```
+//! let mut seen = gardenia::Bloom::new(1_000_000, 0.01)?; // a million keys, 1 % false positives
+//! seen.insert("rose");
+//! assert!(seen.contains("rose"));
+//! assert!(!seen.contains("thistle"));
+//! # Ok::<(), gardenia::SizeError>(())
+//! ```
+//!
+//! # The way of a key
+//!
+//! ```text
+//! key ── Key ──▶ bytes ── KeyHasher ──▶ Digest ── Scheme ──▶ k positions ── cells ──▶ answer
+//! ```
+//!
+//! Each arrow is a module ([`hash`], [`index`], [`cells`]); a filter joins them and adds the policy of one
+//! paper. What is stored is numbered and frozen, so a filter answers the same in every program that opens it.
+//!
+//! # Features
+//!
+//! * `std` (default): streaming to and from `std::io`. Without it the crate needs `alloc` only.
+//! * `mmap` (default): atomic saving, memory-mapped opening, huge pages for large filters.
+//! * `serde`: filters inside your own formats.
+#![cfg_attr(not(feature = "std"), no_std)]
+
+extern crate alloc;
+
+mod any;
+pub mod cells;
+mod error;
+mod filter;
+pub mod format;
+pub mod hash;
+pub mod index;
+mod simd;
+pub mod theory;
+mod traits;
+
+pub use any::AnyFilter;
+pub use error::{DecodeError, EncodeError, Error, Full, Mismatch, Part, SizeError};
+pub use filter::{About, AtomicBloom, Bloom, BloomBuilder, Identity};
+#[cfg(feature = "mmap")]
+pub use format::Mapped;
+pub use format::{Kind, ReadOptions};
+pub use hash::{Digest, Hashed, HasherId, Key, KeyHasher, List, SecretKey};
+pub use index::{
+    AnyScheme, Cube, Double, Enhanced, EnhancedCube, EnhancedSquare, EnhancedWith, Fractional, Independent,
+    MAX_CELLS, MAX_HASHES, NumberedScheme, Offset, Partition, PartitionIndependent, PartitionPrime, Scheme,
+    SchemeId, SchemeVisitor, Square, Triple, Walk,
+};
+pub use theory::bloom::Estimate;
+pub use traits::{Filter, Insert, Merge};

@@ -1,0 +1,49 @@
+//! Sizes, error rates and estimates: pure functions, one file per paper, each with its equation.
+//!
+//! | question | function |
+//! | --- | --- |
+//! | how large a filter for so many items at an fpp? | [`bloom::shape`]; for any scheme [`bloom::size`] |
+//! | which whole number of hashes is best for given cells? | [`bloom::best_hashes`] |
+//! | which false-positive probability to expect? | [`bloom::fpp_exact`] and its neighbours |
+//! | what does deriving all positions from two values cost? | [`kirsch_mitzenmacher`] |
+//! | how many keys are in a filter with so many ones? | [`bloom::estimate_items`] |
+//!
+//! Letters are those of the papers: n keys (`items`), m cells, k positions per key (`hashes`), p the fraction
+//! of ones (`fill`). No function panics or allocates; each says what it returns outside its range.
+//!
+//! Every logarithm and power comes from the crate `libm`, whose code is compiled into the program, and never
+//! from `f64::ln` and its kin, which call whatever library the system has and differ in the last digit. So
+//! the same `(items, fpp)` gives the same shape on every machine, with and without the standard library.
+
+pub mod bloom;
+pub mod kirsch_mitzenmacher;
+
+#[cfg(test)]
+mod testing {
+    //! What the simulations of both files share.
+
+    /// SplitMix64 (Steele, Lea and Flood 2014): tiny, seeded, and good enough to check rates to 1%.
+    pub(super) struct SplitMix(pub u64);
+
+    impl SplitMix {
+        pub(super) fn next(&mut self) -> u64 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut x = self.0;
+            x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            x ^ (x >> 31)
+        }
+        /// A value below `bound`; the bias of the multiply-shift, `bound / 2^64`, is far below any test here.
+        pub(super) fn below(&mut self, bound: usize) -> usize {
+            ((u128::from(self.next()) * bound as u128) >> 64) as usize
+        }
+    }
+
+    /// Mean and standard error of the mean of a sample, one value per independent trial.
+    pub(super) fn mean_and_error(sample: &[f64]) -> (f64, f64) {
+        let n = sample.len() as f64;
+        let mean = sample.iter().sum::<f64>() / n;
+        let variance = sample.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
+        (mean, libm::sqrt(variance / n))
+    }
+}

@@ -1,0 +1,330 @@
+//! The decoder against damaged, foreign, newer and hostile bytes: a specific error, no panic, and no more
+//! memory than the caller allows.
+
+use gardenia::{AnyFilter, AnyScheme, Bloom, DecodeError, Part, ReadOptions, SchemeId, SecretKey, format};
+use proptest::prelude::*;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// Counts the memory of the current thread, so that a test can say how much a decoder took at most.
+struct Counting;
+
+thread_local! {
+    static NOW: Cell<usize> = const { Cell::new(0) };
+    static PEAK: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is handed on to the system's allocator; only numbers are kept beside it.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = NOW.try_with(|now| {
+            now.set(now.get() + layout.size());
+            let _ = PEAK.try_with(|peak| peak.set(peak.get().max(now.get())));
+        });
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        let _ = NOW.try_with(|now| now.set(now.get().saturating_sub(layout.size())));
+        // SAFETY: the caller's promise is handed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most memory that `work` held at one time beyond what was held before.
+fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let before = NOW.with(Cell::get);
+    PEAK.with(|peak| peak.set(before));
+    let result = work();
+    (result, PEAK.with(Cell::get) - before)
+}
+
+/// Beyond the payload a decoder may hold the header (two copies of at most 128 KiB) and one chunk.
+const BESIDE_PAYLOAD: usize = 2 << 20;
+
+fn sample(bits: u64) -> Vec<u8> {
+    let mut filter = Bloom::builder().bits(bits).hashes(5).build().unwrap();
+    filter.extend(0..bits / 8);
+    filter.about_mut().set_metadata(b"a note").unwrap();
+    filter.to_vec().unwrap()
+}
+
+/// Puts the header's checksum right again after a change, so that deeper checks are reached.
+fn reseal(bytes: &mut [u8]) {
+    let field = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let end = 104 + field(80).min(1 << 17) + field(84).min(1 << 17);
+    if end + 8 <= bytes.len() {
+        let sum = xxhash_rust::xxh3::xxh3_64(&bytes[..end]);
+        bytes[end..end + 8].copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+fn decode(bytes: &[u8]) -> Result<AnyFilter, DecodeError> {
+    AnyFilter::from_slice(bytes)
+}
+
+#[test]
+fn flipping_any_bit_of_any_byte_is_detected() {
+    let good = sample(3000);
+    for at in 0..good.len() {
+        for bit in 0..8 {
+            let mut bad = good.clone();
+            bad[at] ^= 1 << bit;
+            assert!(decode(&bad).is_err(), "byte {at}, bit {bit}");
+            assert!(format::verify(&bad[..]).is_err(), "byte {at}, bit {bit}");
+        }
+    }
+    assert!(decode(&good).is_ok() && format::verify(&good[..]).is_ok());
+}
+
+#[test]
+fn damage_in_a_large_file_names_the_chunk() {
+    let good = sample(20 << 20); // 2.5 MiB: three chunks
+    let payload = good.len() - (20 << 17) - 5 * 8;
+    for (chunk, at) in [(0, payload), (1, payload + (1 << 20) + 17), (2, payload + (20 << 17) - 1)] {
+        let mut bad = good.clone();
+        bad[at] ^= 0x40;
+        match decode(&bad) {
+            Err(DecodeError::Checksum { part: Part::Chunk(found), .. }) => assert_eq!(found, chunk),
+            other => panic!("chunk {chunk}: {other:?}"),
+        }
+    }
+    let mut bad = good.clone();
+    let table = good.len() - 24;
+    bad[table] ^= 1;
+    assert!(matches!(decode(&bad), Err(DecodeError::Checksum { part: Part::Table, .. })));
+}
+
+#[test]
+fn every_truncation_and_every_extension_is_told() {
+    let good = sample(1000);
+    for len in 0..good.len() {
+        let error = decode(&good[..len]).unwrap_err();
+        assert!(matches!(error, DecodeError::Truncated { .. }), "{len} bytes: {error}");
+        assert!(Bloom::read_from(&good[..len]).is_err());
+    }
+    let mut longer = good.clone();
+    longer.push(0);
+    assert!(matches!(decode(&longer), Err(DecodeError::Trailing { extra: 1 })));
+    assert!(matches!(format::verify(&longer[..]), Err(DecodeError::Trailing { extra: 1 })));
+}
+
+#[test]
+fn filters_can_follow_each_other_in_a_stream() {
+    let stream = [sample(1000), sample(2000)].concat();
+    let mut reader = &stream[..];
+    let [a, b] = [1000, 2000].map(|bits| {
+        let filter = Bloom::read_from(&mut reader).unwrap();
+        assert_eq!(filter.bits(), bits);
+        filter
+    });
+    assert!(reader.is_empty() && a != b);
+}
+
+#[test]
+fn foreign_and_newer_files_are_called_so() {
+    let text = |bytes: &[u8]| decode(bytes).unwrap_err().to_string();
+    assert!(text(b"#!/bin/sh\n").contains("not a Gardenia file"));
+    assert!(text(b"").contains("truncated"));
+    let change = |at: usize, value: u8| {
+        let mut bytes = sample(1000);
+        bytes[at] = value;
+        reseal(&mut bytes);
+        text(&bytes)
+    };
+    assert_eq!(change(8, 7), "format version 7; this build reads up to version 1: use a newer gardenia");
+    assert_eq!(change(10, 99), "kind 99 of filter is unknown to this build");
+    assert_eq!(change(16, 9), "hasher 9 is unknown to this build");
+    assert_eq!(change(17, 77), "scheme 77 is unknown to this build");
+    assert!(change(18, 2).contains("flags"));
+    assert!(change(20, 0).contains("hashes"));
+    assert!(change(33, 4).contains("payload length"));
+    assert!(change(40, 2).contains("cell width"));
+    assert!(change(44, 1).contains("reserved"));
+    assert!(change(71, 0xff).contains("planned rate"));
+    assert!(change(88, 1).contains("secret"));
+}
+
+#[test]
+fn a_type_reads_only_its_own_scheme() {
+    let filter = Bloom::builder().bits(99).hashes(3).scheme(gardenia::Double::new).build().unwrap();
+    let bytes = filter.to_vec().unwrap();
+    assert!(matches!(Bloom::from_slice(&bytes), Err(DecodeError::Scheme { found: "double" })));
+    let any = Bloom::from_slice_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap();
+    assert_eq!(any.identity().scheme, Some(SchemeId::Double));
+}
+
+#[test]
+fn a_keyed_filter_needs_its_secret_unless_the_file_holds_it() {
+    let (right, wrong) = (SecretKey::new([1; 16]), SecretKey::new([2; 16]));
+    let mut filter = Bloom::builder().items(10).fpp(0.01).secret(right).build().unwrap();
+    filter.insert("rose");
+    let bytes = filter.to_vec().unwrap();
+    assert!(!bytes.windows(16).any(|window| window == [1; 16]), "the secret is in the file");
+    let read = |options: ReadOptions| AnyFilter::from_slice_with(&bytes, &options);
+    assert!(matches!(read(ReadOptions::new()), Err(DecodeError::SecretMissing { id }) if id == right.id()));
+    assert!(matches!(read(ReadOptions::new().secret(wrong)), Err(DecodeError::SecretWrong { .. })));
+    assert!(read(ReadOptions::new().secret(right)).is_ok());
+    filter.about_mut().store_secret(true);
+    assert!(Bloom::from_slice(&filter.to_vec().unwrap()).unwrap().contains("rose"));
+}
+
+#[test]
+fn a_huge_claim_is_refused_before_memory_is_taken() {
+    let mut bytes = sample(1000);
+    bytes[32..40].copy_from_slice(&(1u64 << 39).to_le_bytes()); // cells
+    bytes[48..56].copy_from_slice(&(1u64 << 36).to_le_bytes()); // payload: 64 GiB
+    reseal(&mut bytes);
+    let (result, peak) = peak_of(|| decode(&bytes));
+    assert!(matches!(result, Err(DecodeError::Truncated { .. })), "{result:?}");
+    assert!(peak < BESIDE_PAYLOAD, "{peak} bytes");
+    // A stream has no length to check against: there the cap speaks.
+    let (result, peak) = peak_of(|| Bloom::read_from(&bytes[..]));
+    assert!(matches!(result, Err(DecodeError::TooLarge { .. })), "{result:?}");
+    assert!(peak < BESIDE_PAYLOAD, "{peak} bytes");
+}
+
+/// Enough to see every kind of error in a few seconds; more by the variable that proptest itself knows.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(30_000)
+}
+
+proptest! {
+    // PROPTEST_CASES=5000000 makes this the long run that docs/testing.md records.
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+
+    /// Random changes to a good file, with the header's checksum put right in half of the cases: never a
+    /// panic, never more memory than the cap and what is kept beside the payload.
+    #[test]
+    fn mutated_files_do_no_harm(
+        bits in 1u64..200,
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 1..6),
+        cut in proptest::option::weighted(0.2, any::<prop::sample::Index>()),
+        sealed in any::<bool>(),
+        cap in prop_oneof![Just(1u64 << 16), Just(4 << 20)],
+    ) {
+        let mut bytes = sample(bits);
+        for (at, value, in_header) in changes {
+            let range = if in_header { bytes.len().min(112) } else { bytes.len() };
+            bytes[at.index(range)] = value;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        if sealed && bytes.len() >= 104 {
+            reseal(&mut bytes);
+        }
+        let options = ReadOptions::new().max_bytes(cap);
+        let (result, peak) = peak_of(|| AnyFilter::from_slice_with(&bytes, &options).map(|f| f.fpp()));
+        prop_assert!(peak <= cap as usize + BESIDE_PAYLOAD, "{peak} bytes");
+        let (streamed, peak) = peak_of(|| AnyFilter::read_from(&bytes[..], &options).map(|f| f.fpp()));
+        prop_assert!(peak <= cap as usize + BESIDE_PAYLOAD, "{peak} bytes");
+        // What a slice accepts a stream accepts; the reverse fails only for bytes that follow.
+        prop_assert!(result.is_err() || streamed.is_ok());
+        let _ = format::verify(&bytes[..]);
+        if let Ok(view) = Bloom::view_as::<AnyScheme>(&bytes, &options) {
+            let _ = (view.contains("rose"), view.fpp(), view.estimated_items());
+        }
+    }
+
+    #[test]
+    fn random_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..400), marked in any::<bool>()) {
+        let mut bytes = bytes;
+        if marked && bytes.len() >= 12 {
+            bytes[..12].copy_from_slice(b"\x89GDN\r\n\x1a\n\x01\x00\x01\x00");
+        }
+        let (result, peak) = peak_of(|| decode(&bytes).is_err());
+        prop_assert!(result);
+        prop_assert!(peak <= BESIDE_PAYLOAD, "{peak} bytes");
+    }
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn serde_carries_the_native_bytes() {
+    let mut filter = Bloom::new(100, 0.01).unwrap();
+    filter.insert("rose");
+    let json = serde_json::to_string(&filter).unwrap();
+    let copy: Bloom = serde_json::from_str(&json).unwrap();
+    assert_eq!(copy, filter);
+    assert!(serde_json::from_str::<Bloom>("[1, 2, 3]").unwrap_err().to_string().contains("truncated"));
+    let keyed = Bloom::builder().items(9).fpp(0.1).secret(SecretKey::new([3; 16])).build().unwrap();
+    assert!(serde_json::to_string(&keyed).unwrap_err().to_string().contains("store_secret"));
+}
+
+#[cfg(feature = "mmap")]
+mod files {
+    use super::*;
+    use gardenia::Filter;
+
+    #[test]
+    fn a_saved_file_answers_the_same_loaded_and_mapped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bed.gdn");
+        let mut filter = Bloom::new(300_000, 0.01).unwrap(); // above one core's cache: batches take the other path
+        filter.extend(0..300_000u32);
+        filter.save(&path).unwrap();
+        let (loaded, mapped) = (Bloom::load(&path).unwrap(), Bloom::open_mapped(&path).unwrap());
+        assert!(loaded == filter && mapped == filter);
+        let probes: Vec<u32> = (200_000..500_000).collect();
+        assert_eq!(mapped.contains_many(&probes), filter.contains_many(&probes));
+        assert!(format::verify_file(&path).is_ok());
+        let any = AnyFilter::open_mapped(&path, &ReadOptions::new()).unwrap();
+        assert!(any.contains_digest(any.digest(&7u64.to_le_bytes())));
+    }
+
+    #[test]
+    fn saving_replaces_a_file_whole_and_leaves_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bed.gdn");
+        let (old, mut new) = (Bloom::new(10, 0.01).unwrap(), Bloom::new(10, 0.01).unwrap());
+        old.save(&path).unwrap();
+        let open = Bloom::open_mapped(&path).unwrap();
+        new.insert("rose");
+        new.save(&path).unwrap();
+        assert!(!open.contains("rose"), "an open map changed under its reader");
+        assert!(Bloom::load(&path).unwrap().contains("rose"));
+        // A save that fails leaves the old file.
+        new.insert(gardenia::Hashed(&1));
+        assert!(new.save(&path).is_err());
+        assert!(Bloom::load(&path).unwrap().contains("rose"));
+        let names: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(names, ["bed.gdn"]);
+        assert!(old.save(folder.path().join("no/such/folder/x.gdn")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_saved_file_has_the_permissions_of_the_one_it_replaces() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bed.gdn");
+        let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        let filter = Bloom::new(10, 0.01).unwrap();
+        filter.save(&path).unwrap();
+        assert_eq!(mode() & 0o400, 0o400);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        filter.save(&path).unwrap();
+        assert_eq!(mode(), 0o640);
+    }
+
+    #[test]
+    fn a_truncated_or_damaged_file_is_refused_by_map_and_load() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bed.gdn");
+        let good = sample(100_000);
+        std::fs::write(&path, &good[..good.len() - 1]).unwrap();
+        assert!(matches!(Bloom::open_mapped(&path), Err(DecodeError::Truncated { .. })));
+        assert!(matches!(Bloom::load(&path), Err(DecodeError::Truncated { .. })));
+        assert!(Bloom::open_mapped(folder.path()).is_err());
+        let mut bad = good.clone();
+        bad[100] ^= 1; // header
+        std::fs::write(&path, &bad).unwrap();
+        assert!(matches!(Bloom::open_mapped(&path), Err(DecodeError::Checksum { part: Part::Header, .. })));
+    }
+}

@@ -1,0 +1,118 @@
+//! Frozen values: whatever is stored must mean the same for ever, and the same as other programs make of it.
+//!
+//! The tables and files under `data/` were written by `data/make_golden.py`, which shares no code with this
+//! crate; the hash values in them come from the reference libraries behind the Python packages.
+
+use gardenia::{
+    AnyFilter, AnyScheme, Bloom, Digest, Filter, KeyHasher, ReadOptions, Scheme, SchemeId, SecretKey,
+};
+
+const SECRET: SecretKey = SecretKey::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+
+fn rows(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
+    table.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect())
+}
+
+fn hex(text: &str) -> u64 {
+    u64::from_str_radix(text, 16).unwrap()
+}
+
+#[test]
+fn hashers_agree_with_other_implementations() {
+    let mut count = 0;
+    for row in rows(include_str!("data/hashes.tsv")) {
+        let pairs = row[0].as_bytes().chunks(2).filter(|pair| pair.len() == 2);
+        let key: Vec<u8> =
+            pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect();
+        let hashers =
+            [KeyHasher::xxh3(0), KeyHasher::xxh3(1), KeyHasher::xxh3(u64::MAX), KeyHasher::sip13(SECRET)];
+        for (hasher, expected) in hashers.iter().zip(&row[1..]) {
+            assert_eq!(hasher.digest(&key), Digest(hex(expected)), "{hasher:?} of {}", row[0]);
+            count += 1;
+        }
+    }
+    assert_eq!(count, 52);
+}
+
+#[test]
+fn derived_words_are_those_of_javas_splittable_random() {
+    // new java.util.SplittableRandom(seed).nextLong(), three times, on OpenJDK 17
+    let expected = [
+        (0, [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f]),
+        (1, [0x910a_2dec_8902_5cc1, 0xbeeb_8da1_658e_ec67, 0xf893_a2ee_fb32_555e]),
+        (0x0123_4567_89ab_cdef, [0x157a_3807_a48f_aa9d, 0xd573_529b_34a1_d093, 0x2f90_b72e_996d_ccbe]),
+    ];
+    for (seed, words) in expected {
+        assert_eq!(Digest(seed).word(0), seed);
+        assert_eq!([1, 2, 3].map(|i| Digest(seed).word(i)), words);
+    }
+}
+
+#[test]
+fn schemes_choose_the_specified_positions() {
+    let mut count = 0;
+    for row in rows(include_str!("data/positions.tsv")) {
+        let id = SchemeId::from_number(row[0].parse().unwrap()).unwrap();
+        let (cells, hashes): (u64, u32) = (row[2].parse().unwrap(), row[3].parse().unwrap());
+        let scheme = AnyScheme::new(id, hashes);
+        let expected: Vec<u64> = row[4].split(',').map(|at| at.parse().unwrap()).collect();
+        let found: Vec<u64> = scheme.positions(Digest(hex(row[1])), cells).collect();
+        assert_eq!(found, expected, "{} with m = {cells}", id.name());
+        assert_eq!(scheme.fit(cells), cells);
+        count += 1;
+    }
+    assert!(count > 400, "{count} rows");
+}
+
+/// Keys in the example files: text, nothing, a zero byte, UTF-8, and the integer −1.
+fn check_answers(filter: &AnyFilter) {
+    let (rose, minus_one) = (b"rose".as_slice(), (-1i64).to_le_bytes());
+    for key in [rose, b"tulip", b"", b"\0", "Gänseblümchen".as_bytes(), &minus_one] {
+        assert!(filter.contains_digest(filter.digest(key)), "{key:?}");
+    }
+    let absent = (0..1000u32).filter(|i| filter.contains_digest(filter.digest(&i.to_le_bytes()))).count();
+    assert!(absent < 5, "{absent} of 1000 absent keys found in a filter of 6");
+}
+
+#[test]
+fn files_of_version_1_load_for_ever_and_are_written_alike() {
+    let plain = ReadOptions::new();
+    let files: [(&[u8], ReadOptions); 4] = [
+        (include_bytes!("data/bloom.gdn"), plain),
+        (include_bytes!("data/bloom-double.gdn"), plain),
+        (include_bytes!("data/bloom-keyed.gdn"), plain.secret(SECRET)),
+        (include_bytes!("data/bloom-keyed-stored.gdn"), plain),
+    ];
+    for (bytes, options) in files {
+        let filter = AnyFilter::from_slice_with(bytes, &options).unwrap();
+        check_answers(&filter);
+        assert_eq!(filter.to_vec().unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_filter_made_here_equals_the_one_made_elsewhere() {
+    let mut filter = Bloom::builder().bits(1000).hashes(7).build().unwrap();
+    filter.extend(["rose", "tulip", "", "\0", "Gänseblümchen"]);
+    filter.insert(-1);
+    assert_eq!(filter, Bloom::from_slice(include_bytes!("data/bloom.gdn")).unwrap());
+}
+
+#[test]
+fn sizes_are_frozen() {
+    // Not stored, but filters made apart can only be united if the same wish gives the same shape.
+    let shape = |items, fpp| {
+        let filter = Bloom::builder().items(items).fpp(fpp).shape().unwrap();
+        (filter.cells, filter.hashes)
+    };
+    let expected = [
+        ((1, 0.01), (14, 5)),
+        ((1_000, 0.01), (9_597, 7)),
+        ((1_000_000, 0.01), (9_592_959, 7)),
+        ((1_000_000, 0.001), (14_377_654, 10)),
+        ((10_000_000, 1e-6), (287_555_318, 20)),
+    ];
+    for ((items, fpp), wanted) in expected {
+        assert_eq!(shape(items, fpp), wanted, "{items} at {fpp}");
+    }
+}
