@@ -22,6 +22,12 @@ pub trait Memory {
     fn load(&self, at: usize) -> u64;
     /// Asks for the cache line of word `at`; out of range it does nothing.
     fn prefetch(&self, at: usize);
+    /// The words from `start` on as little-endian bytes, as many as fit `out`.
+    fn copy_le(&self, start: usize, out: &mut [u8]) {
+        for (at, bytes) in (start..).zip(out.as_chunks_mut::<8>().0) {
+            *bytes = self.load(at).to_le_bytes();
+        }
+    }
 }
 
 /// Eight words on one cache line.

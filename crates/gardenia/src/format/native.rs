@@ -56,20 +56,26 @@ fn encode<E: From<EncodeError>>(
     let header = filter.header()?;
     put(&header.encode())?;
     let mut sums = Vec::new();
-    let mut chunk = Vec::with_capacity(CHUNK.min(header.payload_len as usize));
+    let mut chunk = vec![0; CHUNK.min(header.payload_len as usize)];
+    let mut filled = 0;
+    let mut put_chunk = |chunk: &[u8]| {
+        sums.extend_from_slice(&xxh3_64(chunk).to_le_bytes());
+        put(chunk)
+    };
     for section in filter.sections() {
-        for at in 0..section.words() {
-            chunk.extend_from_slice(&section.load(at).to_le_bytes());
-            if chunk.len() == CHUNK {
-                sums.extend_from_slice(&xxh3_64(&chunk).to_le_bytes());
-                put(&chunk)?;
-                chunk.clear();
+        let mut at = 0;
+        while at < section.words() {
+            let len = (chunk.len() - filled).min((section.words() - at) * 8);
+            section.copy_le(at, &mut chunk[filled..filled + len]);
+            (at, filled) = (at + len / 8, filled + len);
+            if filled == chunk.len() {
+                put_chunk(&chunk)?;
+                filled = 0;
             }
         }
     }
-    if !chunk.is_empty() {
-        sums.extend_from_slice(&xxh3_64(&chunk).to_le_bytes());
-        put(&chunk)?;
+    if filled > 0 {
+        put_chunk(&chunk[..filled])?;
     }
     put(&sums)?;
     put(&xxh3_64(&sums).to_le_bytes())?;
@@ -215,17 +221,20 @@ pub(super) fn read_filter<T: Restore>(
         let mut sections = filter.sections_mut().into_iter();
         let mut room: &mut [u64] = &mut [];
         read_payload(source, header, |chunk| {
-            for word in chunk.as_chunks::<8>().0 {
-                while room.is_empty() {
+            let mut words = chunk.as_chunks::<8>().0;
+            while !words.is_empty() {
+                if room.is_empty() {
                     match sections.next() {
                         Some(section) => room = section,
                         None => return, // longer than the sections: excluded by `restore`
                     }
                 }
-                if let Some((first, rest)) = core::mem::take(&mut room).split_first_mut() {
-                    *first = u64::from_le_bytes(*word);
-                    room = rest;
+                let len = words.len().min(room.len());
+                let (now, later) = core::mem::take(&mut room).split_at_mut(len);
+                for (word, bytes) in now.iter_mut().zip(words) {
+                    *word = u64::from_le_bytes(*bytes);
                 }
+                (room, words) = (later, &words[len..]);
             }
         })?;
     }
