@@ -1,12 +1,13 @@
 //! A filter whose kind is learnt at run time.
 
-use crate::cells::{Memory, Owned};
-use crate::filter::{About, Bloom, Identity};
-use crate::format::Kind;
+use crate::cells::{Bytes, Memory, Owned};
+use crate::filter::{About, BlockedBloom, Bloom, Identity};
+use crate::format::{self, Header, Kind, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::AnyScheme;
 use crate::theory::bloom::Estimate;
 use crate::{DecodeError, EncodeError, Filter, ReadOptions};
+use alloc::vec::Vec;
 
 /// Any kind of filter, as files, the command line and engines hold it. The compiler lists every place that
 /// a new kind touches.
@@ -24,41 +25,8 @@ use crate::{DecodeError, EncodeError, Filter, ReadOptions};
 pub enum AnyFilter<M = Owned> {
     /// A Bloom filter of any scheme.
     Bloom(Bloom<AnyScheme, M>),
-}
-
-impl AnyFilter {
-    /// The filter in these bytes, with every checksum verified.
-    pub fn from_slice(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::from_slice_with(bytes, &ReadOptions::new())
-    }
-
-    /// As [`from_slice`](Self::from_slice), with options.
-    pub fn from_slice_with(bytes: &[u8], options: &ReadOptions) -> Result<Self, DecodeError> {
-        Bloom::from_slice_as(bytes, options).map(Self::Bloom)
-    }
-
-    /// Reads one filter, and no byte beyond it, with every checksum verified.
-    #[cfg(feature = "std")]
-    pub fn read_from(reader: impl std::io::Read, options: &ReadOptions) -> Result<Self, DecodeError> {
-        Bloom::read_from_as(reader, options).map(Self::Bloom)
-    }
-
-    /// Loads a file into memory, with every checksum verified.
-    #[cfg(feature = "mmap")]
-    pub fn load(path: impl AsRef<std::path::Path>, options: &ReadOptions) -> Result<Self, DecodeError> {
-        Bloom::load_as(path, options).map(Self::Bloom)
-    }
-}
-
-#[cfg(feature = "mmap")]
-impl AnyFilter<crate::cells::Bytes<crate::Mapped>> {
-    /// Opens a file by memory map, in a time that does not depend on its size.
-    pub fn open_mapped(
-        path: impl AsRef<std::path::Path>,
-        options: &ReadOptions,
-    ) -> Result<Self, DecodeError> {
-        Bloom::open_mapped_as(path, options).map(Self::Bloom)
-    }
+    /// A blocked Bloom filter.
+    Blocked(BlockedBloom<M>),
 }
 
 impl<M: Memory> AnyFilter<M> {
@@ -73,6 +41,7 @@ impl<M: Memory> AnyFilter<M> {
     pub fn identity(&self) -> Identity {
         match self {
             Self::Bloom(f) => f.identity(),
+            Self::Blocked(f) => f.identity(),
         }
     }
 
@@ -80,6 +49,7 @@ impl<M: Memory> AnyFilter<M> {
     pub fn hasher(&self) -> &KeyHasher {
         match self {
             Self::Bloom(f) => f.hasher(),
+            Self::Blocked(f) => f.hasher(),
         }
     }
 
@@ -88,6 +58,7 @@ impl<M: Memory> AnyFilter<M> {
     pub fn about(&self) -> &About {
         match self {
             Self::Bloom(f) => f.about(),
+            Self::Blocked(f) => f.about(),
         }
     }
 
@@ -96,6 +67,7 @@ impl<M: Memory> AnyFilter<M> {
     pub fn fill(&self) -> f64 {
         match self {
             Self::Bloom(f) => f.fill(),
+            Self::Blocked(f) => f.fill(),
         }
     }
 
@@ -104,6 +76,7 @@ impl<M: Memory> AnyFilter<M> {
     pub fn fpp(&self) -> f64 {
         match self {
             Self::Bloom(f) => f.fpp(),
+            Self::Blocked(f) => f.fpp(),
         }
     }
 
@@ -112,6 +85,7 @@ impl<M: Memory> AnyFilter<M> {
     pub fn estimated_items(&self) -> Estimate {
         match self {
             Self::Bloom(f) => f.estimated_items(),
+            Self::Blocked(f) => f.estimated_items(),
         }
     }
 
@@ -120,21 +94,7 @@ impl<M: Memory> AnyFilter<M> {
     pub fn memory_bytes(&self) -> usize {
         match self {
             Self::Bloom(f) => f.memory_bytes(),
-        }
-    }
-
-    /// The filter as bytes of the native format.
-    pub fn to_vec(&self) -> Result<alloc::vec::Vec<u8>, EncodeError> {
-        match self {
-            Self::Bloom(f) => f.to_vec(),
-        }
-    }
-
-    /// Saves the filter to a file, whole or not at all.
-    #[cfg(feature = "mmap")]
-    pub fn save(&self, path: impl AsRef<std::path::Path>) -> Result<(), EncodeError> {
-        match self {
-            Self::Bloom(f) => f.save(path),
+            Self::Blocked(f) => f.memory_bytes(),
         }
     }
 }
@@ -143,6 +103,7 @@ impl<M: Memory> core::fmt::Debug for AnyFilter<M> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Bloom(filter) => filter.fmt(f),
+            Self::Blocked(filter) => filter.fmt(f),
         }
     }
 }
@@ -154,11 +115,61 @@ impl<M: Memory> Filter for AnyFilter<M> {
     fn contains_digest(&self, digest: Digest) -> bool {
         match self {
             Self::Bloom(f) => f.contains_digest(digest),
+            Self::Blocked(f) => f.contains_digest(digest),
         }
     }
     fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
         match self {
             Self::Bloom(f) => f.contains_digests(digests, out),
+            Self::Blocked(f) => f.contains_digests(digests, out),
         }
     }
 }
+
+impl<M: Memory> Stored for AnyFilter<M> {
+    fn header(&self) -> Result<Header, EncodeError> {
+        match self {
+            Self::Bloom(f) => f.header(),
+            Self::Blocked(f) => f.header(),
+        }
+    }
+    fn sections(&self) -> Vec<&dyn Memory> {
+        match self {
+            Self::Bloom(f) => f.sections(),
+            Self::Blocked(f) => f.sections(),
+        }
+    }
+}
+
+impl format::Restore for AnyFilter {
+    fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
+        Ok(match header.identity.kind {
+            Kind::Bloom => Self::Bloom(format::Restore::restore(header, options)?),
+            Kind::Blocked => Self::Blocked(format::Restore::restore(header, options)?),
+        })
+    }
+    fn sections_mut(&mut self) -> Vec<&mut [u64]> {
+        match self {
+            Self::Bloom(f) => f.sections_mut(),
+            Self::Blocked(f) => f.sections_mut(),
+        }
+    }
+    fn check(&self) -> Result<(), DecodeError> {
+        match self {
+            Self::Bloom(f) => f.check(),
+            Self::Blocked(f) => f.check(),
+        }
+    }
+}
+
+impl<B: AsRef<[u8]>> format::Attach<B> for AnyFilter<Bytes<B>> {
+    fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
+        Ok(match header.identity.kind {
+            Kind::Bloom => Self::Bloom(format::Attach::attach(header, options, payload)?),
+            Kind::Blocked => Self::Blocked(format::Attach::attach(header, options, payload)?),
+        })
+    }
+}
+
+format::stored_methods!(AnyFilter<M> where M: Memory);
+format::read_methods!(AnyFilter);

@@ -39,7 +39,9 @@ mod traits;
 
 pub use any::AnyFilter;
 pub use error::{DecodeError, EncodeError, Error, Full, Mismatch, Part, SizeError};
-pub use filter::{About, AtomicBloom, Bloom, BloomBuilder, Identity};
+pub use filter::{
+    About, AtomicBlockedBloom, AtomicBloom, BlockedBloom, BlockedBloomBuilder, Bloom, BloomBuilder, Identity,
+};
 #[cfg(feature = "mmap")]
 pub use format::Mapped;
 pub use format::{Kind, ReadOptions};
@@ -49,5 +51,6 @@ pub use index::{
     MAX_CELLS, MAX_HASHES, NumberedScheme, Offset, Partition, PartitionIndependent, PartitionPrime, Scheme,
     SchemeId, SchemeVisitor, Square, Triple, Walk,
 };
+pub use simd::Level;
 pub use theory::bloom::Estimate;
 pub use traits::{Filter, Insert, Merge};

@@ -4,7 +4,8 @@
 //! crate; the hash values in them come from the reference libraries behind the Python packages.
 
 use gardenia::{
-    AnyFilter, AnyScheme, Bloom, Digest, Filter, KeyHasher, ReadOptions, Scheme, SchemeId, SecretKey,
+    AnyFilter, AnyScheme, BlockedBloom, Bloom, Digest, Filter, KeyHasher, Level, ReadOptions, Scheme,
+    SchemeId, SecretKey,
 };
 
 const SECRET: SecretKey = SecretKey::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
@@ -71,17 +72,19 @@ fn check_answers(filter: &AnyFilter) {
         assert!(filter.contains_digest(filter.digest(key)), "{key:?}");
     }
     let absent = (0..1000u32).filter(|i| filter.contains_digest(filter.digest(&i.to_le_bytes()))).count();
-    assert!(absent < 5, "{absent} of 1000 absent keys found in a filter of 6");
+    assert!(absent < 40, "{absent} of 1000 absent keys found"); // at most 1 % is expected of any of the files
 }
 
 #[test]
 fn files_of_version_1_load_for_ever_and_are_written_alike() {
     let plain = ReadOptions::new();
-    let files: [(&[u8], ReadOptions); 4] = [
+    let files: [(&[u8], ReadOptions); 6] = [
         (include_bytes!("data/bloom.gdn"), plain),
         (include_bytes!("data/bloom-double.gdn"), plain),
         (include_bytes!("data/bloom-keyed.gdn"), plain.secret(SECRET)),
         (include_bytes!("data/bloom-keyed-stored.gdn"), plain),
+        (include_bytes!("data/blocked.gdn"), plain),
+        (include_bytes!("data/blocked-two-bits.gdn"), plain),
     ];
     for (bytes, options) in files {
         let filter = AnyFilter::from_slice_with(bytes, &options).unwrap();
@@ -96,6 +99,21 @@ fn a_filter_made_here_equals_the_one_made_elsewhere() {
     filter.extend(["rose", "tulip", "", "\0", "Gänseblümchen"]);
     filter.insert(-1);
     assert_eq!(filter, Bloom::from_slice(include_bytes!("data/bloom.gdn")).unwrap());
+
+    let files: [(&[u8], u64, u32, u64); 2] = [
+        (include_bytes!("data/blocked.gdn"), 20, 6, 0),
+        (include_bytes!("data/blocked-two-bits.gdn"), 70, 13, 3),
+    ];
+    for (bytes, blocks, hashes, seed) in files {
+        for level in Level::available() {
+            let filter =
+                BlockedBloom::builder().bits(blocks * 512).hashes(hashes).seed(seed).build().unwrap();
+            let mut filter = filter.with_level(level);
+            filter.extend(["rose", "tulip", "", "\0", "Gänseblümchen"]);
+            filter.extend(-1..990);
+            assert_eq!(filter, BlockedBloom::from_slice(bytes).unwrap());
+        }
+    }
 }
 
 #[test]

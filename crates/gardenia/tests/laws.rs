@@ -1,8 +1,8 @@
 //! Laws of the family, written once and run for every variant.
 
 use gardenia::{
-    AnyScheme, AtomicBloom, Bloom, Digest, Filter, Insert, KeyHasher, Merge, ReadOptions, Scheme, SchemeId,
-    SecretKey,
+    AnyFilter, AnyScheme, AtomicBlockedBloom, AtomicBloom, BlockedBloom, Bloom, Digest, Filter, Insert,
+    KeyHasher, Level, Merge, ReadOptions, Scheme, SchemeId, SecretKey,
 };
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -16,6 +16,15 @@ fn blooms() -> impl Strategy<Value = Bloom<AnyScheme>> {
         let hasher = if keyed { KeyHasher::sip13(secret) } else { KeyHasher::xxh3(seed) };
         let builder = Bloom::builder().bits(bits).hashes(hashes).hasher(hasher);
         builder.scheme(move |k| AnyScheme::new(id, k)).build().unwrap()
+    })
+}
+
+/// Blocked filters near and far from the core, of one and two bits per lane.
+fn blocked() -> impl Strategy<Value = BlockedBloom> {
+    let bits = prop_oneof![1u64..50_000, Just(10_000_000)];
+    let level = proptest::sample::select(Level::available());
+    (bits, 1u32..=16, any::<u64>(), level).prop_map(|(bits, hashes, seed, level)| {
+        BlockedBloom::builder().bits(bits).hashes(hashes).seed(seed).build().unwrap().with_level(level)
     })
 }
 
@@ -77,6 +86,58 @@ proptest! {
         inserted_keys_are_found(filter.clone(), &a);
         batches_agree(filter.clone(), &a, &b);
         merge_is_insertion_of_both(filter, &a, &b);
+    }
+
+    #[test]
+    fn blocked_bloom_keeps_the_laws(filter in blocked(), a in keys(), b in keys()) {
+        inserted_keys_are_found(filter.clone(), &a);
+        batches_agree(filter.clone(), &a, &b);
+        merge_is_insertion_of_both(filter, &a, &b);
+    }
+
+    #[test]
+    fn blocked_bloom_batches_agree_with_single_calls(filter in blocked(), a in keys(), b in keys()) {
+        let all = [a.clone(), a, b].concat();
+        let (mut single, mut many, mut extended) = (filter.clone(), filter.clone(), filter.clone());
+        let digests = digests(&filter, &all);
+        let one_by_one: Vec<bool> = digests.iter().map(|digest| single.insert_digest(*digest)).collect();
+        let new = one_by_one.iter().filter(|new| **new).count() as u64;
+        prop_assert_eq!(many.insert_many(&all), new);
+        extended.extend(&all);
+        let mut batch = filter.clone();
+        let mut answers = vec![false; all.len()];
+        batch.insert_digests(&digests, &mut answers);
+        prop_assert_eq!(one_by_one, answers);
+        prop_assert!(single == many && many == batch && batch == extended);
+        let shared = filter.into_shared();
+        prop_assert_eq!(shared.insert_many(&all), new);
+        prop_assert!(shared == single);
+        prop_assert_eq!(shared.contains_many(&all), vec![true; all.len()]);
+        let mask = single.contains_mask(&digests);
+        prop_assert_eq!(mask.iter().map(|word| word.count_ones() as usize).sum::<usize>(), all.len());
+    }
+
+    #[test]
+    fn folding_is_building_at_half_the_size(blocks in 1u64..300, hashes in 1u32..=16, a in keys()) {
+        let make = |blocks: u64| {
+            let mut filter = BlockedBloom::builder().bits(blocks * 512).hashes(hashes).build().unwrap();
+            filter.extend(&a);
+            filter
+        };
+        prop_assert_eq!(make(2 * blocks).fold().unwrap(), make(blocks));
+        prop_assert!(make(2 * blocks + 1).fold().is_err());
+    }
+
+    #[test]
+    fn blocked_bloom_survives_encoding(filter in blocked(), a in keys()) {
+        let mut filter = filter;
+        filter.insert_many(&a);
+        let bytes = filter.to_vec().unwrap();
+        prop_assert_eq!(&BlockedBloom::from_slice(&bytes).unwrap(), &filter);
+        prop_assert!(BlockedBloom::view(&bytes).unwrap() == filter);
+        let any = AnyFilter::from_slice(&bytes).unwrap();
+        prop_assert_eq!(any.to_vec().unwrap(), &bytes[..]);
+        prop_assert!(Bloom::from_slice(&bytes).is_err());
     }
 
     #[test]
@@ -186,4 +247,75 @@ fn threads_that_share_a_filter_lose_nothing() {
     assert_eq!(owned, one_thread);
     // At least one thread was told that a key is new, unless it was a false positive.
     assert!(new as f64 > 50_000.0 * 0.98, "{new}");
+}
+
+#[test]
+fn all_instruction_levels_set_the_same_bits_and_give_the_same_answers() {
+    // A million keys in a table that is fetched ahead, and in one that is not; also what one level wrote is
+    // read by another.
+    let keys: Vec<u64> = (1..=1_000_000u32).map(|i| Digest(42).word(i)).collect();
+    let probes: Vec<u64> = (1..=1_000_000u32).map(|i| Digest(43).word(i)).collect();
+    for (bits, hashes) in
+        [(10_000_000u64, 6), (10_000_000, 8), (300_000_000, 11), (40_000_000, 16), (500_000, 3)]
+    {
+        let build = |level| {
+            let mut filter =
+                BlockedBloom::builder().bits(bits).hashes(hashes).build().unwrap().with_level(level);
+            filter.insert_many(&keys);
+            filter
+        };
+        let definition = build(Level::Portable);
+        let answers = definition.contains_many(&probes);
+        let bytes = definition.to_vec().unwrap();
+        for level in Level::available() {
+            let filter = build(level);
+            assert!(filter == definition, "{level:?} set other bits than the definition, k = {hashes}");
+            assert_eq!(filter.contains_many(&keys), vec![true; keys.len()], "{level:?}");
+            let read = BlockedBloom::from_slice(&bytes).unwrap().with_level(level);
+            assert!(read.contains_many(&probes) == answers, "{level:?} answers otherwise, k = {hashes}");
+        }
+    }
+}
+
+#[test]
+fn an_instruction_level_that_the_processor_lacks_falls_back() {
+    let filter = BlockedBloom::new(100, 0.01).unwrap();
+    let [mut plain, mut most] =
+        [Level::Portable, Level::Avx512].map(|level| filter.clone().with_level(level));
+    assert_eq!((plain.insert("rose"), most.insert("rose")), (true, true));
+    assert_eq!(plain, most);
+}
+
+#[test]
+fn sorted_insertion_by_threads_is_insertion_in_order() {
+    let keys: Vec<u64> = (1..=300_000u32).map(|i| Digest(44).word(1 + i % 200_000)).collect();
+    for bits in [512, 5_000_000, 100_000_000] {
+        for threads in [1, 2, 3, 7] {
+            let mut expected = BlockedBloom::builder().bits(bits).hashes(6).build().unwrap();
+            let mut sorted = expected.clone();
+            let new = expected.insert_many(&keys);
+            assert_eq!(sorted.insert_all(&keys, threads), new, "{bits} bits, {threads} threads");
+            assert!(sorted == expected, "{bits} bits, {threads} threads");
+            assert_eq!(sorted.contains_all(&keys, threads), vec![true; keys.len()]);
+        }
+    }
+    let mut empty = BlockedBloom::new(10, 0.1).unwrap();
+    assert_eq!(empty.insert_all::<u64>(&[], 2), 0);
+    assert!(empty.contains_all::<u64>(&[], 0).is_empty());
+}
+
+#[test]
+fn threads_that_share_a_blocked_filter_lose_nothing() {
+    let shared = AtomicBlockedBloom::new_shared(40_000, 0.001).unwrap();
+    std::thread::scope(|threads| {
+        for t in 0..4u64 {
+            let shared = &shared;
+            // Neighbours insert the same half of their keys.
+            let keys: Vec<u64> = (t * 10_000..t * 10_000 + 20_000).collect();
+            threads.spawn(move || shared.insert_many(&keys));
+        }
+    });
+    let mut one_thread = BlockedBloom::new(40_000, 0.001).unwrap();
+    one_thread.extend(0..50_000u64);
+    assert_eq!(shared.into_owned(), one_thread);
 }

@@ -1,7 +1,7 @@
 //! Measured error rates against theory, by statistics: fixed seeds, five standard errors, no hand-picked
 //! thresholds.
 
-use gardenia::{AnyScheme, Bloom, Digest, Scheme, SchemeId};
+use gardenia::{AnyScheme, BlockedBloom, Bloom, Digest, Scheme, SchemeId, theory};
 
 /// A filter of `items` keys and the number of `queries` other keys it finds. Keys are words of a seeded
 /// stream, so that trials differ and repeat.
@@ -12,8 +12,9 @@ fn false_positives(
     queries: u32,
 ) -> (f64, Bloom<AnyScheme>) {
     let stream = Digest(Digest(0x6a72_6465_6e69_6121).word(1 + trial as u32));
-    filter.insert_many((1..=items).map(|i| stream.word(i)));
-    let found = filter.contains_many((1..=queries).map(|i| stream.word(items + i)));
+    filter.extend((1..=items).map(|i| stream.word(i)));
+    let probes: Vec<u64> = (1..=queries).map(|i| stream.word(items + i)).collect();
+    let found = filter.contains_many(&probes);
     (found.into_iter().map(f64::from).sum(), filter)
 }
 
@@ -119,4 +120,61 @@ fn the_item_count_is_estimated_within_its_stated_error() {
         assert!(centre.abs() < 5.0 / 40f64.sqrt(), "{items}: mean {centre}");
         assert!((spread - 1.0).abs() < 5.0 * (2.0 / 40f64).sqrt(), "{items}: variance {spread}");
     }
+}
+
+/// The measured rate of a blocked filter built for `plan` keys after `items` keys, with its standard error
+/// over trials, and what theory says.
+fn blocked_rate(plan: u64, fpp: f64, items: u64, trials: u64, queries: u64) -> (f64, f64, f64) {
+    let mut theory = 0.0;
+    let rates: Vec<f64> = (0..trials)
+        .map(|trial| {
+            let mut filter = BlockedBloom::new(plan, fpp).unwrap();
+            let stream = Digest(trial * 7919 + plan + items).word(1);
+            filter.extend((0..items).map(|i| stream.wrapping_add(i)));
+            theory = theory::blocked::fpp(filter.blocks(), items, filter.hashes());
+            let probes: Vec<u64> = (0..queries).map(|i| stream.wrapping_add(items + i)).collect();
+            filter.contains_many(&probes).into_iter().map(f64::from).sum::<f64>() / queries as f64
+        })
+        .collect();
+    let (rate, error) = mean(&rates);
+    // With few false positives the trials' spread says little: the Poisson error is the least there can be.
+    (rate, error.max((theory / (trials * queries) as f64).sqrt()), theory)
+}
+
+#[test]
+fn the_blocked_filter_errs_as_planned_at_every_size_and_load() {
+    for fpp in [0.03, 0.01, 1e-3, 1e-4] {
+        for (plan, trials, queries) in
+            [(1, 3000, 2_000), (10, 2000, 3_000), (1_000, 60, 100_000), (100_000, 10, 1_000_000)]
+        {
+            for load in [0.1, 1.0, 3.0] {
+                let items = ((plan as f64 * load) as u64).max(1);
+                let (rate, error, theory) = blocked_rate(plan, fpp, items, trials, queries);
+                assert!(
+                    (rate - theory).abs() < 5.0 * error,
+                    "{items} of {plan} keys at {fpp}: {rate} ± {error}, theory {theory}"
+                );
+                assert!(load > 1.0 || theory <= fpp, "{items} of {plan} keys at {fpp}: planned {theory}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_blocked_filter_of_ten_million_keys_errs_as_planned() {
+    for fpp in [0.03, 0.01, 1e-3, 1e-4] {
+        let (rate, error, theory) = blocked_rate(10_000_000, fpp, 10_000_000, 2, 5_000_000);
+        assert!((rate - theory).abs() < 5.0 * error, "{fpp}: {rate} ± {error}, theory {theory}");
+        assert!(theory <= fpp && theory > 0.999 * fpp, "{fpp}: planned {theory}");
+    }
+}
+
+#[test]
+fn the_blocked_filter_tells_its_keys_and_rate_from_its_fill() {
+    let mut filter = BlockedBloom::new(100_000, 0.01).unwrap();
+    filter.extend(0..130_000u64);
+    let told = filter.estimated_items();
+    assert!((told.items - 130_000.0).abs() < 5.0 * told.std_error, "{told:?}");
+    let planned = theory::blocked::fpp(filter.blocks(), 130_000, filter.hashes());
+    assert!((filter.fpp() / planned - 1.0).abs() < 0.05, "{} told, {planned} planned", filter.fpp());
 }

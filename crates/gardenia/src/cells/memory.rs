@@ -22,6 +22,10 @@ pub trait Memory {
     fn load(&self, at: usize) -> u64;
     /// Asks for the cache line of word `at`; out of range it does nothing.
     fn prefetch(&self, at: usize);
+    /// The words as little-endian bytes, where they lie so in memory and nobody else writes to them.
+    fn bytes(&self) -> Option<&[u8]> {
+        None
+    }
     /// The words from `start` on as little-endian bytes, as many as fit `out`.
     fn copy_le(&self, start: usize, out: &mut [u8]) {
         for (at, bytes) in (start..).zip(out.as_chunks_mut::<8>().0) {
@@ -156,6 +160,12 @@ impl Memory for Owned {
         self.len
     }
     #[inline]
+    fn bytes(&self) -> Option<&[u8]> {
+        // SAFETY: the words are initialised, have no padding, and `&self` keeps writers out.
+        cfg!(target_endian = "little")
+            .then(|| unsafe { core::slice::from_raw_parts(self.words.as_ptr().cast(), self.len * 8) })
+    }
+    #[inline]
     fn load(&self, at: usize) -> u64 {
         self.as_slice()[at]
     }
@@ -218,6 +228,10 @@ impl<B: AsRef<[u8]>> Memory for Bytes<B> {
     #[inline]
     fn words(&self) -> usize {
         self.0.as_ref().len() / 8
+    }
+    #[inline]
+    fn bytes(&self) -> Option<&[u8]> {
+        Some(self.0.as_ref())
     }
     #[inline]
     fn load(&self, at: usize) -> u64 {

@@ -121,6 +121,12 @@ impl About {
         }
     }
 
+    /// [`took`](Self::took) with the type inferred.
+    #[inline]
+    pub(crate) fn took_key<K: Key>(&self, _: &K) {
+        self.took::<K>();
+    }
+
     /// Whether all keys had portable bytes.
     pub(crate) fn is_portable(&self) -> bool {
         !self.unportable.load(Relaxed)

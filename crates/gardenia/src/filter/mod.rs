@@ -4,4 +4,5 @@ mod about;
 mod member;
 
 pub use about::{About, Identity};
+pub use member::blocked::{AtomicBlockedBloom, BlockedBloom, BlockedBloomBuilder};
 pub use member::bloom::{AtomicBloom, Bloom, BloomBuilder};

@@ -31,6 +31,8 @@ const SECRET_STORED: u16 = 1;
 pub enum Kind {
     /// [`Bloom`](crate::Bloom)
     Bloom = 1,
+    /// [`BlockedBloom`](crate::BlockedBloom)
+    Blocked = 2,
 }
 
 impl Kind {
@@ -39,6 +41,7 @@ impl Kind {
     pub const fn from_number(number: u16) -> Option<Self> {
         match number {
             1 => Some(Self::Bloom),
+            2 => Some(Self::Blocked),
             _ => None,
         }
     }
@@ -54,6 +57,7 @@ impl Kind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bloom => "bloom",
+            Self::Blocked => "blocked",
         }
     }
 }
@@ -278,6 +282,17 @@ impl Header {
             Ok(())
         } else {
             Err(DecodeError::Field { field: "cell width", value, rule })
+        }
+    }
+
+    /// This kind has no scheme.
+    pub(crate) fn check_no_scheme(&self) -> Result<(), DecodeError> {
+        match self.identity.scheme {
+            None => Ok(()),
+            Some(id) => {
+                let rule = "this kind has none";
+                Err(DecodeError::Field { field: "scheme", value: id.number().into(), rule })
+            }
         }
     }
 

@@ -74,7 +74,10 @@ impl ReadOptions {
 /// Gives a filter its methods that write it.
 macro_rules! stored_methods {
     ($filter:ident<$($param:ident),+> where $($bound:tt)+) => {
-        impl<$($param),+> $filter<$($param),+> where $($bound)+ {
+        impl<$($param),+> $filter<$($param),+>
+        where
+            $($bound)+
+        {
             /// The filter as bytes of the native format.
             pub fn to_vec(&self) -> Result<alloc::vec::Vec<u8>, $crate::EncodeError> {
                 $crate::format::methods::to_vec(self)
@@ -97,68 +100,88 @@ macro_rules! stored_methods {
 }
 pub(crate) use stored_methods;
 
-/// Gives a filter with a scheme its functions that read it.
+/// Gives a filter its functions that read it.
 ///
-/// They stand on the default type, so that `Bloom::load(path)` needs no type to be written; the forms in
-/// `_as` name the scheme and take options.
+/// They stand on the default type, so that `Bloom::load(path)` needs no type to be written. Filters with a
+/// scheme have forms in `_as` that name the scheme and take options; others have forms in `_with` that take
+/// options.
 macro_rules! read_methods {
+    ($filter:ident of schemes) => {
+        $crate::format::read_methods! {
+            $filter, from_slice_as, read_from_as, load_as, view_as, open_mapped_as,
+            "of any scheme and with options", [S: $crate::NumberedScheme],
+            $filter<S>, $filter<S, $crate::cells::Bytes<&'a [u8]>>, $filter<S, $crate::cells::Bytes<$crate::Mapped>>,
+            $filter<$crate::Fractional, $crate::cells::Bytes<&[u8]>>,
+            $filter<$crate::Fractional, $crate::cells::Bytes<$crate::Mapped>>
+        }
+    };
     ($filter:ident) => {
+        $crate::format::read_methods! {
+            $filter, from_slice_with, read_from_with, load_with, view_with, open_mapped_with,
+            "with options", [],
+            $filter, $filter<$crate::cells::Bytes<&'a [u8]>>, $filter<$crate::cells::Bytes<$crate::Mapped>>,
+            $filter<$crate::cells::Bytes<&[u8]>>, $filter<$crate::cells::Bytes<$crate::Mapped>>
+        }
+    };
+    (
+        $filter:ident, $from_slice:ident, $read_from:ident, $load:ident, $view:ident, $open_mapped:ident,
+        $how:literal, [$($generic:tt)*],
+        $owned:ty, $viewed:ty, $mapped:ty, $default_viewed:ty, $default_mapped:ty
+    ) => {
         impl $filter {
             /// The filter in these bytes, with every checksum verified.
             pub fn from_slice(bytes: &[u8]) -> Result<Self, $crate::DecodeError> {
-                Self::from_slice_as(bytes, &$crate::ReadOptions::new())
+                Self::$from_slice(bytes, &$crate::ReadOptions::new())
             }
 
-            /// As [`from_slice`](Self::from_slice), of any scheme and with options.
-            pub fn from_slice_as<S: $crate::NumberedScheme>(
+            #[doc = concat!("As [`from_slice`](Self::from_slice), ", $how, ".")]
+            pub fn $from_slice<$($generic)*>(
                 bytes: &[u8],
                 options: &$crate::ReadOptions,
-            ) -> Result<$filter<S>, $crate::DecodeError> {
+            ) -> Result<$owned, $crate::DecodeError> {
                 $crate::format::methods::from_slice(bytes, options)
             }
 
             /// Reads one filter, and no byte beyond it, with every checksum verified.
             #[cfg(feature = "std")]
             pub fn read_from(reader: impl std::io::Read) -> Result<Self, $crate::DecodeError> {
-                Self::read_from_as(reader, &$crate::ReadOptions::new())
+                Self::$read_from(reader, &$crate::ReadOptions::new())
             }
 
-            /// As [`read_from`](Self::read_from), of any scheme and with options.
+            #[doc = concat!("As [`read_from`](Self::read_from), ", $how, ".")]
             #[cfg(feature = "std")]
-            pub fn read_from_as<S: $crate::NumberedScheme>(
+            pub fn $read_from<$($generic)*>(
                 reader: impl std::io::Read,
                 options: &$crate::ReadOptions,
-            ) -> Result<$filter<S>, $crate::DecodeError> {
+            ) -> Result<$owned, $crate::DecodeError> {
                 $crate::format::methods::read_from(reader, options)
             }
 
             /// Loads a file into memory, with every checksum verified.
             #[cfg(feature = "mmap")]
             pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self, $crate::DecodeError> {
-                Self::load_as(path, &$crate::ReadOptions::new())
+                Self::$load(path, &$crate::ReadOptions::new())
             }
 
-            /// As [`load`](Self::load), of any scheme and with options.
+            #[doc = concat!("As [`load`](Self::load), ", $how, ".")]
             #[cfg(feature = "mmap")]
-            pub fn load_as<S: $crate::NumberedScheme>(
+            pub fn $load<$($generic)*>(
                 path: impl AsRef<std::path::Path>,
                 options: &$crate::ReadOptions,
-            ) -> Result<$filter<S>, $crate::DecodeError> {
+            ) -> Result<$owned, $crate::DecodeError> {
                 $crate::format::methods::load(path.as_ref(), options)
             }
 
             /// The filter in these bytes, without a copy. The header is verified, the payload is not.
-            pub fn view(
-                bytes: &[u8],
-            ) -> Result<$filter<$crate::Fractional, $crate::cells::Bytes<&[u8]>>, $crate::DecodeError> {
-                Self::view_as(bytes, &$crate::ReadOptions::new())
+            pub fn view(bytes: &[u8]) -> Result<$default_viewed, $crate::DecodeError> {
+                Self::$view(bytes, &$crate::ReadOptions::new())
             }
 
-            /// As [`view`](Self::view), of any scheme and with options.
-            pub fn view_as<'a, S: $crate::NumberedScheme>(
+            #[doc = concat!("As [`view`](Self::view), ", $how, ".")]
+            pub fn $view<'a, $($generic)*>(
                 bytes: &'a [u8],
                 options: &$crate::ReadOptions,
-            ) -> Result<$filter<S, $crate::cells::Bytes<&'a [u8]>>, $crate::DecodeError> {
+            ) -> Result<$viewed, $crate::DecodeError> {
                 $crate::format::methods::view(bytes, options)
             }
 
@@ -169,19 +192,39 @@ macro_rules! read_methods {
             #[cfg(feature = "mmap")]
             pub fn open_mapped(
                 path: impl AsRef<std::path::Path>,
-            ) -> Result<$filter<$crate::Fractional, $crate::cells::Bytes<$crate::Mapped>>, $crate::DecodeError> {
-                Self::open_mapped_as(path, &$crate::ReadOptions::new())
+            ) -> Result<$default_mapped, $crate::DecodeError> {
+                Self::$open_mapped(path, &$crate::ReadOptions::new())
             }
 
-            /// As [`open_mapped`](Self::open_mapped), of any scheme and with options.
+            #[doc = concat!("As [`open_mapped`](Self::open_mapped), ", $how, ".")]
             #[cfg(feature = "mmap")]
-            pub fn open_mapped_as<S: $crate::NumberedScheme>(
+            pub fn $open_mapped<$($generic)*>(
                 path: impl AsRef<std::path::Path>,
                 options: &$crate::ReadOptions,
-            ) -> Result<$filter<S, $crate::cells::Bytes<$crate::Mapped>>, $crate::DecodeError> {
+            ) -> Result<$mapped, $crate::DecodeError> {
                 $crate::format::methods::open_mapped(path.as_ref(), options)
             }
         }
     };
 }
 pub(crate) use read_methods;
+
+/// Gives a filter serde's traits: the native bytes as one byte string.
+macro_rules! serde_impls {
+    ([$($generic:tt)*] $filter:ty, [$($owned_generic:tt)*] $owned:ty) => {
+        #[cfg(feature = "serde")]
+        impl<$($generic)*> serde::Serialize for $filter {
+            fn serialize<Z: serde::Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+                $crate::format::serde::serialize(self, serializer)
+            }
+        }
+
+        #[cfg(feature = "serde")]
+        impl<'de, $($owned_generic)*> serde::Deserialize<'de> for $owned {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::format::serde::deserialize(deserializer)
+            }
+        }
+    };
+}
+pub(crate) use serde_impls;

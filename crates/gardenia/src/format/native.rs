@@ -2,7 +2,7 @@
 
 use super::ReadOptions;
 use super::header::{FIXED, Header};
-use crate::cells::{Bytes, Memory};
+use crate::cells::Memory;
 use crate::error::Part;
 use crate::{DecodeError, EncodeError};
 use alloc::vec;
@@ -299,12 +299,4 @@ pub fn verify(reader: impl std::io::Read) -> Result<Header, DecodeError> {
         return Err(DecodeError::Trailing { extra });
     }
     Ok(header)
-}
-
-impl<B: AsRef<[u8]>> Bytes<B> {
-    /// The bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        self.0.as_ref()
-    }
 }

@@ -103,10 +103,37 @@ impl KeyHasher {
     }
 
     /// The digest of any [`Key`].
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn digest_key<K: Key + ?Sized>(&self, key: &K) -> Digest {
-        key.with_bytes(|bytes| self.digest(bytes))
+        key.digest_with(self)
+    }
+
+    /// The digest of an integer key: of its eight little-endian bytes, a little faster than by [`digest`](Self::digest).
+    #[inline(always)]
+    #[must_use]
+    pub fn digest_u64(&self, value: u64) -> Digest {
+        match self {
+            Self::Xxh3 { seed } => xxh3::digest_u64(*seed, value),
+            Self::Sip13 { secret } => sip13::digest(secret, &value.to_le_bytes()),
+        }
+    }
+
+    /// The digests of `keys` in order, as many as both slices hold.
+    ///
+    /// Inlined always, so that it takes on the instructions of the batch loop it stands in.
+    #[inline(always)]
+    pub(crate) fn digest_all<K: Key>(&self, keys: &[K], digests: &mut [Digest]) {
+        match self {
+            // Decided before the loop: inside it the compiler would not make vectors.
+            Self::Xxh3 { seed } => {
+                let hasher = Self::Xxh3 { seed: *seed };
+                keys.iter().zip(digests).for_each(|(key, digest)| *digest = key.digest_with(&hasher));
+            }
+            Self::Sip13 { .. } => {
+                keys.iter().zip(digests).for_each(|(key, digest)| *digest = key.digest_with(self));
+            }
+        }
     }
 
     /// Which numbered function this is.

@@ -11,6 +11,7 @@
 //! Floats are not keys: 0.0 and -0.0 are equal with different bits. Use `to_bits` if that is what you mean.
 //! A tuple's bytes can equal those of some text, as any bytes can; tuples among themselves never coincide.
 
+use super::{Digest, KeyHasher};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -35,6 +36,12 @@ pub trait Key {
 
     /// Calls `f` with the canonical bytes.
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R;
+
+    /// The digest of the canonical bytes. Integers know a shorter way to the same value.
+    #[inline]
+    fn digest_with(&self, hasher: &KeyHasher) -> Digest {
+        self.with_bytes(|bytes| hasher.digest(bytes))
+    }
 }
 
 impl<K: Key + ?Sized> Key for &K {
@@ -42,6 +49,10 @@ impl<K: Key + ?Sized> Key for &K {
     #[inline]
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         (**self).with_bytes(f)
+    }
+    #[inline(always)]
+    fn digest_with(&self, hasher: &KeyHasher) -> Digest {
+        (**self).digest_with(hasher)
     }
 }
 
@@ -93,6 +104,10 @@ macro_rules! integer_keys {
             #[inline]
             fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
                 f(&(*self as u64).to_le_bytes())
+            }
+            #[inline(always)]
+            fn digest_with(&self, hasher: &KeyHasher) -> Digest {
+                hasher.digest_u64(*self as u64)
             }
         }
     )+};

@@ -41,8 +41,9 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// The digest of `bytes` by SipHash-1-3 under `secret`.
-#[inline]
+/// The digest of `bytes` by SipHash-1-3 under `secret`. Not inlined: its length would keep the short way of
+/// the default hasher from being.
+#[inline(never)]
 pub(super) fn digest(secret: &SecretKey, bytes: &[u8]) -> Digest {
     Digest(SipHasher13::new_with_key(&secret.0).hash(bytes))
 }

@@ -1,5 +1,20 @@
-//! What needs the processor's own instructions. Portable code defines every result.
+//! What needs the processor's own instructions. `portable` defines every result; the vector files agree with
+//! it bit for bit, so that files and answers are the same on every processor.
 
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+mod avx2;
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+mod avx512;
+mod batch;
+mod level;
+mod pattern;
+mod portable;
 mod prefetch;
 
+pub(crate) use batch::{Drawn, Given, Keys, Source};
+pub use level::Level;
+#[cfg(feature = "std")]
+pub(crate) use level::digest_slice;
+pub(crate) use level::{contains, contains_one, insert, insert_one, insert_shared, insert_shared_many};
+pub(crate) use pattern::Pattern;
 pub(crate) use prefetch::prefetch;

@@ -3,18 +3,20 @@
 //! | question | function |
 //! | --- | --- |
 //! | how large a filter for so many items at an fpp? | [`bloom::shape`]; for any scheme [`bloom::size`] |
+//! | the same for one cache line per key? | [`blocked::shape`] |
 //! | which whole number of hashes is best for given cells? | [`bloom::best_hashes`] |
 //! | which false-positive probability to expect? | [`bloom::fpp_exact`] and its neighbours |
 //! | what does deriving all positions from two values cost? | [`kirsch_mitzenmacher`] |
 //! | how many keys are in a filter with so many ones? | [`bloom::estimate_items`] |
 //!
 //! Letters are those of the papers: n keys (`items`), m cells, k positions per key (`hashes`), p the fraction
-//! of ones (`fill`). No function panics or allocates; each says what it returns outside its range.
+//! of ones (`fill`). No function panics; each says what it returns outside its range.
 //!
 //! Every logarithm and power comes from the crate `libm`, whose code is compiled into the program, and never
 //! from `f64::ln` and its kin, which call whatever library the system has and differ in the last digit. So
 //! the same `(items, fpp)` gives the same shape on every machine, with and without the standard library.
 
+pub mod blocked;
 pub mod bloom;
 pub mod kirsch_mitzenmacher;
 

@@ -68,6 +68,20 @@ def positions(scheme, digest, m, k):
     raise ValueError(scheme)
 
 
+def blocked_positions(digest, blocks, k):
+    """The bits of a key in a blocked filter, in the order of their lanes in the run."""
+    base = scale(digest, blocks) * 512
+    first = digest * 0xBF58476D1CE4E5B9 & MASK
+    second = digest * 0x94D049BB133111EB & MASK
+    rotation = first >> 61
+    bits = []
+    for word, lanes in ((first, min(k, 8)), (second, max(k - 8, 0))):
+        for i in range(lanes):
+            lane = (rotation + i) % 8
+            bits.append(base + 64 * lane + (word >> (13 + 6 * lane) & 63))
+    return bits
+
+
 def hashes():
     keys = [b"", b"a", b"rose", b"\0", b"rose\0", "Gänseblümchen".encode(), bytes(range(256)), b"x" * 1000]
     keys += [struct.pack("<q", n) for n in (0, 1, -1, 5, 2**63 - 1)]
@@ -95,16 +109,17 @@ def all_positions():
                 yield f"{scheme}\t{digest:016x}\t{m}\t{k}\t" + ",".join(map(str, row))
 
 
-def bloom_file(keys, scheme, m, k, hasher, mark, flags, secret, planned, fpp, metadata):
+def file(kind, keys, scheme, m, k, hasher, mark, flags, secret, planned, fpp, metadata):
     digest = (lambda key: xxh3(key, mark)) if hasher == 1 else sip13
     words = [0] * -(-m // 64)
     for key in keys:
-        for at in positions(scheme, digest(key), m, k):
+        d = digest(key)
+        for at in positions(scheme, d, m, k) if kind == 1 else blocked_positions(d, m // 512, k):
             words[at // 64] |= 1 << at % 64
     payload = b"".join(struct.pack("<Q", w) for w in words)
     header = b"\x89GDN\r\n\x1a\n" + struct.pack(
         "<HHIBBHIQQIIQQdQII16s",
-        1, 1, 104 + len(metadata) + 8, hasher, scheme, flags, k, mark, m, 1, 0, len(payload),
+        1, kind, 104 + len(metadata) + 8, hasher, scheme, flags, k, mark, m, 1, 0, len(payload),
         planned, fpp, MASK, 0, len(metadata), secret,
     ) + metadata
     header += struct.pack("<Q", xxh3(header))
@@ -120,14 +135,17 @@ def main():
     flowers = [b"rose", b"tulip", b"", b"\0", "Gänseblümchen".encode(), struct.pack("<q", -1)]
     secret_id = sip13(b"gardenia secret id")
     none = bytes(16)
+    many = flowers + [struct.pack("<q", n) for n in range(990)]
     files = {
-        "bloom.gdn": (10, 1000, 7, 1, 0, 0, none, 100, 0.01, b"made elsewhere"),
-        "bloom-double.gdn": (4, 999, 5, 1, 7, 0, none, 0, 0.0, b""),
-        "bloom-keyed.gdn": (10, 1000, 7, 2, secret_id, 0, none, 100, 0.01, b""),
-        "bloom-keyed-stored.gdn": (7, 1000, 7, 2, secret_id, 1, SECRET, 100, 0.01, b""),
+        "bloom.gdn": (1, flowers, 10, 1000, 7, 1, 0, 0, none, 100, 0.01, b"made elsewhere"),
+        "bloom-double.gdn": (1, flowers, 4, 999, 5, 1, 7, 0, none, 0, 0.0, b""),
+        "bloom-keyed.gdn": (1, flowers, 10, 1000, 7, 2, secret_id, 0, none, 100, 0.01, b""),
+        "bloom-keyed-stored.gdn": (1, flowers, 7, 1000, 7, 2, secret_id, 1, SECRET, 100, 0.01, b""),
+        "blocked.gdn": (2, many, 0, 20 * 512, 6, 1, 0, 0, none, 1000, 0.01, b""),
+        "blocked-two-bits.gdn": (2, many, 0, 70 * 512, 13, 1, 3, 0, none, 0, 0.0, b""),
     }
-    for name, shape in files.items():
-        (HERE / name).write_bytes(bloom_file(flowers, *shape))
+    for name, parts in files.items():
+        (HERE / name).write_bytes(file(*parts))
 
 
 main()

@@ -29,7 +29,7 @@ use core::fmt;
 /// let mut bed = Bloom::new(1_000, 0.01)?;
 /// assert!(bed.insert("rose")); // certainly new, as with a HashSet
 /// assert!(bed.contains("rose") && !bed.contains("thistle"));
-/// assert_eq!(bed.contains_many(["rose", "nettle"]), [true, false]);
+/// assert_eq!(bed.contains_many(&["rose", "nettle"]), [true, false]);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 #[derive(Clone)]
@@ -204,7 +204,7 @@ impl<S: Scheme> Bloom<S> {
     /// Adds `key`; true if it was certainly absent before.
     #[inline]
     pub fn insert(&mut self, key: impl Key) -> bool {
-        took(&self.about, &key);
+        self.about.took_key(&key);
         let digest = self.hasher.digest_key(&key);
         self.insert_digest(digest)
     }
@@ -219,19 +219,19 @@ impl<S: Scheme> Bloom<S> {
     ///
     /// ```
     /// let mut bed = gardenia::Bloom::new(1_000, 1e-6)?;
-    /// assert_eq!(bed.insert_many((0..500u32).chain(0..500)), 500);
+    /// assert_eq!(bed.insert_many(&["rose", "tulip", "rose"]), 2);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
-    pub fn insert_many<K: Key>(&mut self, keys: impl IntoIterator<Item = K>) -> u64 {
-        let mut new = [false; BATCH];
-        let mut count = 0;
-        let hasher = self.hasher;
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
         self.about.took::<K>();
-        in_batches(&hasher, keys, |digests| {
-            let new = &mut new[..digests.len()];
+        let (mut digests, mut new) = ([Digest(0); BATCH], [false; BATCH]);
+        let mut count = 0;
+        for keys in keys.chunks(BATCH) {
+            let (digests, new) = (&mut digests[..keys.len()], &mut new[..keys.len()]);
+            self.hasher.digest_all(keys, digests);
             self.insert_digests(digests, new);
             count += new.iter().map(|&n| u64::from(n)).sum::<u64>();
-        });
+        }
         count
     }
 
@@ -293,7 +293,7 @@ impl<S: Scheme> AtomicBloom<S> {
     /// they synchronise with this one (a join, a channel, a lock), as with any relaxed store.
     #[inline]
     pub fn insert(&self, key: impl Key) -> bool {
-        took(&self.about, &key);
+        self.about.took_key(&key);
         self.insert_digest(self.hasher.digest_key(&key))
     }
 
@@ -327,13 +327,14 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
 
     /// Answers for all keys in order, hashing and probing many at a time.
     #[must_use]
-    pub fn contains_many<K: Key>(&self, keys: impl IntoIterator<Item = K>) -> Vec<bool> {
-        let mut answers = Vec::new();
-        in_batches(&self.hasher, keys, |digests| {
-            let start = answers.len();
-            answers.resize(start + digests.len(), false);
-            self.contains_digests(digests, &mut answers[start..]);
-        });
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        let mut answers = vec![false; keys.len()];
+        let mut digests = [Digest(0); BATCH];
+        for (keys, answers) in keys.chunks(BATCH).zip(answers.chunks_mut(BATCH)) {
+            let digests = &mut digests[..keys.len()];
+            self.hasher.digest_all(keys, digests);
+            self.contains_digests(digests, answers);
+        }
         answers
     }
 
@@ -454,34 +455,22 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
 /// Keys hashed before they are probed.
 const BATCH: usize = 256;
 
-/// Hashes `keys` into batches of digests and hands them to `probe` in order.
-fn in_batches<K: Key>(
-    hasher: &KeyHasher,
-    keys: impl IntoIterator<Item = K>,
-    mut probe: impl FnMut(&[Digest]),
-) {
-    let mut batch = [Digest(0); BATCH];
-    let mut filled = 0;
-    for key in keys {
-        batch[filled] = hasher.digest_key(&key);
-        filled += 1;
-        if filled == BATCH {
-            probe(&batch);
-            filled = 0;
-        }
-    }
-    probe(&batch[..filled]);
-}
-
-/// [`About::took`] with the type inferred.
-#[inline]
-fn took<K: Key>(about: &About, _: &K) {
-    about.took::<K>();
-}
-
 impl<S: Scheme, K: Key> Extend<K> for Bloom<S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        self.insert_many(keys);
+        self.about.took::<K>();
+        let (mut digests, mut new) = ([Digest(0); BATCH], [false; BATCH]);
+        let mut keys = keys.into_iter().fuse();
+        loop {
+            let mut filled = 0;
+            for (digest, key) in digests.iter_mut().zip(&mut keys) {
+                *digest = self.hasher.digest_key(&key);
+                filled += 1;
+            }
+            if filled == 0 {
+                break;
+            }
+            self.insert_digests(&digests[..filled], &mut new[..filled]);
+        }
     }
 }
 
@@ -599,21 +588,8 @@ impl<S, M: Memory> Bloom<S, M> {
 }
 
 format::stored_methods!(Bloom<S, M> where S: NumberedScheme, M: Memory);
-format::read_methods!(Bloom);
-
-#[cfg(feature = "serde")]
-impl<S: NumberedScheme, M: Memory> serde::Serialize for Bloom<S, M> {
-    fn serialize<T: serde::Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
-        format::serde::serialize(self, serializer)
-    }
-}
-
-#[cfg(feature = "serde")]
-impl<'de, S: NumberedScheme> serde::Deserialize<'de> for Bloom<S> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        format::serde::deserialize(deserializer)
-    }
-}
+format::read_methods!(Bloom of schemes);
+format::serde_impls!([S: NumberedScheme, M: Memory] Bloom<S, M>, [S: NumberedScheme] Bloom<S>);
 
 #[cfg(test)]
 mod tests {

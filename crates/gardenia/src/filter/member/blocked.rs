@@ -1,0 +1,637 @@
+//! The blocked Bloom filter: one cache line per key.
+//!
+//! A key goes to one block of 512 bits and sets one bit in each of k of its eight 64-bit lanes (above eight,
+//! two in some). A query waits for memory once, where the classical filter waits for k lines, and a whole
+//! block is tested in one step where the processor can. The price is space: blocks do not fill alike, and
+//! sizing by the exact mixture over their loads gives 9.9 bits per key for 1 %, where the classical filter
+//! needs 9.6 (15.6 against 14.4 for 0.1 %). Take it when only membership is asked.
+//!
+//! Source: Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters" (2007); the lanes are
+//! those of split block filters, with a run of k lanes rotated by three bits of the digest.
+
+#[cfg(feature = "std")]
+use super::radix;
+use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
+use crate::filter::{About, Identity};
+use crate::format::{self, Header, Kind, ReadOptions, Stored};
+use crate::hash::{Digest, Key, KeyHasher, SecretKey};
+use crate::simd::{self, Drawn, Given, Keys, Level, Pattern, Source};
+use crate::theory::blocked::{self, BLOCK_BITS, MAX_BLOCK_HASHES};
+use crate::theory::bloom::{Estimate, Shape, estimate_items};
+use crate::{DecodeError, EncodeError, Filter, Full, Insert, MAX_CELLS, Merge, Mismatch, SizeError};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// Tables above this many bytes are fetched ahead in batches: about the second-level cache of one core.
+const NEAR: usize = 1 << 20;
+
+/// A set of keys at one cache line per key: the fastest filter of the family.
+///
+/// ```
+/// use gardenia::BlockedBloom;
+/// let mut seen = BlockedBloom::new(1_000_000, 0.01)?;
+/// assert!(seen.insert("rose"));
+/// assert!(seen.contains("rose") && !seen.contains("thistle"));
+/// assert_eq!(seen.contains_many(&["rose", "nettle"]), [true, false]);
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone)]
+pub struct BlockedBloom<M = Owned> {
+    hasher: KeyHasher,
+    pattern: Pattern,
+    bits: Bits<M>,
+    about: About,
+}
+
+/// A blocked filter that many threads fill at once: `insert` takes `&self`.
+///
+/// ```
+/// use gardenia::AtomicBlockedBloom;
+/// let seen = AtomicBlockedBloom::new_shared(1_000, 0.01)?;
+/// std::thread::scope(|threads| {
+///     for start in [0u32, 500] {
+///         let seen = &seen;
+///         threads.spawn(move || (start..start + 500).for_each(|key| _ = seen.insert(key)));
+///     }
+/// });
+/// assert!((0..1000u32).all(|key| seen.contains(key)));
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+pub type AtomicBlockedBloom = BlockedBloom<Shared>;
+
+/// How [`BlockedBloom`]s other than the plainest are made.
+///
+/// ```
+/// use gardenia::BlockedBloom;
+/// let filter = BlockedBloom::builder().bits(100_000).hashes(6).seed(1).build()?;
+/// assert_eq!((filter.bits(), filter.hashes()), (100_352, 6)); // whole blocks of 512 bits
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+#[must_use]
+pub struct BlockedBloomBuilder {
+    items: Option<u64>,
+    fpp: Option<f64>,
+    bits: Option<u64>,
+    hashes: Option<u32>,
+    hasher: KeyHasher,
+}
+
+impl BlockedBloomBuilder {
+    /// Keys to make room for.
+    pub fn items(self, items: u64) -> Self {
+        Self { items: Some(items), ..self }
+    }
+
+    /// False-positive probability once that many are in.
+    pub fn fpp(self, fpp: f64) -> Self {
+        Self { fpp: Some(fpp), ..self }
+    }
+
+    /// Number of bits, rounded up to whole blocks of 512; with `items` the best k follows, or set it by
+    /// `hashes`.
+    pub fn bits(self, bits: u64) -> Self {
+        Self { bits: Some(bits), ..self }
+    }
+
+    /// Bits set per key, 1 to 16.
+    pub fn hashes(self, hashes: u32) -> Self {
+        Self { hashes: Some(hashes), ..self }
+    }
+
+    /// Hash with XXH3-64 and this seed (the default, with seed 0).
+    pub fn seed(self, seed: u64) -> Self {
+        self.hasher(KeyHasher::xxh3(seed))
+    }
+
+    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
+    pub fn secret(self, secret: SecretKey) -> Self {
+        self.hasher(KeyHasher::sip13(secret))
+    }
+
+    /// The hash function.
+    pub fn hasher(self, hasher: KeyHasher) -> Self {
+        Self { hasher, ..self }
+    }
+
+    /// The filter's shape, before any memory is taken.
+    pub fn shape(&self) -> Result<Shape, SizeError> {
+        let Shape { cells, hashes } = match (self.bits, self.hashes, self.items, self.fpp) {
+            (None, None, Some(items), Some(fpp)) => blocked::shape(items, fpp)?,
+            (Some(cells), Some(hashes), _, None) => Shape { cells, hashes },
+            (Some(cells), None, Some(items), None) => {
+                if items == 0 {
+                    return Err(SizeError::ZeroItems);
+                }
+                Shape { cells, hashes: blocked::best_hashes(cells.div_ceil(BLOCK_BITS), items) }
+            }
+            (Some(_), _, _, Some(_)) => {
+                return Err(SizeError::Conflict("bits and fpp are both given: leave out one of them"));
+            }
+            (None, Some(_), ..) => return Err(SizeError::Conflict("hashes needs bits")),
+            _ => {
+                return Err(SizeError::Conflict("give items and fpp, or bits and hashes, or bits and items"));
+            }
+        };
+        if !(1..=MAX_BLOCK_HASHES).contains(&hashes) {
+            return Err(SizeError::Hashes { hashes, max: MAX_BLOCK_HASHES });
+        }
+        if cells == 0 {
+            return Err(SizeError::ZeroCells);
+        }
+        if cells > MAX_CELLS {
+            return Err(SizeError::TooManyCells { cells, max: MAX_CELLS });
+        }
+        Ok(Shape { cells: cells.next_multiple_of(BLOCK_BITS), hashes })
+    }
+
+    /// The filter.
+    pub fn build(self) -> Result<BlockedBloom, SizeError> {
+        let Shape { cells, hashes } = self.shape()?;
+        let pattern = Pattern::new(cells / BLOCK_BITS, hashes);
+        let about = match self.items {
+            Some(items) => {
+                About::planned(items, self.fpp.unwrap_or_else(|| blocked::fpp(pattern.blocks, items, hashes)))
+            }
+            None => About::default(),
+        };
+        Ok(BlockedBloom { hasher: self.hasher, pattern, bits: Bits::new(cells)?, about })
+    }
+}
+
+impl BlockedBloom {
+    /// A filter for `items` keys at a false-positive probability of at most `fpp`.
+    pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
+        Self::builder().items(items).fpp(fpp).build()
+    }
+
+    /// A filter with choices: shape, seed, secret.
+    pub fn builder() -> BlockedBloomBuilder {
+        BlockedBloomBuilder::default()
+    }
+
+    /// Adds `key`; true if it was certainly absent before.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key) -> bool {
+        self.about.took_key(&key);
+        let digest = self.hasher.digest_key(&key);
+        self.insert_digest(digest)
+    }
+
+    /// Adds the key with this digest; true if it was certainly absent before.
+    #[inline]
+    pub fn insert_digest(&mut self, digest: Digest) -> bool {
+        simd::insert_one(self.pattern, self.bits.words_mut(), digest)
+    }
+
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
+    ///
+    /// ```
+    /// let mut seen = gardenia::BlockedBloom::new(1_000, 1e-6)?;
+    /// assert_eq!(seen.insert_many(&["rose", "tulip", "rose"]), 2);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
+        self.about.took::<K>();
+        let mut count = 0;
+        self.insert_each(Keys { hasher: self.hasher, keys }, |new| count += u64::from(new));
+        count
+    }
+
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
+        assert_eq!(digests.len(), new.len(), "one answer per digest");
+        let mut answers = new.iter_mut();
+        self.insert_each(Given(digests), |new| {
+            if let Some(answer) = answers.next() {
+                *answer = new;
+            }
+        });
+    }
+
+    /// Adds digests in order; `new` is told of each, in order, whether it was certainly absent.
+    fn insert_each(&mut self, digests: impl Source, new: impl FnMut(bool)) {
+        let (pattern, far) = (self.pattern, self.is_far());
+        simd::insert(pattern, self.bits.words_mut(), far, digests, new);
+    }
+
+    /// Adds a whole set with up to `threads` threads; how many keys were certainly absent before.
+    ///
+    /// The same bits and count as [`insert_many`](Self::insert_many), but the keys are first sorted into
+    /// ranges of the table, each of which is then filled while it is in the cache: faster for filters beyond
+    /// the cache when the keys are at hand, at the price of 16 MiB of memory per thread.
+    ///
+    /// ```
+    /// let keys: Vec<u64> = (0..100_000).collect();
+    /// let mut seen = gardenia::BlockedBloom::new(100_000, 0.01)?;
+    /// let new = seen.insert_all(&keys, 2);
+    /// assert!(seen.contains_all(&keys, 2).into_iter().all(|found| found));
+    /// assert!(new > 99_000); // the rest were false positives when they came
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn insert_all<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> u64 {
+        self.about.took::<K>();
+        radix::insert(&self.hasher, self.pattern, self.bits.words_mut(), keys, threads)
+    }
+
+    /// Forgets all keys.
+    pub fn clear(&mut self) {
+        self.bits.clear();
+        self.about.forget();
+    }
+
+    /// Takes in the keys of `other`, bit for bit as if they had been inserted here.
+    pub fn union(&mut self, other: &BlockedBloom<impl Memory>) -> Result<(), Mismatch> {
+        self.identity().check(&other.identity())?;
+        self.bits.combine(&other.bits, |a, b| a | b);
+        self.about.took_all(&other.about);
+        Ok(())
+    }
+
+    /// Keeps the bits that `other` has too: common keys stay found, and the rate is above that of a filter
+    /// built from the common keys, as with [`Bloom::intersection`](crate::Bloom::intersection).
+    pub fn intersection(&mut self, other: &BlockedBloom<impl Memory>) -> Result<(), Mismatch> {
+        self.identity().check(&other.identity())?;
+        self.bits.combine(&other.bits, |a, b| a & b);
+        Ok(())
+    }
+
+    /// The filter of the same keys at half the size: exactly the one that would have been built with half
+    /// as many blocks. An odd number of blocks cannot be halved.
+    ///
+    /// ```
+    /// use gardenia::BlockedBloom;
+    /// let mut large = BlockedBloom::builder().bits(4 * 512).hashes(6).build()?;
+    /// let mut small = BlockedBloom::builder().bits(2 * 512).hashes(6).build()?;
+    /// large.extend(0..50);
+    /// small.extend(0..50);
+    /// assert_eq!(large.fold()?, small);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn fold(&self) -> Result<Self, SizeError> {
+        if !self.pattern.blocks.is_multiple_of(2) {
+            return Err(SizeError::Conflict("only an even number of blocks can be folded"));
+        }
+        // ⌊d·B/2 / 2⁶⁴⌋ is half of ⌊d·B / 2⁶⁴⌋: neighbours share a block.
+        let mut bits = Bits::new(self.bits.len() / 2)?;
+        let pairs = self.bits.memory().as_slice().chunks_exact(16);
+        for (folded, pair) in bits.words_mut().chunks_exact_mut(8).zip(pairs) {
+            (0..8).for_each(|lane| folded[lane] = pair[lane] | pair[lane + 8]);
+        }
+        let pattern = Pattern::new(self.pattern.blocks / 2, self.pattern.hashes);
+        Ok(Self { hasher: self.hasher, pattern, bits, about: self.about.clone() })
+    }
+
+    /// The same filter for many threads; nothing is copied.
+    #[must_use]
+    pub fn into_shared(self) -> AtomicBlockedBloom {
+        let Self { hasher, pattern, bits, about } = self;
+        BlockedBloom { hasher, pattern, bits: bits.into_shared(), about }
+    }
+}
+
+impl AtomicBlockedBloom {
+    /// As [`BlockedBloom::new`], to be shared between threads.
+    pub fn new_shared(items: u64, fpp: f64) -> Result<Self, SizeError> {
+        BlockedBloom::new(items, fpp).map(BlockedBloom::into_shared)
+    }
+
+    /// Adds `key`; true if this call set one of its bits.
+    ///
+    /// Of threads that add one new key at once, at least one is told true. Other threads see the key once
+    /// they synchronise with this one, as with any relaxed store.
+    #[inline]
+    pub fn insert(&self, key: impl Key) -> bool {
+        self.about.took_key(&key);
+        self.insert_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Adds the key with this digest; true if this call set one of its bits.
+    #[inline]
+    pub fn insert_digest(&self, digest: Digest) -> bool {
+        simd::insert_shared(self.pattern, self.bits.memory().atoms(), digest)
+    }
+
+    /// Adds all keys, hashing and fetching ahead; of how many this call set a bit.
+    pub fn insert_many<K: Key>(&self, keys: &[K]) -> u64 {
+        self.about.took::<K>();
+        let (atoms, digests) = (self.bits.memory().atoms(), Keys { hasher: self.hasher, keys });
+        let mut count = 0;
+        simd::insert_shared_many(self.pattern, atoms, self.is_far(), digests, |new| count += u64::from(new));
+        count
+    }
+
+    /// The same filter for one owner; nothing is copied.
+    #[must_use]
+    pub fn into_owned(self) -> BlockedBloom {
+        let Self { hasher, pattern, bits, about } = self;
+        BlockedBloom { hasher, pattern, bits: bits.into_owned(), about }
+    }
+}
+
+impl<M: Memory> BlockedBloom<M> {
+    /// Whether `key` may be present: never false for a key that is.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Whether the key with this digest may be present.
+    #[inline]
+    #[must_use]
+    pub fn contains_digest(&self, digest: Digest) -> bool {
+        simd::contains_one(self.pattern, self.bits.memory(), digest)
+    }
+
+    /// Asks for the memory of this digest, for callers with a loop of their own: some dozens of keys later
+    /// [`contains_digest`](Self::contains_digest) will not wait.
+    ///
+    /// ```
+    /// let mut seen = gardenia::BlockedBloom::new(100, 0.01)?;
+    /// let digest = seen.hasher().digest_key("rose");
+    /// seen.prefetch(digest);
+    /// assert!(!seen.contains_digest(digest));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[inline]
+    pub fn prefetch(&self, digest: Digest) {
+        self.bits.memory().prefetch(self.pattern.block(digest) * 8);
+    }
+
+    /// Answers for all keys in order, hashing and fetching ahead.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        let mut answers = alloc::vec![false; keys.len()];
+        let mut places = answers.iter_mut();
+        self.contains_each(Keys { hasher: self.hasher, keys }, |found| {
+            if let Some(place) = places.next() {
+                *place = found;
+            }
+        });
+        answers
+    }
+
+    /// Answers for all keys in order, by up to `threads` threads.
+    #[cfg(feature = "std")]
+    #[must_use]
+    pub fn contains_all<K: Key + Sync>(&self, keys: &[K], threads: usize) -> Vec<bool>
+    where
+        M: Sync,
+    {
+        let each = keys.len().div_ceil(threads.clamp(1, 1024)).max(1);
+        let answers = radix::in_threads(keys.chunks(each), |keys| self.contains_many(keys));
+        answers.concat()
+    }
+
+    /// Answers for all digests in order, fetching ahead.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        assert_eq!(digests.len(), out.len(), "one answer per digest");
+        let mut answers = out.iter_mut();
+        self.contains_each(Given(digests), |found| {
+            if let Some(answer) = answers.next() {
+                *answer = found;
+            }
+        });
+    }
+
+    /// Answers as a bit mask: bit `i % 64` of word `i / 64` for digest `i`.
+    ///
+    /// ```
+    /// let mut seen = gardenia::BlockedBloom::new(100, 1e-6)?;
+    /// let digests: Vec<_> = (0..100u32).map(|key| seen.hasher().digest_key(&key)).collect();
+    /// seen.insert(0);
+    /// seen.insert(65);
+    /// assert_eq!(seen.contains_mask(&digests), [1, 2]);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn contains_mask(&self, digests: &[Digest]) -> Vec<u64> {
+        let mut mask = alloc::vec![0u64; digests.len().div_ceil(64)];
+        let mut at = 0;
+        self.contains_each(Given(digests), |found| {
+            mask[at / 64] |= u64::from(found) << (at % 64);
+            at += 1;
+        });
+        mask
+    }
+
+    /// Hands the answers for digests to `answer`, in order.
+    fn contains_each(&self, digests: impl Source, answer: impl FnMut(bool)) {
+        simd::contains(self.pattern, self.bits.memory(), self.is_far(), digests, answer);
+    }
+
+    /// Whether the table is too large to be near the core.
+    fn is_far(&self) -> bool {
+        self.memory_bytes() > NEAR
+    }
+
+    /// The same filter with other instructions, or the best of them that the processor has. Bits and answers
+    /// do not depend on it: this is for tests and benchmarks.
+    ///
+    /// ```
+    /// use gardenia::{BlockedBloom, Level};
+    /// let mut plain = BlockedBloom::new(100, 0.01)?.with_level(Level::Portable);
+    /// let mut best = BlockedBloom::new(100, 0.01)?;
+    /// plain.extend(0..100);
+    /// best.extend(0..100);
+    /// assert_eq!(plain, best);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn with_level(self, level: Level) -> Self {
+        Self { pattern: self.pattern.at(level), ..self }
+    }
+
+    /// The hash function.
+    #[inline]
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// Number of bits, m.
+    #[must_use]
+    pub fn bits(&self) -> u64 {
+        self.bits.len()
+    }
+
+    /// Number of blocks of 512 bits.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.pattern.blocks
+    }
+
+    /// Bits set per key, k.
+    #[must_use]
+    pub fn hashes(&self) -> u32 {
+        self.pattern.hashes
+    }
+
+    /// The share of bits that are set.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        self.bits.count_ones() as f64 / self.bits.len() as f64
+    }
+
+    /// The false-positive probability as the filter is now: the exact rate at the estimated number of keys.
+    #[must_use]
+    pub fn fpp(&self) -> f64 {
+        let items = self.estimated_items().items;
+        if items.is_finite() {
+            blocked::fpp(self.pattern.blocks, items as u64, self.pattern.hashes)
+        } else {
+            1.0
+        }
+    }
+
+    /// How many different keys are in, estimated from the fill, with its standard error.
+    ///
+    /// The error is that of the classical filter: what blocks add to the variance, keys that share a block,
+    /// cancels against keys that do not.
+    #[must_use]
+    pub fn estimated_items(&self) -> Estimate {
+        estimate_items(self.bits.len(), self.pattern.hashes, self.bits.count_ones())
+    }
+
+    /// Bytes of memory that the bits take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.bits.memory().words() * 8
+    }
+
+    /// What the filter was made for.
+    #[must_use]
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// What the filter was made for, to be changed.
+    pub fn about_mut(&mut self) -> &mut About {
+        &mut self.about
+    }
+
+    /// Hasher and shape.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity {
+            kind: Kind::Blocked,
+            hasher: self.hasher.id(),
+            mark: self.hasher.mark(),
+            scheme: None,
+            hashes: self.pattern.hashes,
+            cells: self.bits.len(),
+            width: 1,
+        }
+    }
+}
+
+impl<K: Key> Extend<K> for BlockedBloom {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        self.about.took::<K>();
+        let hasher = self.hasher;
+        self.insert_each(Drawn(keys.into_iter().map(|key| hasher.digest_key(&key))), |_| ());
+    }
+}
+
+impl<M: Memory> fmt::Debug for BlockedBloom<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (hasher, hashes, bits) = (&self.hasher, &self.pattern.hashes, &self.bits);
+        f.debug_struct("BlockedBloom")
+            .field("hasher", hasher)
+            .field("hashes", hashes)
+            .field("bits", bits)
+            .finish()
+    }
+}
+
+/// Equal in identity and bits: the same answer to every key. What they were planned for does not count.
+impl<M: Memory, N: Memory> PartialEq<BlockedBloom<N>> for BlockedBloom<M> {
+    fn eq(&self, other: &BlockedBloom<N>) -> bool {
+        self.identity() == other.identity() && self.bits == other.bits
+    }
+}
+
+impl<M: Memory> Filter for BlockedBloom<M> {
+    fn digest(&self, key: &[u8]) -> Digest {
+        self.hasher.digest(key)
+    }
+    fn contains_digest(&self, digest: Digest) -> bool {
+        BlockedBloom::contains_digest(self, digest)
+    }
+    fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        BlockedBloom::contains_digests(self, digests, out);
+    }
+}
+
+impl Insert for BlockedBloom {
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
+        Ok(BlockedBloom::<Owned>::insert_digest(self, digest))
+    }
+}
+
+impl Merge for BlockedBloom {
+    fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
+        self.union(other)
+    }
+}
+
+impl<M: Memory> Stored for BlockedBloom<M> {
+    fn header(&self) -> Result<Header, EncodeError> {
+        Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)
+    }
+    fn sections(&self) -> Vec<&dyn Memory> {
+        alloc::vec![self.bits.memory()]
+    }
+}
+
+/// The parts of a stored filter other than its bits, checked.
+fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, Pattern, About), DecodeError> {
+    header.check_kind(Kind::Blocked)?;
+    header.check_width(1)?;
+    header.check_params(&[])?;
+    header.check_no_scheme()?;
+    let (cells, hashes) = (header.identity.cells, header.identity.hashes);
+    let field = |field, value, rule| Err(DecodeError::Field { field, value, rule });
+    if !cells.is_multiple_of(BLOCK_BITS) {
+        return field("cells", cells, "blocks have 512");
+    }
+    if !(1..=MAX_BLOCK_HASHES).contains(&hashes) {
+        return field("hashes", hashes.into(), "a block takes 1 to 16");
+    }
+    header.check_payload(cells / 8)?;
+    Ok((header.hasher(options)?, Pattern::new(cells / BLOCK_BITS, hashes), header.about()))
+}
+
+impl format::Restore for BlockedBloom {
+    fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
+        let (hasher, pattern, about) = restore(header, options)?;
+        Ok(Self { hasher, pattern, bits: Bits::new(header.identity.cells)?, about })
+    }
+    fn sections_mut(&mut self) -> Vec<&mut [u64]> {
+        alloc::vec![self.bits.words_mut()]
+    }
+    fn check(&self) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+impl<B: AsRef<[u8]>> format::Attach<B> for BlockedBloom<Bytes<B>> {
+    fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
+        let (hasher, pattern, about) = restore(header, options)?;
+        let (needed, found) = (header.payload_len, payload.as_ref().len() as u64);
+        let bits = Bits::borrowed(payload, header.identity.cells);
+        let bits = bits.ok_or(DecodeError::Truncated { needed, found })?;
+        Ok(Self { hasher, pattern, bits, about })
+    }
+}
+
+format::stored_methods!(BlockedBloom<M> where M: Memory);
+format::read_methods!(BlockedBloom);
+format::serde_impls!([M: Memory] BlockedBloom<M>, [] BlockedBloom);

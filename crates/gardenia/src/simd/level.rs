@@ -1,0 +1,236 @@
+//! Which instructions to use, found out once per batch, and the batch loops over them.
+#![allow(unsafe_code)] // calls into the vector files, whose needs are checked here
+
+use super::batch::{Source, in_chunks};
+use super::pattern::Pattern;
+use super::{portable, prefetch};
+use crate::cells::Memory;
+use crate::hash::Digest;
+#[cfg(feature = "std")]
+use crate::hash::{Key, KeyHasher};
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+use super::{avx2, avx512};
+
+/// Instructions for blocked filters. All give the same bits and answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Level {
+    /// Plain code, which defines the result.
+    Portable,
+    /// 256-bit registers.
+    Avx2,
+    /// 512-bit registers.
+    Avx512,
+}
+
+impl Level {
+    /// The best that this processor has.
+    #[inline]
+    #[must_use]
+    pub fn best() -> Self {
+        #[cfg(all(target_arch = "x86_64", feature = "std"))]
+        {
+            if std::arch::is_x86_feature_detected!("avx512f")
+                && std::arch::is_x86_feature_detected!("avx512dq")
+                && std::arch::is_x86_feature_detected!("avx512vl")
+            {
+                return Self::Avx512;
+            }
+            if std::arch::is_x86_feature_detected!("avx2") {
+                return Self::Avx2;
+            }
+        }
+        Self::Portable
+    }
+
+    /// All that this processor has, the plainest first.
+    ///
+    /// ```
+    /// use gardenia::Level;
+    /// assert!(Level::available().contains(&Level::best()));
+    /// ```
+    #[must_use]
+    pub fn available() -> alloc::vec::Vec<Self> {
+        let all = [Self::Portable, Self::Avx2, Self::Avx512];
+        all.into_iter().filter(|level| *level <= Self::best()).collect()
+    }
+}
+
+/// Answers for digests in order. `far` tables are fetched ahead; others are near enough for a plain loop.
+pub(crate) fn contains<M: Memory>(
+    pattern: Pattern,
+    memory: &M,
+    far: bool,
+    digests: impl Source,
+    mut answer: impl FnMut(bool),
+) {
+    assert_eq!(memory.words(), pattern.here() * 8, "the table has as many blocks as its pattern says");
+    #[cfg(all(target_arch = "x86_64", feature = "std"))]
+    if let (Some(bytes), true) = (memory.bytes(), pattern.level() > Level::Portable) {
+        let table = bytes.as_ptr();
+        let fetch = |digest: Digest| prefetch(bytes, pattern.block(digest) * 64);
+        // SAFETY: the processor has the instructions, and the table has as many blocks as the pattern says
+        // (its words were counted above, and its bytes are the same memory).
+        unsafe {
+            return match pattern.level() {
+                Level::Avx512 => contains_avx512(pattern, table, far, fetch, digests, answer),
+                _ => contains_avx2(pattern, table, far, fetch, digests, answer),
+            };
+        }
+    }
+    let visit = |digest| answer(portable::contains(pattern, digest, |at| memory.load(at)));
+    in_chunks(digests, far, |digest| memory.prefetch(pattern.block(digest) * 8), visit);
+}
+
+/// Inserts digests in order, and tells of each whether it was certainly new.
+pub(crate) fn insert(
+    pattern: Pattern,
+    words: &mut [u64],
+    far: bool,
+    digests: impl Source,
+    mut new: impl FnMut(bool),
+) {
+    assert_eq!(words.len(), pattern.here() * 8, "the table has as many blocks as its pattern says");
+    #[cfg(all(target_arch = "x86_64", feature = "std"))]
+    if pattern.level() > Level::Portable {
+        let table: *mut u8 = words.as_mut_ptr().cast();
+        let fetch = |digest: Digest| super::prefetch::prefetch_at(table, pattern.block(digest) * 64);
+        // SAFETY: as above; x86-64 is little-endian, so words and bytes are the same.
+        unsafe {
+            return match pattern.level() {
+                Level::Avx512 => insert_avx512(pattern, table, far, fetch, digests, new),
+                _ => insert_avx2(pattern, table, far, fetch, digests, new),
+            };
+        }
+    }
+    // The lines are asked for through a pointer, because the words are lent to the insertion.
+    let table: *const u64 = words.as_ptr();
+    let fetch = |digest: Digest| super::prefetch::prefetch_at(table, pattern.block(digest) * 8);
+    in_chunks(digests, far, fetch, |digest| new(portable::insert(pattern, digest, words)));
+}
+
+/// The digests of all keys, with the pattern's instructions.
+#[cfg(feature = "std")]
+pub(crate) fn digest_slice<K: Key>(pattern: Pattern, hasher: &KeyHasher, keys: &[K], digests: &mut [Digest]) {
+    #[cfg(target_arch = "x86_64")]
+    if pattern.level() == Level::Avx512 {
+        // SAFETY: the processor has the instructions.
+        return unsafe { digest_avx512(hasher, keys, digests) };
+    }
+    hasher.digest_all(keys, digests);
+}
+
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+fn digest_avx512<K: Key>(hasher: &KeyHasher, keys: &[K], digests: &mut [Digest]) {
+    hasher.digest_all(keys, digests);
+}
+
+/// The answer for one digest.
+///
+/// Even one key gains, although the vector code is called and not inlined: it is a fifth of the portable one.
+#[inline]
+pub(crate) fn contains_one(pattern: Pattern, memory: &impl Memory, digest: Digest) -> bool {
+    #[cfg(all(target_arch = "x86_64", feature = "std"))]
+    if let Some(bytes) = memory.bytes() {
+        debug_assert_eq!(bytes.len(), pattern.here() * 64);
+        let table = bytes.as_ptr();
+        // What both calls rely on: a level is only chosen if the processor has it, and a filter's table has as
+        // many blocks as its pattern says.
+        match pattern.level() {
+            // SAFETY: see above.
+            Level::Avx512 => return unsafe { avx512::contains(pattern, digest, table) },
+            // SAFETY: see above.
+            Level::Avx2 => return unsafe { avx2::contains(pattern, digest, table) },
+            Level::Portable => {}
+        }
+    }
+    portable::contains(pattern, digest, |at| memory.load(at))
+}
+
+/// Inserts one digest; true if it was certainly new.
+#[inline]
+pub(crate) fn insert_one(pattern: Pattern, words: &mut [u64], digest: Digest) -> bool {
+    #[cfg(all(target_arch = "x86_64", feature = "std"))]
+    {
+        debug_assert_eq!(words.len(), pattern.here() * 8);
+        let table: *mut u8 = words.as_mut_ptr().cast();
+        // What both calls rely on is the same as above.
+        match pattern.level() {
+            // SAFETY: see above.
+            Level::Avx512 => return unsafe { avx512::insert(pattern, digest, table) },
+            // SAFETY: see above.
+            Level::Avx2 => return unsafe { avx2::insert(pattern, digest, table) },
+            Level::Portable => {}
+        }
+    }
+    portable::insert(pattern, digest, words)
+}
+
+/// Inserts one digest into words that threads share; true if this call set one of its bits.
+#[inline]
+pub(crate) fn insert_shared(pattern: Pattern, atoms: &[AtomicU64], digest: Digest) -> bool {
+    let block = &atoms[pattern.block(digest) * 8..][..8];
+    let mut new = false;
+    portable::bits(pattern, digest, |lane, bit| {
+        let bit = 1 << bit;
+        // A set bit is only read, so that threads which insert known keys do not fight for the line.
+        if block[lane].load(Relaxed) & bit == 0 {
+            new |= block[lane].fetch_or(bit, Relaxed) & bit == 0;
+        }
+    });
+    new
+}
+
+/// Inserts digests in order into words that threads share.
+pub(crate) fn insert_shared_many(
+    pattern: Pattern,
+    atoms: &[AtomicU64],
+    far: bool,
+    digests: impl Source,
+    mut new: impl FnMut(bool),
+) {
+    let visit = |digest| new(insert_shared(pattern, atoms, digest));
+    in_chunks(digests, far, |digest| prefetch(atoms, pattern.block(digest) * 8), visit);
+}
+
+/// Writes the batch loops of one vector file: the whole loop has its instructions, hashing included.
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+macro_rules! loops {
+    ($feature:literal, $file:ident, $contains:ident, $insert:ident) => {
+        #[target_feature(enable = $feature)]
+        unsafe fn $contains(
+            pattern: Pattern,
+            table: *const u8,
+            far: bool,
+            fetch: impl Fn(Digest),
+            digests: impl Source,
+            mut answer: impl FnMut(bool),
+        ) {
+            // SAFETY: the caller promises the table.
+            let visit = |digest| answer(unsafe { $file::contains(pattern, digest, table) });
+            in_chunks(digests, far, fetch, visit);
+        }
+
+        #[target_feature(enable = $feature)]
+        unsafe fn $insert(
+            pattern: Pattern,
+            table: *mut u8,
+            far: bool,
+            fetch: impl Fn(Digest),
+            digests: impl Source,
+            mut new: impl FnMut(bool),
+        ) {
+            // SAFETY: the caller promises the table.
+            let visit = |digest| new(unsafe { $file::insert(pattern, digest, table) });
+            in_chunks(digests, far, fetch, visit);
+        }
+    };
+}
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+loops!("avx512f,avx512dq,avx512vl", avx512, contains_avx512, insert_avx512);
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+loops!("avx2", avx2, contains_avx2, insert_avx2);
