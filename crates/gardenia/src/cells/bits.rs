@@ -1,9 +1,8 @@
 //! A packed array of bits.
 
-use super::{Bytes, Memory, Owned, Shared};
+use super::{Bytes, Memory, Owned, Shared, atom};
 use crate::{MAX_CELLS, SizeError};
 use core::fmt;
-use core::sync::atomic::Ordering::Relaxed;
 
 /// `len` bits over some [`Memory`]; bits past the end are zero.
 ///
@@ -85,21 +84,10 @@ impl Bits {
 
 impl Bits<Shared> {
     /// Sets the bits at `positions`; true if this call set one of them.
-    ///
-    /// A bit is set by exactly one of several calls at once, and a set bit is only read, so that threads
-    /// which insert known keys do not fight for the line. Relaxed order is enough: bits are independent,
-    /// and whoever must see an insertion synchronises with the inserting thread anyhow.
     #[inline]
     pub fn set_all(&self, positions: impl Iterator<Item = u64>) -> bool {
         let atoms = self.memory.atoms();
-        let mut new = false;
-        for at in positions {
-            let (word, bit) = (&atoms[(at / 64) as usize], 1 << (at % 64));
-            if word.load(Relaxed) & bit == 0 {
-                new |= word.fetch_or(bit, Relaxed) & bit == 0;
-            }
-        }
-        new
+        positions.fold(false, |new, at| new | atom::set(&atoms[(at / 64) as usize], 1 << (at % 64)))
     }
 
     /// The same bits for one owner; nothing is copied.

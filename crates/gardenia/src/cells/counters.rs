@@ -4,11 +4,10 @@
 //! change it and a torn write to a mapped file cannot split it. Widths that divide 64 waste nothing; the
 //! worst, 22 bits, wastes a third. A counter at its top *sticks*: what it lost count of it never lowers.
 
-use super::{Bytes, Memory, Owned, Shared};
+use super::{Bytes, Memory, Owned, Shared, atom};
 use crate::index::scale;
 use crate::{MAX_CELLS, SizeError};
 use core::fmt;
-use core::sync::atomic::Ordering::Relaxed;
 
 /// `len` counters of `width` bits (1 to 32) over some [`Memory`], saturating at both ends.
 ///
@@ -147,15 +146,7 @@ impl Counters<Shared> {
     #[inline]
     fn update(&self, at: u64, change: impl Fn(Layout, u64, u32) -> (u64, u32)) -> u32 {
         let (word, shift) = self.layout.place(at);
-        let word = &self.memory.atoms()[word];
-        let mut seen = word.load(Relaxed);
-        loop {
-            let (changed, value) = change(self.layout, seen, shift);
-            match word.compare_exchange_weak(seen, changed, Relaxed, Relaxed) {
-                Ok(_) => return value,
-                Err(now) => seen = now,
-            }
-        }
+        atom::update(&self.memory.atoms()[word], |word| change(self.layout, word, shift))
     }
 
     /// The same counters for one owner; nothing is copied.

@@ -3,6 +3,7 @@
 //! Cells know no hashing. [`Bits`] and [`Counters`] are generic over their [`Memory`]: [`Owned`] words,
 //! [`Bytes`] borrowed from a buffer or a mapped file, and [`Shared`] words that many threads may change.
 
+pub(crate) mod atom;
 mod bits;
 mod counters;
 mod memory;

@@ -4,12 +4,11 @@
 use super::batch::{Source, in_chunks};
 use super::pattern::Pattern;
 use super::{portable, prefetch};
-use crate::cells::Memory;
+use crate::cells::{Memory, atom};
 use crate::hash::Digest;
 #[cfg(feature = "std")]
 use crate::hash::{Key, KeyHasher};
 use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::Relaxed;
 
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 use super::{avx2, avx512};
@@ -176,11 +175,7 @@ pub(crate) fn insert_shared(pattern: Pattern, atoms: &[AtomicU64], digest: Diges
     let block = &atoms[pattern.block(digest) * 8..][..8];
     let mut new = false;
     portable::bits(pattern, digest, |lane, bit| {
-        let bit = 1 << bit;
-        // A set bit is only read, so that threads which insert known keys do not fight for the line.
-        if block[lane].load(Relaxed) & bit == 0 {
-            new |= block[lane].fetch_or(bit, Relaxed) & bit == 0;
-        }
+        new |= atom::set(&block[lane], 1 << bit);
     });
     new
 }
