@@ -1,0 +1,235 @@
+//! `gardenia info`: everything that a file tells about its filter.
+
+use crate::args::InfoArgs;
+use crate::open::{Opened, is_stream, try_open};
+use crate::{Outcome, human, input, message};
+use anyhow::{Context, bail};
+use gardenia::cells::Memory;
+use gardenia::format::{Header, verify_file};
+use gardenia::{AnyFilter, DecodeError, HasherId, Identity, SchemeId, SecretKey};
+use serde::Serialize;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
+    let secret = args.secret.read()?;
+    let mut stdout = io::stdout().lock();
+    let mut outcome = Outcome::Done;
+    let mut first = true;
+    for path in &args.files {
+        let report = match Report::new(args, path, secret) {
+            Ok(report) => report,
+            Err(error) => {
+                message::complain(&error);
+                outcome = Outcome::Trouble;
+                continue;
+            }
+        };
+        let text = if args.json { serde_json::to_string(&report)? } else { report.text() };
+        let gap = if first || args.json { "" } else { "\n" };
+        first = false;
+        writeln!(stdout, "{gap}{text}").context("stdout")?;
+    }
+    Ok(outcome)
+}
+
+/// What `--json` prints: fields are added, never renamed or removed. What is not known is null.
+#[derive(Serialize)]
+struct Report {
+    file: String,
+    file_bytes: Option<u64>,
+    format_version: Option<u16>,
+    kind: &'static str,
+    hasher: &'static str,
+    seed: Option<u64>,
+    /// Hexadecimal: it names the secret and does not give it away.
+    secret_id: Option<String>,
+    secret_stored: bool,
+    scheme: Option<&'static str>,
+    hashes: u32,
+    bits: u64,
+    bytes: u64,
+    planned_items: Option<u64>,
+    planned_fpp: Option<f64>,
+    fill: Option<f64>,
+    estimated_items: Option<f64>,
+    estimated_items_std_error: Option<f64>,
+    fpp: Option<f64>,
+    /// If it is text.
+    metadata: Option<String>,
+    metadata_hex: String,
+    /// Bytes that were checked, with `--verify`.
+    verified_bytes: Option<u64>,
+}
+
+impl Report {
+    fn new(args: &InfoArgs, path: &Path, secret: Option<SecretKey>) -> anyhow::Result<Self> {
+        let file = input::name(path);
+        let verify = || verify_file(path).map_err(message::decode).with_context(|| file.clone());
+        if is_stream(path) && args.verify {
+            bail!("{file}: --verify needs a file");
+        }
+        let header = if args.verify { Some(verify()?) } else { None };
+        let report = match try_open(path, secret) {
+            Ok(Opened::Mapped(filter)) => Self::of_filter(&filter),
+            Ok(Opened::Read(filter)) => Self::of_filter(&filter),
+            // The header can be read without the secret.
+            Err(DecodeError::SecretMissing { .. }) if !is_stream(path) => {
+                Self::of_header(&header.map_or_else(verify, Ok)?)
+            }
+            Err(error) => return Err(message::decode(error).context(file)),
+        };
+        if is_stream(path) {
+            return Ok(Self { file, ..report });
+        }
+        let file_bytes = fs::metadata(path).with_context(|| file.clone())?.len();
+        Ok(Self {
+            file,
+            file_bytes: Some(file_bytes),
+            format_version: format_version(path),
+            verified_bytes: args.verify.then_some(file_bytes),
+            ..report
+        })
+    }
+
+    /// What a filter of this identity tells without its cells.
+    fn of_identity(id: &Identity, bytes: u64, planned: (u64, f64), metadata: &[u8]) -> Self {
+        let keyed = id.hasher == HasherId::Sip13;
+        Self {
+            file: String::new(),
+            file_bytes: None,
+            format_version: None,
+            kind: id.kind.name(),
+            hasher: id.hasher.name(),
+            seed: (!keyed).then_some(id.mark),
+            secret_id: keyed.then(|| format!("{:016x}", id.mark)),
+            secret_stored: false,
+            scheme: id.scheme.map(SchemeId::name),
+            hashes: id.hashes,
+            bits: id.cells,
+            bytes,
+            // Zero stands for "given by its shape".
+            planned_items: Some(planned.0).filter(|&items| items > 0),
+            planned_fpp: Some(planned.1).filter(|&fpp| fpp > 0.0),
+            fill: None,
+            estimated_items: None,
+            estimated_items_std_error: None,
+            fpp: None,
+            metadata: std::str::from_utf8(metadata).ok().filter(|text| !text.is_empty()).map(str::to_owned),
+            metadata_hex: metadata.iter().map(|byte| format!("{byte:02x}")).collect(),
+            verified_bytes: None,
+        }
+    }
+
+    fn of_header(header: &Header) -> Self {
+        let planned = (header.planned_items, header.planned_fpp);
+        Self::of_identity(&header.identity, header.payload_len, planned, &header.metadata)
+    }
+
+    fn of_filter(filter: &AnyFilter<impl Memory>) -> Self {
+        let (about, items) = (filter.about(), filter.estimated_items());
+        let planned = (about.planned_items(), about.planned_fpp());
+        let finite = |number: f64| Some(number).filter(|number| number.is_finite()); // JSON has no infinity
+        Self {
+            secret_stored: about.stores_secret(),
+            fill: Some(filter.fill()),
+            estimated_items: finite(items.items),
+            estimated_items_std_error: finite(items.std_error),
+            fpp: Some(filter.fpp()),
+            ..Self::of_identity(&filter.identity(), filter.memory_bytes() as u64, planned, about.metadata())
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut lines = vec![self.file.clone()];
+        let mut line = |name: &str, value: String| lines.push(format!("  {name:<16}{value}"));
+        let version =
+            self.format_version.map_or_else(String::new, |version| format!(", format version {version}"));
+        line("kind", format!("{}{version}", self.kind));
+        line("hasher", self.hasher_text());
+        let scheme = self.scheme.map_or_else(String::new, |name| format!("{name}, "));
+        line("scheme", format!("{scheme}{} per key", human::plural(self.hashes.into(), "probe")));
+        let file =
+            self.file_bytes.map_or_else(String::new, |bytes| format!("; file {}", human::bytes(bytes)));
+        line("size", format!("{} bits in {}{file}", human::count(self.bits), human::bytes(self.bytes)));
+        line("planned for", self.planned_text());
+        match self.fill {
+            Some(fill) => line("fill", format!("{} {}", bar(fill), human::share(fill))),
+            None => line("fill", "not counted without the secret (--secret-file FILE)".to_owned()),
+        }
+        if self.fill.is_some() {
+            line("keys", self.items_text());
+        }
+        if let Some(fpp) = self.fpp {
+            line("false positives", format!("{} of absent keys, as it is now", human::share(fpp)));
+        }
+        line("metadata", self.metadata_text());
+        if let Some(bytes) = self.verified_bytes {
+            lines.push(format!("verified: {} bytes", human::count(bytes)));
+        }
+        lines.join("\n")
+    }
+
+    fn hasher_text(&self) -> String {
+        match (&self.secret_id, self.seed) {
+            (Some(id), _) if self.secret_stored => {
+                format!("{}, secret of id {id}, stored in the file", self.hasher)
+            }
+            (Some(id), _) => format!("{}, secret of id {id}", self.hasher),
+            (None, Some(seed)) => format!("{}, seed {seed}", self.hasher),
+            (None, None) => self.hasher.to_owned(),
+        }
+    }
+
+    fn planned_text(&self) -> String {
+        match (self.planned_items, self.planned_fpp) {
+            (Some(items), Some(fpp)) => {
+                format!("{} at {} false positives", human::plural(items, "key"), human::share(fpp))
+            }
+            _ => "not said: built by its size".to_owned(),
+        }
+    }
+
+    fn items_text(&self) -> String {
+        match (self.estimated_items, self.estimated_items_std_error) {
+            (Some(items), Some(error)) => {
+                let (items, error) = (items.round() as u64, error.round() as u64);
+                format!("about {} ± {} different ones", human::count(items), human::count(error))
+            }
+            _ => "too many to tell: every bit is set".to_owned(),
+        }
+    }
+
+    fn metadata_text(&self) -> String {
+        match &self.metadata {
+            Some(text) => text.escape_debug().to_string(), // a file's text must not command a terminal
+            None if self.metadata_hex.is_empty() => "none".to_owned(),
+            None => human::plural(self.metadata_hex.len() as u64 / 2, "byte"),
+        }
+    }
+}
+
+/// A share as a bar, to an eighth of a character.
+fn bar(share: f64) -> String {
+    const WIDTH: usize = 24;
+    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = ((share.clamp(0.0, 1.0) * (8 * WIDTH) as f64).round()) as usize;
+    let mut bar = "█".repeat(eighths / 8) + PARTS[eighths % 8];
+    bar.extend(std::iter::repeat_n(' ', WIDTH - eighths.div_ceil(8)));
+    format!("▕{bar}▏")
+}
+
+/// Bytes 8 and 9 of a file. To be replaced by the library's word as soon as its `Header` tells the version.
+fn format_version(path: &Path) -> Option<u16> {
+    use std::io::Read;
+    let mut start = [0; 10];
+    fs::File::open(path).ok()?.read_exact(&mut start).ok()?;
+    Some(u16::from_le_bytes([start[8], start[9]]))
+}
+
+#[test]
+fn a_bar_has_one_width_whatever_its_share() {
+    assert!([0.0, 0.001, 0.5, 0.517, 0.999, 1.0].iter().all(|&share| bar(share).chars().count() == 26));
+    assert!(bar(0.5).starts_with("▕████████████ ") && bar(0.0).starts_with("▕ ") && bar(1.0).ends_with("█▏"));
+}

@@ -1,0 +1,315 @@
+//! `gardenia tour`: what filters do, on examples that come along, with what it cost.
+//!
+//! A tour is a list of [`STEPS`]; a later part of the family adds its own line there. Every input is fixed, so
+//! that only the times differ from one machine to the next.
+
+use crate::args::TourArgs;
+use crate::human::{bytes, count, seconds, share};
+use crate::{Outcome, message};
+use anyhow::{Context, bail};
+use gardenia::{AnyFilter, Bloom, Digest, Filter, Scheme};
+use std::collections::HashSet;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, IsTerminal, StdoutLock, Write};
+use std::time::Instant;
+
+/// Names of garden flowers, one per line.
+const FLOWERS: &str = include_str!("../../samples/flowers.txt");
+
+/// What each step is called, and what it does.
+const STEPS: [(&str, Step); 4] = [
+    ("A filter of flowers", flowers),
+    ("The same answers from a file", file),
+    ("A stream without its repeats", deduplicate),
+    ("What a key costs", speed),
+];
+
+type Step = fn(&mut Tour) -> anyhow::Result<()>;
+
+pub(crate) fn run(_: &TourArgs) -> anyhow::Result<Outcome> {
+    let start = Instant::now();
+    let mut tour = Tour::new();
+    tour.line(
+        "Gardenia keeps sets of keys in a byte or two per key. It never forgets a key that was put in;",
+    )?;
+    tour.line("of the others it finds a few by mistake, at a rate that is chosen beforehand.")?;
+    for (number, (title, step)) in STEPS.iter().enumerate() {
+        tour.heading(number + 1, title)?;
+        step(&mut tour)?;
+    }
+    tour.line("")?;
+    tour.line(format!("That was all, in {}. Your turn:", seconds(start.elapsed().as_secs_f64())))?;
+    tour.line("  gardenia build -o mine.gdn FILE      a filter of the lines of a file")?;
+    tour.line("  gardenia query mine.gdn OTHER        the lines of another that may be in it")?;
+    tour.line("  gardenia help                        everything else")?;
+    Ok(Outcome::Done)
+}
+
+/// Where the tour prints.
+struct Tour {
+    stdout: StdoutLock<'static>,
+    colour: bool,
+}
+
+impl Tour {
+    fn new() -> Self {
+        let stdout = io::stdout().lock();
+        // https://no-color.org: set and not empty
+        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        let colour = stdout.is_terminal() && !unwanted && !dumb;
+        Self { stdout, colour }
+    }
+
+    fn line(&mut self, text: impl Display) -> anyhow::Result<()> {
+        writeln!(self.stdout, "{text}").context("stdout")
+    }
+
+    fn heading(&mut self, number: usize, title: &str) -> anyhow::Result<()> {
+        let (on, off) = if self.colour { ("\x1b[1;32m", "\x1b[0m") } else { ("", "") };
+        self.line("")?;
+        self.line(format!("{on}{number}. {title}{off}"))
+    }
+}
+
+/// The bundled flowers.
+fn names() -> Vec<&'static str> {
+    FLOWERS.lines().collect()
+}
+
+/// A filter of the bundled flowers, at 1 %.
+fn bed() -> anyhow::Result<Bloom> {
+    let mut bed = Bloom::new(names().len() as u64, 0.01)?;
+    bed.insert_many(&names());
+    Ok(bed)
+}
+
+/// Words to ask for: two that are in, two that are not.
+const WORDS: [&str; 4] = ["gardenia", "forget-me-not", "carburettor", "umbrella"];
+
+/// Step 1: build from a list, ask, and count the mistakes.
+fn flowers(tour: &mut Tour) -> anyhow::Result<()> {
+    let bed = bed()?;
+    let names = names();
+    tour.line(format!(
+        "{} names of flowers are {} of text. The filter takes {}: {} bits, {:.1} per name,",
+        count(names.len() as u64),
+        bytes(FLOWERS.len() as u64),
+        bytes(bed.memory_bytes() as u64),
+        count(bed.bits()),
+        bed.bits() as f64 / names.len() as f64
+    ))?;
+    tour.line(format!("and each name sets {} of them.", bed.hashes()))?;
+    for (word, found) in WORDS.iter().zip(bed.contains_many(&WORDS)) {
+        let answer = if found { "maybe: it was put in, or this is a mistake" } else { "certainly not" };
+        tour.line(format!("  {word:<16}{answer}"))?;
+    }
+    let found = bed.contains_many(&names).into_iter().filter(|&found| found).count();
+    let asked: u64 = 100_000;
+    let wrong = bed.contains_many(&(0..asked).collect::<Vec<_>>()).into_iter().filter(|&found| found).count();
+    tour.line(format!("All names are found: {found} of {}.", names.len()))?;
+    tour.line(format!(
+        "Of {} numbers, which are no flowers, {} are found by mistake: {}. Expected: {}.",
+        count(asked),
+        count(wrong as u64),
+        share(wrong as f64 / asked as f64),
+        share(bed.fpp())
+    ))
+}
+
+/// Step 2: save, open by memory map, and read; all three answer alike.
+fn file(tour: &mut Tour) -> anyhow::Result<()> {
+    let bed = bed()?;
+    let folder = tempfile::tempdir().context("a folder for temporary files")?;
+    let path = folder.path().join("flowers.gdn");
+    bed.save(&path).map_err(message::encode).with_context(|| path.display().to_string())?;
+    let open = || {
+        let mapped = AnyFilter::open_mapped(&path)?;
+        let read = Bloom::read_from(File::open(&path)?)?;
+        let header = gardenia::format::verify_file(&path)?;
+        Ok::<_, gardenia::DecodeError>((mapped, read, header))
+    };
+    let (mapped, read, _) = open().map_err(message::decode).with_context(|| path.display().to_string())?;
+    tour.line(format!(
+        "Saved as flowers.gdn, {}; every byte is verified by checksums.",
+        bytes(path.metadata()?.len())
+    ))?;
+
+    let keys: Vec<String> =
+        FLOWERS.lines().map(str::to_owned).chain((0..50_000).map(|i| format!("weed {i}"))).collect();
+    let answers = |filter: &dyn Filter| -> Vec<bool> {
+        let digests: Vec<Digest> = keys.iter().map(|key| filter.digest(key.as_bytes())).collect();
+        let mut answers = vec![false; digests.len()];
+        filter.contains_digests(&digests, &mut answers);
+        answers
+    };
+    let expected = answers(&bed);
+    if answers(&mapped) != expected || answers(&read) != expected {
+        bail!("the file answers differently from the filter it was made of: please report this");
+    }
+    tour.line(format!(
+        "In memory, memory-mapped and read back it gives the same {} answers.",
+        count(expected.len() as u64)
+    ))
+}
+
+/// Lines of the stream, half of them repeats.
+const LINES: u64 = 1_000_000;
+
+/// Lines looked up at a time.
+const BATCH: usize = 4096;
+
+/// Step 3: pass on each line of a stream once, and compare with a set that makes no mistakes.
+fn deduplicate(tour: &mut Tour) -> anyhow::Result<()> {
+    let new = LINES / 2;
+    let fpp = 0.001;
+    let mut seen = Bloom::new(new, fpp)?;
+    let mut exact: HashSet<Vec<u8>> = HashSet::new();
+    let (mut filter_time, mut exact_time) = (0.0, 0.0);
+    let (mut passed, mut lost, mut doubled, mut length) = (0_u64, 0_u64, 0_u64, 0);
+    let mut batch: Vec<Vec<u8>> = Vec::with_capacity(BATCH);
+    let mut answers = vec![false; BATCH];
+    let mut at = 0;
+    while at < LINES {
+        batch.clear();
+        batch.extend((at..LINES.min(at + BATCH as u64)).map(stream_line));
+        at += batch.len() as u64;
+        let answers = &mut answers[..batch.len()];
+
+        let start = Instant::now();
+        let digests: Vec<Digest> = batch.iter().map(|line| seen.hasher().digest(line)).collect();
+        seen.insert_digests(&digests, answers);
+        filter_time += start.elapsed().as_secs_f64();
+
+        let start = Instant::now();
+        for (line, &certainly_new) in batch.drain(..).zip(answers.iter()) {
+            length += line.len() as u64;
+            let really_new = exact.insert(line);
+            passed += u64::from(certainly_new);
+            lost += u64::from(really_new && !certainly_new);
+            doubled += u64::from(!really_new && certainly_new);
+        }
+        exact_time += start.elapsed().as_secs_f64();
+    }
+
+    tour.line(format!("{} log lines, {}, half of them repeats.", count(LINES), bytes(length)))?;
+    tour.line(
+        "A line is passed on if `insert` says that it is certainly new. Beside it a set of all lines:",
+    )?;
+    let per_key = |time: f64| seconds(time / LINES as f64);
+    // A hash table of the standard library has 8/7 of its capacity as slots, with a byte of control each.
+    let slots = exact.capacity() as u64 / 7 * 8 * (size_of::<Vec<u8>>() as u64 + 1);
+    let exact_memory = slots + exact.iter().map(|line| line.capacity() as u64).sum::<u64>();
+    let row = |name: &str, memory: u64, time: f64| {
+        format!("  {name:<18}{:>10}  {:>10} per line", bytes(memory), per_key(time))
+    };
+    tour.line(row("filter", seen.memory_bytes() as u64, filter_time))?;
+    tour.line(row("exact set", exact_memory, exact_time))?;
+    tour.line(format!(
+        "Passed on: {} of {} different lines; {} were passed on twice.",
+        count(passed - doubled),
+        count(new),
+        if doubled == 0 { "none".to_owned() } else { count(doubled) }
+    ))?;
+    let expected = expected_mistakes(&seen, new);
+    tour.line(format!(
+        "Lost, because the filter took them for repeats: {} ({}). Theory: {} ± {}.",
+        count(lost),
+        share(lost as f64 / new as f64),
+        count(expected.round() as u64),
+        count(expected.sqrt().round() as u64)
+    ))?;
+    tour.line(format!(
+        "(The filter was made for {} keys at {}: only the last line met it that full.)",
+        count(new),
+        share(fpp)
+    ))
+}
+
+/// New keys taken for old ones while `items` go in: the sum of the rates that each of them meets.
+fn expected_mistakes(filter: &Bloom, items: u64) -> f64 {
+    let steps = 200; // the rate is smooth: more steps change less than a thousandth
+    let at = |step: u64| (2 * step + 1) * items / (2 * steps);
+    let rates = (0..steps).map(|step| filter.scheme().planned_fpp(filter.bits(), at(step)));
+    rates.sum::<f64>() * items as f64 / steps as f64
+}
+
+/// Line `at` of the stream: even ones are new, odd ones repeat one of those before.
+fn stream_line(at: u64) -> Vec<u8> {
+    let newest = at / 2;
+    let id = if at.is_multiple_of(2) { newest } else { splitmix(at) % (newest + 1) };
+    let noise = splitmix(id ^ 0x5eed);
+    let (hour, minute, second) = (id / 3600 / 50 % 24, id / 60 / 50 % 60, id / 50 % 60);
+    let (host, status) = (noise % 40, [200, 200, 200, 304, 404][(noise >> 8) as usize % 5]);
+    let size = noise >> 50;
+    format!(
+        "2026-05-01T{hour:02}:{minute:02}:{second:02}Z host-{host:02} GET /bed/{id:08x}.html {status} {size}"
+    )
+    .into_bytes()
+}
+
+/// The `at`-th number of a fixed random sequence (SplitMix64).
+fn splitmix(at: u64) -> u64 {
+    let mut z = at.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Step 4: time per key, one at a time and many at a time, in a small and in a large filter.
+fn speed(tour: &mut Tour) -> anyhow::Result<()> {
+    tour.line("Numbers as keys, filters at 1%; time per key, one call each or one call for all:")?;
+    tour.line("")?;
+    tour.line("                          insert             found           not found")?;
+    tour.line("      keys   memory    single   batch    single   batch    single   batch")?;
+    for items in [100_000, 10_000_000] {
+        let mut bed = Bloom::new(items, 0.01)?;
+        let memory = bytes(bed.memory_bytes() as u64);
+        let keys: Vec<u64> = (0..items).map(splitmix).collect();
+        let (single, batch) = keys.split_at(keys.len() / 2);
+        let present = &keys[..keys.len().min(1_000_000)];
+        let absent: Vec<u64> = (items..items + present.len() as u64).map(splitmix).collect();
+        let times = [
+            per_key(single, |keys| keys.iter().filter(|&&key| bed.insert(key)).count()),
+            per_key(batch, |keys| bed.insert_many(keys)),
+            per_key(present, |keys| keys.iter().filter(|&&key| bed.contains(key)).count()),
+            per_key(present, |keys| bed.contains_many(keys)),
+            per_key(&absent, |keys| keys.iter().filter(|&&key| bed.contains(key)).count()),
+            per_key(&absent, |keys| bed.contains_many(keys)),
+        ]
+        .map(|time| format!("{:.1} ns", time * 1e9));
+        let [single_in, batch_in, single_hit, batch_hit, single_miss, batch_miss] = times;
+        tour.line(format!(
+            "{:>10} {memory:>8}  {single_in:>8}{batch_in:>8}  {single_hit:>8}{batch_hit:>8}  {single_miss:>8}{batch_miss:>8}",
+            count(items)
+        ))?;
+    }
+    tour.line("")?;
+    tour.line("A filter larger than the caches waits for memory; a batch waits for many keys at once.")
+}
+
+/// Seconds per key of `work`. Its answer is used, so that the work is done.
+fn per_key<T>(keys: &[u64], work: impl FnOnce(&[u64]) -> T) -> f64 {
+    let start = Instant::now();
+    std::hint::black_box(work(keys));
+    start.elapsed().as_secs_f64() / keys.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_flower_is_named_twice_and_the_absent_words_are_absent() {
+        let names: HashSet<&str> = FLOWERS.lines().collect();
+        assert!(names.len() == FLOWERS.lines().count() && names.len() >= 400);
+        assert_eq!(WORDS.map(|word| names.contains(word)), [true, true, false, false]);
+    }
+
+    #[test]
+    fn half_of_the_stream_repeats() {
+        let lines: HashSet<Vec<u8>> = (0..10_000).map(stream_line).collect();
+        assert_eq!(lines.len(), 5_000);
+    }
+}

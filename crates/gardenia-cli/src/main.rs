@@ -1,0 +1,56 @@
+//! The `gardenia` command: filters built, asked and inspected at the shell.
+//!
+//! `main` turns what a subcommand returns into an exit code, as `grep` does: 0 found (or done), 1 nothing
+//! found, 2 trouble. Each subcommand is one file in `cmd`, thin over the library.
+
+mod args;
+mod cmd;
+mod human;
+mod input;
+mod memory;
+mod message;
+mod open;
+mod progress;
+mod secret;
+
+use args::{Cli, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+/// How a subcommand ended, other than by an error that stopped it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Something was found, or the work is done.
+    Done,
+    /// Nothing was found.
+    Nothing,
+    /// Part of the work failed; it was complained about, and the rest is done.
+    Trouble,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::try_parse() {
+        Ok(cli) => run(cli.command),
+        Err(error) => return message::usage(&error),
+    };
+    match outcome {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Nothing) => ExitCode::from(1),
+        Ok(Outcome::Trouble) => ExitCode::from(2),
+        // Whoever reads our output has seen enough (`| head`): that is no failure of ours.
+        Err(error) if message::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            message::complain(&error);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<Outcome> {
+    match command {
+        Command::Build(args) => cmd::build::run(&args),
+        Command::Query(args) => cmd::query::run(&args),
+        Command::Info(args) => cmd::info::run(&args),
+        Command::Tour(args) => cmd::tour::run(&args),
+    }
+}

@@ -1,0 +1,53 @@
+//! How far along a long read is: on stderr, after one second, and only for a person at a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{IsTerminal, stderr};
+use std::time::{Duration, Instant};
+
+/// Most commands are over before anybody would read a bar.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Bytes read of one input. The bar goes away when this is dropped.
+pub(crate) struct Progress {
+    /// None if nobody would see it.
+    bar: Option<ProgressBar>,
+    start: Instant,
+    shown: bool,
+}
+
+impl Progress {
+    /// Starts the clock; `total` is the length of the input, if it is known.
+    pub(crate) fn new(what: String, total: Option<u64>, wanted: bool) -> Self {
+        let bar = (wanted && stderr().is_terminal()).then(|| {
+            let template = match total {
+                Some(_) => {
+                    "{msg}  {bar:24} {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left"
+                }
+                None => "{msg}  {decimal_bytes}, {decimal_bytes_per_sec}",
+            };
+            // A template is text in this file: if it were wrong, the plain style does.
+            let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+            // It counts from the start, so that it knows the rate once it is shown.
+            ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden()).with_style(style).with_message(what)
+        });
+        Self { bar, start: Instant::now(), shown: false }
+    }
+
+    /// Notes that `bytes` more were read.
+    pub(crate) fn add(&mut self, bytes: usize) {
+        let Some(bar) = &self.bar else { return };
+        bar.inc(bytes as u64);
+        if !self.shown && self.start.elapsed() >= PATIENCE {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.shown = true;
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

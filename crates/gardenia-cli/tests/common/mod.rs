@@ -1,0 +1,126 @@
+//! What the tests share: running the command as a shell would.
+#![allow(dead_code)] // each test file uses its own part
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How a command ended.
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: Vec<u8>,
+    pub(crate) err: String,
+}
+
+impl Run {
+    /// The output as text.
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.out).expect("output is UTF-8")
+    }
+
+    /// Asserts success without a word on stderr, and gives the output.
+    pub(crate) fn quietly(self) -> Vec<u8> {
+        assert_eq!((self.code, &*self.err), (Some(0), ""));
+        self.out
+    }
+
+    /// Asserts exit code 2, nothing on stdout, and one line `gardenia: …` with at most one hint after it; gives
+    /// that line.
+    pub(crate) fn complaint(&self) -> &str {
+        let lines: Vec<&str> = self.err.lines().collect();
+        assert_eq!(self.code, Some(2), "{}", self.err);
+        assert!(self.out.is_empty(), "{:?}", String::from_utf8_lossy(&self.out));
+        assert!(lines[0].starts_with("gardenia: ") && lines[0].len() > 15, "{}", self.err);
+        assert!(lines.len() == 1 || (lines.len() == 2 && lines[1].starts_with("hint: ")), "{}", self.err);
+        lines[0]
+    }
+}
+
+/// A folder of its own for each test, in which commands run.
+pub(crate) struct Shell {
+    folder: tempfile::TempDir,
+}
+
+impl Shell {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file.
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), bytes).expect("a file can be written");
+    }
+
+    /// Reads a file.
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).expect("a file can be read")
+    }
+
+    /// `gardenia` with these arguments, to be started.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gardenia"));
+        command.args(args).current_dir(self.folder.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs `gardenia` with these arguments.
+    pub(crate) fn run(&self, args: &[&str]) -> Run {
+        finish(self.command(args).spawn().expect("gardenia starts"))
+    }
+
+    /// Runs `gardenia` with these arguments and this input.
+    pub(crate) fn pipe(&self, input: &[u8], args: &[&str]) -> Run {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().expect("gardenia starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        std::thread::scope(|scope| {
+            scope.spawn(move || _ = stdin.write_all(input)); // it may stop reading
+            finish(child)
+        })
+    }
+
+    /// Runs `gardenia`, which is to succeed; what it says on stderr is dropped.
+    pub(crate) fn ok(&self, args: &[&str]) -> Vec<u8> {
+        let run = self.run(args);
+        assert_eq!(run.code, Some(0), "{args:?}: {}", run.err);
+        run.out
+    }
+}
+
+/// Waits for a command that is to end though its input stays open, and for no longer than a while.
+pub(crate) fn finish_by_itself(mut child: Child) -> Run {
+    let stdin = child.stdin.take();
+    let start = Instant::now();
+    while child.try_wait().expect("a child can be asked").is_none() {
+        if start.elapsed() > Duration::from_secs(20) {
+            child.kill().expect("a child can be killed");
+            panic!("it waits for the rest of its input");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    drop(stdin);
+    finish(child)
+}
+
+fn finish(child: Child) -> Run {
+    let output = child.wait_with_output().expect("gardenia ends");
+    let err = String::from_utf8(output.stderr).expect("messages are UTF-8");
+    Run { code: output.status.code(), out: output.stdout, err }
+}
+
+/// Lines `start`, `start + 1`, … as numbers.
+pub(crate) fn numbers(range: std::ops::Range<u64>) -> Vec<u8> {
+    let mut text = Vec::new();
+    range.for_each(|number| writeln!(text, "{number}").expect("a vector takes all"));
+    text
+}
+
+/// Whether this system has a device or a program.
+pub(crate) fn has(path: &str) -> bool {
+    Path::new(path).exists()
+}

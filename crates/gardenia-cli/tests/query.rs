@@ -1,0 +1,263 @@
+//! `gardenia query`: answers, exit codes, odd bytes, pipes.
+
+mod common;
+
+use common::{Run, Shell, finish_by_itself, has, numbers};
+use gardenia::Bloom;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::Stdio;
+use std::time::Duration;
+
+/// A shell with the filter `f.gdn` of the numbers below 1000, with few false positives.
+fn shell() -> Shell {
+    let shell = Shell::new();
+    shell.write("keys", numbers(0..1000));
+    shell.ok(&["build", "-q", "-o", "f.gdn", "--fpp", "1e-9", "keys"]);
+    shell
+}
+
+#[test]
+fn exit_codes_are_those_of_grep() {
+    let shell = shell();
+    let code = |input: &str, args: &[&str]| shell.pipe(input.as_bytes(), args).code;
+    assert_eq!(code("7\nx\n", &["query", "f.gdn"]), Some(0));
+    assert_eq!(code("x\n", &["query", "f.gdn"]), Some(1));
+    assert_eq!(code("", &["query", "f.gdn"]), Some(1));
+    assert_eq!(code("7\n", &["query", "-v", "f.gdn"]), Some(1));
+    assert_eq!(code("x\n", &["query", "-c", "f.gdn"]), Some(1));
+    assert_eq!(code("x\n", &["query", "-q", "f.gdn"]), Some(1));
+    assert_eq!(code("7\n", &["query", "-q", "f.gdn"]), Some(0));
+    assert_eq!(code("7\n", &["grep", "f.gdn"]), Some(0));
+    assert_eq!(code("7\n", &["query", "missing.gdn"]), Some(2));
+    assert_eq!(code("7\n", &["query", "f.gdn", "missing"]), Some(2));
+    assert_eq!(code("", &["query"]), Some(2));
+    assert_eq!(code("", &[]), Some(2));
+    assert_eq!(code("", &["frobnicate"]), Some(2));
+    assert_eq!(code("", &["help"]), Some(0));
+    assert_eq!(code("", &["--version"]), Some(0));
+}
+
+#[test]
+fn no_subcommand_gives_the_help() {
+    let run = Shell::new().run(&[]);
+    assert!(run.out.is_empty() && run.err.contains("Usage: gardenia") && run.err.contains("Examples:"));
+}
+
+#[test]
+fn every_help_has_examples() {
+    let shell = Shell::new();
+    for command in ["build", "query", "info", "tour"] {
+        let run = shell.run(&[command, "--help"]);
+        assert!(run.text().contains(&format!("Examples:\n  gardenia {command}")), "{command}");
+        assert_eq!(shell.run(&["help", command]).quietly(), run.quietly());
+    }
+}
+
+/// 100,000 lines of all sorts, all different, the last without a line end.
+fn odd_lines() -> Vec<Vec<u8>> {
+    let mut lines: Vec<Vec<u8>> = vec![
+        b"".to_vec(),
+        b"\0".to_vec(),
+        b"\0\0\0".to_vec(),
+        b"\r".to_vec(),
+        b"rose\r".to_vec(),
+        b"rose".to_vec(),
+        b" rose".to_vec(),
+        b"\xff\xfe not UTF-8 \xc3".to_vec(),
+        "Gänseblümchen".as_bytes().to_vec(),
+        vec![b'x'; 3 << 20], // many blocks long
+    ];
+    for i in lines.len() as u64..100_000 {
+        let bytes = i.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+        let odd = bytes.map(|byte| if byte == b'\n' { 0 } else { byte });
+        lines.push([format!("{i}:").as_bytes(), &odd[..i as usize % 9]].concat());
+    }
+    lines
+}
+
+#[test]
+fn lines_of_any_bytes_are_found_again() {
+    let shell = Shell::new();
+    let lines = odd_lines();
+    let text = lines.join(&b'\n');
+    shell.write("keys", &text);
+    shell.ok(&["build", "-o", "file.gdn", "--fpp", "1e-9", "keys"]);
+    let built = shell.pipe(&text, &["build", "-o", "pipe.gdn", "--fpp", "1e-9"]);
+    assert!(built.err.starts_with("pipe.gdn: 100,000 keys read"), "{}", built.err);
+    assert_eq!(shell.read("file.gdn"), shell.read("pipe.gdn"));
+
+    let expected = [&text[..], b"\n"].concat(); // every line is printed with a line end
+    assert_eq!(shell.run(&["query", "file.gdn", "keys"]).quietly(), expected);
+    assert_eq!(shell.pipe(&text, &["query", "file.gdn", "-"]).quietly(), expected);
+    assert_eq!(shell.pipe(&text, &["query", "-v", "file.gdn"]).out, b"");
+
+    // Each line is the key of the library, bytes for bytes, and no other.
+    let filter = Bloom::load(shell.path("file.gdn")).unwrap();
+    assert!(lines.iter().all(|line| filter.contains(line)));
+    for near in ["\n", "rose\n", "Rose", "rose ", "\r\n", "\0\0"] {
+        assert!(!filter.contains(near), "{near:?}");
+    }
+}
+
+#[test]
+fn without_an_empty_line_the_empty_line_is_absent() {
+    let shell = Shell::new();
+    shell.write("keys", "rose\ntulip\n"); // the end of the last line is not the start of another
+    shell.ok(&["build", "-o", "f.gdn", "--fpp", "1e-9", "keys"]);
+    assert_eq!(shell.pipe(b"\n\n", &["query", "-c", "f.gdn"]).text(), "0\n");
+}
+
+#[test]
+fn invert_count_and_line_numbers_agree_with_the_library() {
+    let shell = shell();
+    shell.write("loose", numbers(0..1000));
+    shell.ok(&["build", "-o", "loose.gdn", "--fpp", "20%", "loose"]); // with many false positives
+    let filter = Bloom::load(shell.path("loose.gdn")).unwrap();
+    let input = numbers(500..9500);
+    shell.write("input", &input);
+
+    let (mut found, mut absent, mut numbered) = (String::new(), String::new(), String::new());
+    for (at, line) in std::str::from_utf8(&input).unwrap().lines().enumerate() {
+        if filter.contains(line) {
+            found += &format!("{line}\n");
+            numbered += &format!("{}:{line}\n", at + 1);
+        } else {
+            absent += &format!("{line}\n");
+        }
+    }
+    assert!(found.lines().count() > 1000 && absent.lines().count() > 5000);
+    let query = |options: &[&str]| String::from_utf8(shell.ok(&[&["query"], options].concat())).unwrap();
+    assert_eq!(query(&["loose.gdn", "input"]), found);
+    assert_eq!(query(&["-v", "loose.gdn", "input"]), absent);
+    assert_eq!(query(&["-n", "loose.gdn", "input"]), numbered);
+    assert_eq!(query(&["-c", "loose.gdn", "input"]), format!("{}\n", found.lines().count()));
+    assert_eq!(query(&["-cv", "loose.gdn", "input"]), format!("{}\n", absent.lines().count()));
+    assert_eq!(query(&["-q", "loose.gdn", "input"]), "");
+    // Two inputs: counted together, numbered apart.
+    assert_eq!(query(&["-c", "loose.gdn", "input", "input"]), format!("{}\n", 2 * found.lines().count()));
+    assert_eq!(query(&["-n", "loose.gdn", "input", "input"]), numbered.repeat(2));
+}
+
+#[test]
+fn quiet_stops_at_the_first_line_found() {
+    let shell = shell();
+    let mut child = shell.command(&["query", "-q", "f.gdn"]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.as_mut().unwrap().write_all(b"x\n7\n").unwrap();
+    assert_eq!(finish_by_itself(child).quietly(), b"");
+}
+
+#[test]
+fn quiet_forgives_a_missing_input_if_a_line_is_found_first() {
+    let shell = shell();
+    let run = shell.run(&["query", "-q", "f.gdn", "keys", "missing"]);
+    assert_eq!((run.code, &*run.err), (Some(0), ""));
+    assert_eq!(shell.run(&["query", "-q", "f.gdn", "missing", "keys"]).code, Some(0));
+}
+
+#[test]
+fn a_line_is_answered_before_the_next_one_comes() {
+    let shell = shell();
+    let mut child = shell.command(&["query", "f.gdn"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    let (sender, answers) = std::sync::mpsc::channel();
+    // In a thread, so that an answer that does not come is noticed.
+    std::thread::spawn(move || stdout.lines().try_for_each(|line| sender.send(line.unwrap())));
+    for number in 0..3 {
+        writeln!(stdin, "{number}").unwrap();
+        assert_eq!(answers.recv_timeout(Duration::from_secs(20)), Ok(number.to_string()));
+    }
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn an_input_that_cannot_be_read_does_not_stop_the_others() {
+    let shell = shell();
+    shell.write("one", "1\nx\n");
+    shell.write("two", "y\n2"); // no line end: it is not glued to the next input
+    std::fs::create_dir(shell.path("folder")).unwrap();
+    let run = shell.run(&["query", "f.gdn", "two", "missing", "folder", "one"]);
+    assert_eq!((run.code, run.text()), (Some(2), "2\n1\n"));
+    let complaints: Vec<&str> = run.err.lines().collect();
+    assert_eq!(complaints.len(), 2, "{}", run.err);
+    assert!(complaints[0].starts_with("gardenia: missing: "), "{}", run.err);
+    assert!(complaints[1].starts_with("gardenia: folder: "), "{}", run.err);
+    assert!(!run.err.contains("os error"), "{}", run.err);
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let shell = shell();
+    shell.write("input", b"7\n".repeat(1_000_000)); // far more than a pipe holds
+    let mut child = shell.command(&["query", "f.gdn", "input"]).spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut [0; 2]).unwrap();
+    drop(stdout);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    if !has("/dev/full") {
+        return;
+    }
+    let shell = shell();
+    for args in [&["query", "f.gdn", "keys"][..], &["query", "-c", "f.gdn", "keys"], &["info", "f.gdn"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = shell.command(args).stdout(full).spawn().unwrap().wait_with_output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        let run = Run { code: output.status.code(), out: output.stdout, err };
+        assert!(run.complaint().starts_with("gardenia: stdout: "), "{}", run.err);
+    }
+}
+
+#[test]
+fn the_filter_can_come_by_a_pipe() {
+    let shell = shell();
+    let filter = shell.read("f.gdn");
+    assert_eq!(shell.pipe(&filter, &["query", "-c", "-", "keys"]).quietly(), b"1000\n");
+    let run = shell.pipe(&filter, &["query", "-"]);
+    assert!(run.complaint().contains("cannot both come from stdin"), "{}", run.err);
+}
+
+#[test]
+fn what_is_no_filter_is_refused_in_one_line() {
+    let shell = shell();
+    let filter = shell.read("f.gdn");
+    let mut newer = filter.clone();
+    newer[8] = 200;
+    let mut header = filter.clone();
+    header[40] ^= 1;
+    std::fs::create_dir(shell.path("folder")).unwrap();
+    for (name, bytes, reason) in [
+        ("foreign", &b"PK\x03\x04 some other kind of file"[..], "not a Gardenia filter"),
+        ("text", b"rose\ntulip\n", "not a Gardenia filter"),
+        ("empty", b"", "truncated"),
+        ("short", &filter[..7], "truncated"),
+        ("half", &filter[..filter.len() / 2], "truncated"),
+        ("less", &filter[..filter.len() - 1], "truncated"),
+        ("more", &[&filter[..], b"\n"].concat(), "follow the end"),
+        ("twice", &filter.repeat(2), "follow the end"),
+        ("newer", &newer, "version 200"),
+        ("header", &header, "checksum of the header"),
+    ] {
+        shell.write(name, bytes);
+        for args in [&["query", name, "keys"][..], &["info", name], &["info", "--verify", name]] {
+            let run = shell.run(args);
+            let complaint = run.complaint();
+            assert!(complaint.starts_with(&format!("gardenia: {name}: ")), "{complaint}");
+            assert!(complaint.contains(reason), "{complaint}");
+        }
+    }
+    assert!(shell.run(&["query", "folder", "keys"]).complaint().starts_with("gardenia: folder: "));
+    assert!(shell.run(&["query", "gone", "keys"]).complaint().starts_with("gardenia: gone: No such file"));
+}
+
+#[test]
+fn a_file_name_cannot_break_a_line_of_stderr() {
+    let shell = shell();
+    let run = shell.run(&["query", "f.gdn", "a\n\x1b[31mb"]);
+    assert!(run.complaint().starts_with(r"gardenia: a\n\u{1b}[31mb: "), "{}", run.err);
+}
