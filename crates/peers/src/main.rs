@@ -1,98 +1,127 @@
-//! scratch
-#![allow(missing_docs)]
-use gardenia::*;
-use std::hint::black_box;
-use std::time::Instant;
+//! Gardenia beside other libraries: the same keys and the same error rate, in one run.
+//!
+//! `cargo run --release -p peers` prints a table per size and kind of key, then the goals of the project as
+//! ratios within this run. Times of different runs or machines are not comparable, so nothing here is a
+//! test that passes or fails by the clock. `README.md` says how to read the tables.
+//!
+//! A contender is one small `impl` of [`contender::Contender`] and one line in [`contenders::roster`].
 
-fn keys(n: usize, seed: u64) -> Vec<u64> {
-    (0..n as u32).map(|i| Digest(seed).word(i + 1)).collect()
+mod args;
+mod clock;
+mod contender;
+mod contenders;
+mod goals;
+mod host;
+mod keys;
+mod measure;
+mod report;
+mod table;
+
+use args::Args;
+use clap::Parser;
+use keys::{BenchKey, KeyKind, Queries, Texts};
+use measure::{Round, Work};
+use std::io::{ErrorKind, IsTerminal, Write};
+use table::{Case, Table};
+
+fn main() -> anyhow::Result<()> {
+    match run(&Args::parse()) {
+        // A reader such as `head` that has seen enough is no error.
+        Err(error) if error.downcast_ref().is_some_and(is_closed_pipe) => Ok(()),
+        done => done,
+    }
 }
-fn best(n: usize, mut f: impl FnMut()) -> f64 {
-    (0..5)
-        .map(|_| {
-            let t = Instant::now();
-            f();
-            t.elapsed().as_secs_f64() * 1e9 / n as f64
-        })
-        .fold(f64::MAX, f64::min)
+
+fn is_closed_pipe(error: &std::io::Error) -> bool {
+    error.kind() == ErrorKind::BrokenPipe
 }
-fn main() {
-    for n in [1_000_000usize, 10_000_000] {
-        let ins = keys(n, 1);
-        let q = n.min(2_000_000);
-        let miss = keys(q, 2);
-        let mut hit = ins.clone();
-        for i in 0..q {
-            let j = (Digest(9).word(i as u32 + 1) % n as u64) as usize;
-            hit.swap(i, j);
+
+fn run(args: &Args) -> anyhow::Result<()> {
+    let host = host::describe();
+    let mut out = std::io::stdout();
+    write!(out, "{}", report::heading(&host, args))?;
+    let mut table = Table::default();
+    for items in args.sizes() {
+        for &keys in args.keys.kinds() {
+            let case = Case { items, keys };
+            run_case(args, case, &mut table);
+            write!(out, "{}", report::section(&table, case, args.fpp))?;
+            out.flush()?; // also in a pipe a section is to be seen as soon as it is ready
         }
-        hit.truncate(q);
-        println!("n = {n}");
-        {
-            let mut f = Bloom::new(n as u64, 0.01).unwrap();
-            let i = best(n, || {
-                f.clear();
-                for k in &ins {
-                    black_box(f.insert(*k));
-                }
-            });
-            let ib = best(n, || {
-                f.clear();
-                black_box(f.insert_many(ins.iter()));
-            });
-            let h = best(q, || {
-                for k in &hit {
-                    black_box(f.contains(*k));
-                }
-            });
-            let m = best(q, || {
-                for k in &miss {
-                    black_box(f.contains(*k));
-                }
-            });
-            let hb = best(q, || {
-                black_box(f.contains_many(hit.iter()));
-            });
-            let mb = best(q, || {
-                black_box(f.contains_many(miss.iter()));
-            });
-            println!(
-                "gardenia   insert {i:.1} batch {ib:.1} hit {h:.1} miss {m:.1} bhit {hb:.1} bmiss {mb:.1}  k {}",
-                f.hashes()
-            );
-            let fp = miss.iter().filter(|k| f.contains(**k)).count();
-            println!("  fpr {:.4}%", fp as f64 / q as f64 * 100.0);
+    }
+    let verdicts = goals::evaluate(&table, args.fpp);
+    write!(out, "{}", report::goals(&verdicts))?;
+    if let Some(path) = &args.json {
+        std::fs::write(path, report::json(&host, args, &table, &verdicts)?)?;
+    }
+    Ok(())
+}
+
+/// Measures all contenders with one number and kind of keys. The repeats are the outer loop, so that a
+/// disturbance by the machine's other work falls on all contenders and not on all repeats of one.
+fn run_case(args: &Args, case: Case, table: &mut Table) {
+    let Case { items, keys } = case;
+    let pool = keys::inserted(items);
+    let texts = (keys == KeyKind::Str40).then(|| Texts::of(&pool));
+    let text_pool = texts.as_ref().map(Texts::refs);
+    for repeat in 0..args.repeats() {
+        let Queries { hits, misses, mixed } = Queries::draw(&pool, items, repeat, args.repeats());
+        let fpp = args.fpp;
+        let numbers = Work { case, fpp, pool: &pool, hits: &hits, misses: &misses, mixed: &mixed };
+        match &text_pool {
+            None => run_round(args, repeat, &Round { work: numbers, numbers }, table),
+            Some(pool) => {
+                let [hits, misses, mixed] = [&hits, &misses, &mixed].map(|numbers| Texts::of(numbers));
+                let (hits, misses, mixed) = (hits.refs(), misses.refs(), mixed.refs());
+                let work = Work { case, fpp, pool, hits: &hits, misses: &misses, mixed: &mixed };
+                run_round(args, repeat, &Round { work, numbers }, table);
+            }
         }
-        macro_rules! fb {
-            ($name:expr, $h:expr) => {{
-                let i = (0..3)
-                    .map(|_| {
-                        let mut f = fastbloom::BloomFilter::with_false_pos(0.01).hasher($h).expected_items(n);
-                        let t = Instant::now();
-                        for k in &ins {
-                            black_box(f.insert(k));
-                        }
-                        t.elapsed().as_secs_f64() * 1e9 / n as f64
-                    })
-                    .fold(f64::MAX, f64::min);
-                let mut f = fastbloom::BloomFilter::with_false_pos(0.01).hasher($h).expected_items(n);
-                for k in &ins {
-                    f.insert(k);
-                }
-                let h = best(q, || {
-                    for k in &hit {
-                        black_box(f.contains(k));
-                    }
-                });
-                let m = best(q, || {
-                    for k in &miss {
-                        black_box(f.contains(k));
-                    }
-                });
-                println!("{}  insert {i:.1} hit {h:.1} miss {m:.1} k {}", $name, f.num_hashes());
-            }};
+    }
+}
+
+/// One repeat of all contenders.
+fn run_round<K: BenchKey>(args: &Args, repeat: usize, round: &Round<'_, K>, table: &mut Table) {
+    let case = round.work.case;
+    let progress = Progress::new(format!("{case}, repeat {} of {}", repeat + 1, args.repeats()));
+    for entry in contenders::roster::<K>() {
+        if !entry.always && !args.admits(entry.name) {
+            continue;
         }
-        fb!("fastbloom/default", fastbloom::DefaultHasher::default());
-        fb!("fastbloom/fold", foldhash::fast::RandomState::default());
+        for threads in args.threads(entry.shareable) {
+            progress.show(entry.name);
+            table.add(entry.name, threads, case, (entry.run)(round, threads));
+        }
+    }
+}
+
+/// Tells on stderr what is being done: on a terminal in one line that is replaced and in the end wiped out,
+/// elsewhere by a line per repeat. Nobody is hurt when that fails.
+struct Progress {
+    what: String,
+    terminal: bool,
+}
+
+impl Progress {
+    fn new(what: String) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        if !terminal {
+            let _ = writeln!(std::io::stderr(), "{what}");
+        }
+        Self { what, terminal }
+    }
+
+    fn show(&self, name: &str) {
+        if self.terminal {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}: {name}", self.what);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.terminal {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
     }
 }
