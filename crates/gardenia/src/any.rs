@@ -29,6 +29,39 @@ pub enum AnyFilter<M = Owned> {
     Blocked(BlockedBloom<M>),
 }
 
+impl AnyFilter {
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
+        match self {
+            Self::Bloom(f) => f.insert_digests(digests, new),
+            Self::Blocked(f) => f.insert_digests(digests, new),
+        }
+    }
+
+    /// What the filter was made for, to be changed.
+    pub fn about_mut(&mut self) -> &mut About {
+        match self {
+            Self::Bloom(f) => f.about_mut(),
+            Self::Blocked(f) => f.about_mut(),
+        }
+    }
+}
+
+impl<M> From<Bloom<AnyScheme, M>> for AnyFilter<M> {
+    fn from(filter: Bloom<AnyScheme, M>) -> Self {
+        Self::Bloom(filter)
+    }
+}
+
+impl<M> From<BlockedBloom<M>> for AnyFilter<M> {
+    fn from(filter: BlockedBloom<M>) -> Self {
+        Self::Blocked(filter)
+    }
+}
+
 impl<M: Memory> AnyFilter<M> {
     /// Kind of filter.
     #[must_use]

@@ -27,12 +27,19 @@ impl AsRef<[u8]> for Mapped {
 }
 
 /// Writes a file whole or not at all: to a temporary name beside it, synced, renamed over it, and the
-/// folder synced. An existing file keeps its permissions; a link is followed.
+/// folder synced. An existing file keeps its permissions; a link is followed; a device or a named pipe is
+/// written to, not replaced.
 pub fn replace_file<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let existing = std::fs::metadata(&path).ok();
+    if existing.as_ref().is_some_and(|existing| !existing.is_file() && !existing.is_dir()) {
+        let mut writer = BufWriter::new(File::options().write(true).open(&path)?);
+        write(&mut writer)?;
+        return Ok(writer.flush()?);
+    }
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
@@ -45,7 +52,7 @@ pub fn replace_file<E: From<io::Error>>(
         builder.permissions(std::fs::Permissions::from_mode(0o666)); // less the umask, as for any new file
     }
     let temporary = builder.tempfile_in(folder)?;
-    if let Ok(existing) = std::fs::metadata(&path) {
+    if let Some(existing) = existing {
         temporary.as_file().set_permissions(existing.permissions())?;
     }
     let mut writer = BufWriter::new(temporary.as_file());

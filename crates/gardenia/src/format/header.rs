@@ -65,6 +65,8 @@ impl Kind {
 /// What a file says about its filter before the payload.
 #[derive(Clone, Debug)]
 pub struct Header {
+    /// Version of the format that the file was written in.
+    pub version: u16,
     /// Kind, hasher, scheme and shape.
     pub identity: Identity,
     /// Bytes of payload.
@@ -99,6 +101,7 @@ impl Header {
             _ => None,
         };
         Ok(Self {
+            version: VERSION,
             identity,
             payload_len,
             planned_items: about.planned_items(),
@@ -214,6 +217,7 @@ impl Header {
         let sane = (0.0..=1.0).contains(&planned_fpp);
         field("planned rate", planned_fpp.to_bits(), sane, "its bits are not a number from 0 to 1")?;
         let header = Self {
+            version: get.u16(8),
             identity: Identity { kind, hasher, mark: get.u64(24), scheme, hashes, cells, width },
             payload_len,
             planned_items: get.u64(56),

@@ -16,9 +16,9 @@ pub use file::Mapped;
 pub use file::{replace_file, verify_file};
 pub(crate) use header::MAX_METADATA;
 pub use header::{Header, Kind};
-#[cfg(feature = "std")]
-pub use native::verify;
 pub(crate) use native::{Attach, Restore, Stored};
+#[cfg(feature = "std")]
+pub use native::{header, verify};
 
 #[doc(hidden)]
 pub mod methods {

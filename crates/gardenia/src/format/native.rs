@@ -279,6 +279,18 @@ pub(crate) fn view<'a, T: Attach<&'a [u8]>>(
     T::attach(&header, options, &bytes[start..start + len])
 }
 
+/// Reads the header of a file of any kind, and no byte beyond it.
+///
+/// ```
+/// let bytes = gardenia::Bloom::new(100, 0.01)?.to_vec().unwrap();
+/// assert_eq!(gardenia::format::header(&bytes[..]).unwrap().planned_items, 100);
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[cfg(feature = "std")]
+pub fn header(reader: impl std::io::Read) -> Result<Header, DecodeError> {
+    read_header(&mut Reader { reader, at: 0 })
+}
+
 /// Reads a whole file of any kind and checks every byte: header, padding, checksums, end mark, and that
 /// nothing follows. The header, if all is well.
 ///

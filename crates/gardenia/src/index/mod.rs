@@ -60,7 +60,7 @@ pub const MAX_CELLS: u64 = 1 << 40;
 pub const MAX_HASHES: u32 = 255;
 
 /// Number of a scheme, as stored in files. A number never changes its meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum SchemeId {
@@ -83,6 +83,7 @@ pub enum SchemeId {
     /// [`PartitionIndependent`]
     PartitionIndependent = 9,
     /// [`Fractional`]
+    #[default]
     Fractional = 10,
 }
 

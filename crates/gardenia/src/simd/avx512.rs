@@ -5,7 +5,7 @@ use super::pattern::{Pattern, RUNS, SHIFTS, TOP};
 use crate::hash::Digest;
 use core::arch::x86_64::{
     __m512i, _mm512_andnot_si512, _mm512_loadu_si512, _mm512_or_si512, _mm512_rolv_epi64, _mm512_set1_epi64,
-    _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_test_epi64_mask,
+    _mm512_setr_epi64, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_test_epi64_mask,
 };
 
 /// The key's bits, one register for the whole block: a one in each lane of the run, rotated to its place.
@@ -14,13 +14,10 @@ use core::arch::x86_64::{
 fn mask(pattern: Pattern, digest: Digest) -> __m512i {
     let first = Pattern::first(digest);
     let (rotation, (lanes, more)) = ((first >> TOP) as usize, pattern.lanes());
-    // SAFETY: both arrays are eight words long.
-    let (shifts, run) = unsafe {
-        (
-            _mm512_loadu_si512(SHIFTS.as_ptr().cast()),
-            _mm512_loadu_si512(RUNS.0[lanes][rotation].as_ptr().cast()),
-        )
-    };
+    let [a, b, c, d, e, f, g, h] = SHIFTS.map(|shift| shift as i64);
+    let shifts = _mm512_setr_epi64(a, b, c, d, e, f, g, h);
+    // SAFETY: a run is eight words long.
+    let run = unsafe { _mm512_loadu_si512(RUNS.0[lanes][rotation].as_ptr().cast()) };
     // A rotation counts modulo 64, so the bits above a window need not be cut off.
     let place =
         |word: u64, run| _mm512_rolv_epi64(run, _mm512_srlv_epi64(_mm512_set1_epi64(word as i64), shifts));

@@ -1,17 +1,28 @@
-//! Batches: digests come in chunks, their memory is asked for a chunk ahead, and they are visited in order.
+//! Batches: digests are made many at a time, their memory is asked for ahead, and they are visited in order.
 //!
 //! One helper for the whole family. Everything is inlined always, so that it takes on the instructions of the
-//! loop it stands in: a chunk of integers is then hashed in vector registers.
+//! loop it stands in: integers are then hashed in vector registers.
 
 use crate::hash::{Digest, Key, KeyHasher};
 
-/// Keys per chunk: enough to hide a wait for memory, few enough that fetched lines are still there.
-pub(crate) const CHUNK: usize = 64;
+/// Keys between the fetching and the visiting of one, and per mask of answers: enough to hide a wait for
+/// memory, few enough that fetched lines are still there.
+const AHEAD: usize = 64;
 
-/// Where the digests of a batch come from.
+/// Keys that are hashed before the first of them is visited. Many, because stored digests hold up the probes
+/// behind them: a probe whose address ends like that of a waiting store waits with it, and the store waits
+/// for all probes before it. Hashing 64 at a time made a batch from the last-level cache twice as long, and so
+/// did a ring of groups of eight.
+const CHUNK: usize = 4096;
+
+/// Digests drawn from an iterator at a time.
+const DRAWN: usize = 256;
+
+/// Where the digests of a batch come from, and the loop that suits it.
 pub(crate) trait Source {
-    /// Puts the next digests into `chunk`; how many, fewer than a chunk only at the end.
-    fn fill(&mut self, chunk: &mut [Digest; CHUNK]) -> usize;
+    /// Hands the digests to `visit` in order and its answers to `sink`; if the table is `far`, `fetch` is asked
+    /// for each some time earlier. Fetching and visiting alternate, so that memory is never idle.
+    fn each(self, far: bool, fetch: impl Fn(Digest), visit: impl FnMut(Digest) -> bool, sink: &mut impl Sink);
 }
 
 /// Keys that are still to be hashed.
@@ -22,18 +33,24 @@ pub(crate) struct Keys<'a, K> {
 
 impl<K: Key> Source for Keys<'_, K> {
     #[inline(always)]
-    fn fill(&mut self, chunk: &mut [Digest; CHUNK]) -> usize {
-        match self.keys.split_first_chunk::<CHUNK>() {
-            // A constant length, for the sake of the vectors.
-            Some((keys, rest)) => {
-                self.hasher.digest_all(keys, chunk);
-                self.keys = rest;
-                CHUNK
-            }
-            None => {
-                self.hasher.digest_all(self.keys, chunk);
-                core::mem::take(&mut self.keys).len()
-            }
+    fn each(
+        self,
+        far: bool,
+        fetch: impl Fn(Digest),
+        mut visit: impl FnMut(Digest) -> bool,
+        sink: &mut impl Sink,
+    ) {
+        let Self { hasher, keys } = self;
+        if keys.len() <= AHEAD {
+            // Clearing room for a chunk would cost more than a few keys do.
+            let mut room = [Digest(0); AHEAD];
+            hasher.digest_all(keys, &mut room);
+            return Given(&room[..keys.len()]).each(far, fetch, visit, sink);
+        }
+        let mut room = [Digest(0); CHUNK];
+        for keys in keys.chunks(CHUNK) {
+            hasher.digest_all(keys, &mut room);
+            Given(&room[..keys.len()]).each(far, &fetch, &mut visit, sink);
         }
     }
 }
@@ -43,56 +60,102 @@ pub(crate) struct Given<'a>(pub(crate) &'a [Digest]);
 
 impl Source for Given<'_> {
     #[inline(always)]
-    fn fill(&mut self, chunk: &mut [Digest; CHUNK]) -> usize {
-        let (now, later) = self.0.split_at(self.0.len().min(CHUNK));
-        chunk[..now.len()].copy_from_slice(now);
-        self.0 = later;
-        now.len()
+    fn each(
+        self,
+        far: bool,
+        fetch: impl Fn(Digest),
+        mut visit: impl FnMut(Digest) -> bool,
+        sink: &mut impl Sink,
+    ) {
+        let mut digests = self.0;
+        if far {
+            digests.iter().take(AHEAD).for_each(|digest| fetch(*digest));
+            while let Some((group, rest)) = digests.split_first_chunk::<AHEAD>() {
+                let Some(ahead) = rest.first_chunk::<AHEAD>() else {
+                    rest.iter().for_each(|digest| fetch(*digest));
+                    break;
+                };
+                let mut mask = 0;
+                for i in 0..AHEAD {
+                    fetch(ahead[i]);
+                    mask |= u64::from(visit(group[i])) << i;
+                }
+                sink.take(mask, AHEAD);
+                digests = rest;
+            }
+        }
+        for group in digests.chunks(AHEAD) {
+            let mut mask = 0;
+            group.iter().enumerate().for_each(|(i, digest)| mask |= u64::from(visit(*digest)) << i);
+            sink.take(mask, group.len());
+        }
     }
 }
 
-/// Digests from any iterator.
+/// Digests from any iterator that ends for good.
 pub(crate) struct Drawn<I>(pub(crate) I);
 
 impl<I: Iterator<Item = Digest>> Source for Drawn<I> {
     #[inline(always)]
-    fn fill(&mut self, chunk: &mut [Digest; CHUNK]) -> usize {
-        let mut filled = 0;
-        for (place, digest) in chunk.iter_mut().zip(&mut self.0) {
-            *place = digest;
-            filled += 1;
+    fn each(
+        mut self,
+        far: bool,
+        fetch: impl Fn(Digest),
+        mut visit: impl FnMut(Digest) -> bool,
+        sink: &mut impl Sink,
+    ) {
+        let mut digests = [Digest(0); DRAWN];
+        loop {
+            let mut filled = 0;
+            for (place, digest) in digests.iter_mut().zip(&mut self.0) {
+                *place = digest;
+                filled += 1;
+            }
+            if filled == 0 {
+                return;
+            }
+            Given(&digests[..filled]).each(far, &fetch, &mut visit, sink);
         }
-        filled
     }
 }
 
-/// Hands the digests of `source` to `visit` in order; if the table is `far`, `fetch` is asked for each a chunk
-/// earlier. Fetching and visiting alternate, so that memory is never idle.
-#[inline(always)]
-pub(crate) fn in_chunks(
-    mut source: impl Source,
-    far: bool,
-    fetch: impl Fn(Digest),
-    mut visit: impl FnMut(Digest),
-) {
-    let (mut now, mut next) = ([Digest(0); CHUNK], [Digest(0); CHUNK]);
-    let mut count = source.fill(&mut now);
-    if !far {
-        while count > 0 {
-            now[..count].iter().for_each(|digest| visit(*digest));
-            count = source.fill(&mut now);
-        }
-        return;
+/// The answers of a batch, up to 64 at a time: bit `i` of `mask` is that of key `i` of `count`.
+///
+/// A mask, because it stays in a register while the keys are probed.
+pub(crate) trait Sink {
+    /// Takes the answers of the next keys.
+    fn take(&mut self, mask: u64, count: usize);
+}
+
+/// Answers as booleans, in order.
+pub(crate) struct Bools<'a>(pub(crate) &'a mut [bool]);
+
+impl Sink for Bools<'_> {
+    #[inline(always)]
+    fn take(&mut self, mask: u64, count: usize) {
+        let (now, later) = core::mem::take(&mut self.0).split_at_mut(count);
+        now.iter_mut().enumerate().for_each(|(i, answer)| *answer = mask >> i & 1 == 1);
+        self.0 = later;
     }
-    now[..count].iter().for_each(|digest| fetch(*digest));
-    while count == CHUNK {
-        count = source.fill(&mut next);
-        for (digest, next) in now.iter().zip(&next) {
-            // Behind the end `next` holds digests of an earlier chunk: a line too many is asked for.
-            fetch(*next);
-            visit(*digest);
+}
+
+/// Answers as words of 64 bits, in order; whole but for the last, as only [`Given`] makes them.
+pub(crate) struct Mask<'a>(pub(crate) &'a mut [u64]);
+
+impl Sink for Mask<'_> {
+    #[inline(always)]
+    fn take(&mut self, mask: u64, _count: usize) {
+        if let Some((now, later)) = core::mem::take(&mut self.0).split_first_mut() {
+            *now = mask;
+            self.0 = later;
         }
-        (now, next) = (next, now);
     }
-    now[..count].iter().for_each(|digest| visit(*digest));
+}
+
+/// Only how many answers were yes.
+impl Sink for u64 {
+    #[inline(always)]
+    fn take(&mut self, mask: u64, _count: usize) {
+        *self += u64::from(mask.count_ones());
+    }
 }

@@ -1,7 +1,7 @@
 //! Which instructions to use, found out once per batch, and the batch loops over them.
 #![allow(unsafe_code)] // calls into the vector files, whose needs are checked here
 
-use super::batch::{Source, in_chunks};
+use super::batch::{Sink, Source};
 use super::pattern::Pattern;
 use super::{portable, prefetch};
 use crate::cells::{Memory, atom};
@@ -64,7 +64,7 @@ pub(crate) fn contains<M: Memory>(
     memory: &M,
     far: bool,
     digests: impl Source,
-    mut answer: impl FnMut(bool),
+    sink: &mut impl Sink,
 ) {
     assert_eq!(memory.words(), pattern.here() * 8, "the table has as many blocks as its pattern says");
     #[cfg(all(target_arch = "x86_64", feature = "std"))]
@@ -75,13 +75,13 @@ pub(crate) fn contains<M: Memory>(
         // (its words were counted above, and its bytes are the same memory).
         unsafe {
             return match pattern.level() {
-                Level::Avx512 => contains_avx512(pattern, table, far, fetch, digests, answer),
-                _ => contains_avx2(pattern, table, far, fetch, digests, answer),
+                Level::Avx512 => contains_avx512(pattern, table, far, fetch, digests, sink),
+                _ => contains_avx2(pattern, table, far, fetch, digests, sink),
             };
         }
     }
-    let visit = |digest| answer(portable::contains(pattern, digest, |at| memory.load(at)));
-    in_chunks(digests, far, |digest| memory.prefetch(pattern.block(digest) * 8), visit);
+    let visit = |digest| portable::contains(pattern, digest, |at| memory.load(at));
+    digests.each(far, |digest| memory.prefetch(pattern.block(digest) * 8), visit, sink);
 }
 
 /// Inserts digests in order, and tells of each whether it was certainly new.
@@ -90,7 +90,7 @@ pub(crate) fn insert(
     words: &mut [u64],
     far: bool,
     digests: impl Source,
-    mut new: impl FnMut(bool),
+    sink: &mut impl Sink,
 ) {
     assert_eq!(words.len(), pattern.here() * 8, "the table has as many blocks as its pattern says");
     #[cfg(all(target_arch = "x86_64", feature = "std"))]
@@ -100,15 +100,15 @@ pub(crate) fn insert(
         // SAFETY: as above; x86-64 is little-endian, so words and bytes are the same.
         unsafe {
             return match pattern.level() {
-                Level::Avx512 => insert_avx512(pattern, table, far, fetch, digests, new),
-                _ => insert_avx2(pattern, table, far, fetch, digests, new),
+                Level::Avx512 => insert_avx512(pattern, table, far, fetch, digests, sink),
+                _ => insert_avx2(pattern, table, far, fetch, digests, sink),
             };
         }
     }
     // The lines are asked for through a pointer, because the words are lent to the insertion.
     let table: *const u64 = words.as_ptr();
     let fetch = |digest: Digest| super::prefetch::prefetch_at(table, pattern.block(digest) * 8);
-    in_chunks(digests, far, fetch, |digest| new(portable::insert(pattern, digest, words)));
+    digests.each(far, fetch, |digest| portable::insert(pattern, digest, words), sink);
 }
 
 /// The digests of all keys, with the pattern's instructions.
@@ -186,10 +186,10 @@ pub(crate) fn insert_shared_many(
     atoms: &[AtomicU64],
     far: bool,
     digests: impl Source,
-    mut new: impl FnMut(bool),
+    sink: &mut impl Sink,
 ) {
-    let visit = |digest| new(insert_shared(pattern, atoms, digest));
-    in_chunks(digests, far, |digest| prefetch(atoms, pattern.block(digest) * 8), visit);
+    let visit = |digest| insert_shared(pattern, atoms, digest);
+    digests.each(far, |digest| prefetch(atoms, pattern.block(digest) * 8), visit, sink);
 }
 
 /// Writes the batch loops of one vector file: the whole loop has its instructions, hashing included.
@@ -203,11 +203,11 @@ macro_rules! loops {
             far: bool,
             fetch: impl Fn(Digest),
             digests: impl Source,
-            mut answer: impl FnMut(bool),
+            sink: &mut impl Sink,
         ) {
             // SAFETY: the caller promises the table.
-            let visit = |digest| answer(unsafe { $file::contains(pattern, digest, table) });
-            in_chunks(digests, far, fetch, visit);
+            let visit = |digest| unsafe { $file::contains(pattern, digest, table) };
+            digests.each(far, fetch, visit, sink);
         }
 
         #[target_feature(enable = $feature)]
@@ -217,11 +217,11 @@ macro_rules! loops {
             far: bool,
             fetch: impl Fn(Digest),
             digests: impl Source,
-            mut new: impl FnMut(bool),
+            sink: &mut impl Sink,
         ) {
             // SAFETY: the caller promises the table.
-            let visit = |digest| new(unsafe { $file::insert(pattern, digest, table) });
-            in_chunks(digests, far, fetch, visit);
+            let visit = |digest| unsafe { $file::insert(pattern, digest, table) };
+            digests.each(far, fetch, visit, sink);
         }
     };
 }

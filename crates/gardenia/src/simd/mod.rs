@@ -11,7 +11,7 @@ mod pattern;
 mod portable;
 mod prefetch;
 
-pub(crate) use batch::{Drawn, Given, Keys, Source};
+pub(crate) use batch::{Bools, Drawn, Given, Keys, Mask, Sink, Source};
 pub use level::Level;
 #[cfg(feature = "std")]
 pub(crate) use level::digest_slice;

@@ -52,6 +52,8 @@ pub(crate) struct Pattern {
     skipped: usize,
     /// Blocks at hand.
     here: usize,
+    /// Lanes with a first bit, and with a second.
+    lanes: (usize, usize),
     /// Found out once per filter: a single query is too short to ask the processor.
     #[cfg_attr(not(all(target_arch = "x86_64", feature = "std")), allow(dead_code))]
     level: Level,
@@ -60,7 +62,9 @@ pub(crate) struct Pattern {
 impl Pattern {
     /// The best level of this processor.
     pub(crate) fn new(blocks: u64, hashes: u32) -> Self {
-        Self { blocks, hashes, skipped: 0, here: blocks as usize, level: Level::best() }
+        let bits = hashes.clamp(1, 16) as usize;
+        let lanes = (bits.min(8), bits.saturating_sub(8));
+        Self { blocks, hashes, skipped: 0, here: blocks as usize, lanes, level: Level::best() }
     }
 
     /// The same with other instructions, or the best that the processor has of them.
@@ -107,10 +111,9 @@ impl Pattern {
         digest.0.wrapping_mul(SECOND)
     }
 
-    /// Lanes with a first bit, and lanes with a second.
+    /// Lanes with a first bit, at most eight, and lanes with a second.
     #[inline(always)]
     pub(super) fn lanes(self) -> (usize, usize) {
-        let hashes = self.hashes.clamp(1, 16) as usize;
-        (hashes.min(8), hashes.saturating_sub(8))
+        self.lanes
     }
 }

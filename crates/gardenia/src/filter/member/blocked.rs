@@ -15,7 +15,7 @@ use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher, SecretKey};
-use crate::simd::{self, Drawn, Given, Keys, Level, Pattern, Source};
+use crate::simd::{self, Bools, Drawn, Given, Keys, Level, Mask, Pattern, Sink, Source};
 use crate::theory::blocked::{self, BLOCK_BITS, MAX_BLOCK_HASHES};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
 use crate::{DecodeError, EncodeError, Filter, Full, Insert, MAX_CELLS, Merge, Mismatch, SizeError};
@@ -194,7 +194,7 @@ impl BlockedBloom {
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
         self.about.took::<K>();
         let mut count = 0;
-        self.insert_each(Keys { hasher: self.hasher, keys }, |new| count += u64::from(new));
+        self.insert_each(Keys { hasher: self.hasher, keys }, &mut count);
         count
     }
 
@@ -204,16 +204,11 @@ impl BlockedBloom {
     /// If `new` is not as long as `digests`.
     pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
         assert_eq!(digests.len(), new.len(), "one answer per digest");
-        let mut answers = new.iter_mut();
-        self.insert_each(Given(digests), |new| {
-            if let Some(answer) = answers.next() {
-                *answer = new;
-            }
-        });
+        self.insert_each(Given(digests), &mut Bools(new));
     }
 
-    /// Adds digests in order; `new` is told of each, in order, whether it was certainly absent.
-    fn insert_each(&mut self, digests: impl Source, new: impl FnMut(bool)) {
+    /// Adds digests in order; `new` is told of each whether it was certainly absent.
+    fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         let (pattern, far) = (self.pattern, self.is_far());
         simd::insert(pattern, self.bits.words_mut(), far, digests, new);
     }
@@ -321,7 +316,7 @@ impl AtomicBlockedBloom {
         self.about.took::<K>();
         let (atoms, digests) = (self.bits.memory().atoms(), Keys { hasher: self.hasher, keys });
         let mut count = 0;
-        simd::insert_shared_many(self.pattern, atoms, self.is_far(), digests, |new| count += u64::from(new));
+        simd::insert_shared_many(self.pattern, atoms, self.is_far(), digests, &mut count);
         count
     }
 
@@ -367,12 +362,7 @@ impl<M: Memory> BlockedBloom<M> {
     #[must_use]
     pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut answers = alloc::vec![false; keys.len()];
-        let mut places = answers.iter_mut();
-        self.contains_each(Keys { hasher: self.hasher, keys }, |found| {
-            if let Some(place) = places.next() {
-                *place = found;
-            }
-        });
+        self.contains_each(Keys { hasher: self.hasher, keys }, &mut Bools(&mut answers));
         answers
     }
 
@@ -394,12 +384,7 @@ impl<M: Memory> BlockedBloom<M> {
     /// If `out` is not as long as `digests`.
     pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
         assert_eq!(digests.len(), out.len(), "one answer per digest");
-        let mut answers = out.iter_mut();
-        self.contains_each(Given(digests), |found| {
-            if let Some(answer) = answers.next() {
-                *answer = found;
-            }
-        });
+        self.contains_each(Given(digests), &mut Bools(out));
     }
 
     /// Answers as a bit mask: bit `i % 64` of word `i / 64` for digest `i`.
@@ -415,17 +400,13 @@ impl<M: Memory> BlockedBloom<M> {
     #[must_use]
     pub fn contains_mask(&self, digests: &[Digest]) -> Vec<u64> {
         let mut mask = alloc::vec![0u64; digests.len().div_ceil(64)];
-        let mut at = 0;
-        self.contains_each(Given(digests), |found| {
-            mask[at / 64] |= u64::from(found) << (at % 64);
-            at += 1;
-        });
+        self.contains_each(Given(digests), &mut Mask(&mut mask));
         mask
     }
 
-    /// Hands the answers for digests to `answer`, in order.
-    fn contains_each(&self, digests: impl Source, answer: impl FnMut(bool)) {
-        simd::contains(self.pattern, self.bits.memory(), self.is_far(), digests, answer);
+    /// Hands the answers for digests to `answers`, in order.
+    fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
+        simd::contains(self.pattern, self.bits.memory(), self.is_far(), digests, answers);
     }
 
     /// Whether the table is too large to be near the core.
@@ -536,7 +517,7 @@ impl<K: Key> Extend<K> for BlockedBloom {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         self.about.took::<K>();
         let hasher = self.hasher;
-        self.insert_each(Drawn(keys.into_iter().map(|key| hasher.digest_key(&key))), |_| ());
+        self.insert_each(Drawn(keys.into_iter().fuse().map(|key| hasher.digest_key(&key))), &mut 0);
     }
 }
 

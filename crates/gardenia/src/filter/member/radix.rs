@@ -8,7 +8,6 @@
 
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::simd::{self, Given, Pattern};
-use alloc::vec;
 use alloc::vec::Vec;
 
 /// Keys per thread and round: their digests, twice, stay within the last-level cache.
@@ -17,31 +16,36 @@ const ROUND: usize = 1 << 20;
 /// Blocks per range: 2^13 lines are 512 KiB, half a second-level cache.
 const RANGE_SHIFT: u32 = 13;
 
-/// The digests of one thread's keys, sorted by range.
+/// The digests of one thread's keys, sorted by range. Kept from round to round, because fresh memory costs
+/// more than the sorting.
+#[derive(Default)]
 struct Sorted {
+    hashed: Vec<Digest>,
     digests: Vec<Digest>,
     /// Where each range begins in `digests`; one more at the end.
     starts: Vec<usize>,
+    /// Where the next digest of each range goes.
+    next: Vec<usize>,
 }
 
 impl Sorted {
-    fn new<K: Key>(hasher: &KeyHasher, keys: &[K], pattern: Pattern, ranges: usize) -> Self {
-        let mut hashed = vec![Digest(0); keys.len()];
-        simd::digest_slice(pattern, hasher, keys, &mut hashed);
+    fn sort<K: Key>(&mut self, hasher: &KeyHasher, keys: &[K], pattern: Pattern, ranges: usize) {
+        self.hashed.resize(keys.len(), Digest(0));
+        self.digests.resize(keys.len(), Digest(0));
+        simd::digest_slice(pattern, hasher, keys, &mut self.hashed);
         let range = |digest: &Digest| pattern.block(*digest) >> RANGE_SHIFT;
-        let mut starts = vec![0; ranges + 1];
-        hashed.iter().for_each(|digest| starts[range(digest) + 1] += 1);
-        for at in 1..starts.len() {
-            starts[at] += starts[at - 1];
+        self.starts.clear();
+        self.starts.resize(ranges + 1, 0);
+        self.hashed.iter().for_each(|digest| self.starts[range(digest) + 1] += 1);
+        for at in 1..=ranges {
+            self.starts[at] += self.starts[at - 1];
         }
-        let mut next = starts.clone();
-        let mut digests = vec![Digest(0); keys.len()];
-        for digest in hashed {
-            let place = &mut next[range(&digest)];
-            digests[*place] = digest;
+        self.next.clone_from(&self.starts);
+        for digest in &self.hashed {
+            let place = &mut self.next[range(digest)];
+            self.digests[*place] = *digest;
             *place += 1;
         }
-        Self { digests, starts }
     }
 
     fn range(&self, range: usize) -> &[Digest] {
@@ -61,10 +65,14 @@ pub(super) fn insert<K: Key + Sync>(
     let ranges = words.len().div_ceil(range_words);
     let threads = threads.clamp(1, ranges.min(64));
     let mut count = 0;
+    let mut sorted: Vec<Sorted> = (0..threads).map(|_| Sorted::default()).collect();
     for keys in keys.chunks(ROUND * threads) {
-        let parts = keys.chunks(keys.len().div_ceil(threads));
-        let sort = |keys: &[K]| Sorted::new(hasher, keys, pattern, ranges);
-        let sorted: Vec<Sorted> = in_threads(parts, sort);
+        // Threads without keys in a short last round sort none.
+        let each = keys.len().div_ceil(threads);
+        let mut parts = keys.chunks(each);
+        let work: Vec<(&mut Sorted, &[K])> =
+            sorted.iter_mut().map(|sorted| (sorted, parts.next().unwrap_or_default())).collect();
+        in_threads(work.into_iter(), |(sorted, keys)| sorted.sort(hasher, keys, pattern, ranges));
         // Neighbouring ranges to each thread: a run of words that nobody else touches.
         let per_thread = ranges.div_ceil(threads);
         let areas = words.chunks_mut(per_thread * range_words).enumerate();
@@ -75,7 +83,7 @@ pub(super) fn insert<K: Key + Sync>(
                 let part = pattern.part(range << RANGE_SHIFT, words.len() / 8);
                 for sorted in &sorted {
                     let digests = Given(sorted.range(range));
-                    simd::insert(part, words, false, digests, |is_new| new += u64::from(is_new));
+                    simd::insert(part, words, false, digests, &mut new);
                 }
             }
             new
