@@ -289,15 +289,14 @@ fn an_instruction_level_that_the_processor_lacks_falls_back() {
 #[test]
 fn sorted_insertion_by_threads_is_insertion_in_order() {
     let keys: Vec<u64> = (1..=300_000u32).map(|i| Digest(44).word(1 + i % 200_000)).collect();
-    for bits in [512, 5_000_000, 100_000_000] {
-        for threads in [1, 2, 3, 7] {
-            let mut expected = BlockedBloom::builder().bits(bits).hashes(6).build().unwrap();
-            let mut sorted = expected.clone();
-            let new = expected.insert_many(&keys);
-            assert_eq!(sorted.insert_all(&keys, threads), new, "{bits} bits, {threads} threads");
-            assert!(sorted == expected, "{bits} bits, {threads} threads");
-            assert_eq!(sorted.contains_all(&keys, threads), vec![true; keys.len()]);
-        }
+    // The last is above what `insert_all` leaves to `insert_many`.
+    for (bits, threads) in [(512, 2), (5_000_000, 1), (300_000_000, 1), (300_000_000, 2), (300_000_000, 7)] {
+        let mut expected = BlockedBloom::builder().bits(bits).hashes(6).build().unwrap();
+        let mut sorted = expected.clone();
+        let new = expected.insert_many(&keys);
+        assert_eq!(sorted.insert_all(&keys, threads), new, "{bits} bits, {threads} threads");
+        assert!(sorted == expected, "{bits} bits, {threads} threads");
+        assert_eq!(sorted.contains_all(&keys, threads), vec![true; keys.len()]);
     }
     let mut empty = BlockedBloom::new(10, 0.1).unwrap();
     assert_eq!(empty.insert_all::<u64>(&[], 2), 0);

@@ -216,8 +216,9 @@ impl BlockedBloom {
     /// Adds a whole set with up to `threads` threads; how many keys were certainly absent before.
     ///
     /// The same bits and count as [`insert_many`](Self::insert_many), but the keys are first sorted into
-    /// ranges of the table, each of which is then filled while it is in the cache: faster for filters beyond
-    /// the cache when the keys are at hand, at the price of 16 MiB of memory per thread.
+    /// ranges of the table, each of which is then filled while it is in the cache: faster for filters above
+    /// 32 MiB (smaller ones are left to [`insert_many`](Self::insert_many)) when the keys are at hand, at the price of some
+    /// 100 MiB of memory while it works.
     ///
     /// ```
     /// let keys: Vec<u64> = (0..100_000).collect();
@@ -229,6 +230,9 @@ impl BlockedBloom {
     /// ```
     #[cfg(feature = "std")]
     pub fn insert_all<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> u64 {
+        if self.memory_bytes() <= radix::WORTH {
+            return self.insert_many(keys);
+        }
         self.about.took::<K>();
         radix::insert(&self.hasher, self.pattern, self.bits.words_mut(), keys, threads)
     }

@@ -10,46 +10,36 @@ use crate::hash::{Digest, Key, KeyHasher};
 use crate::simd::{self, Given, Pattern};
 use alloc::vec::Vec;
 
-/// Keys per thread and round: their digests, twice, stay within the last-level cache.
-const ROUND: usize = 1 << 20;
+/// Tables up to this many bytes are near enough that sorting costs more than it saves (measured at 10⁷ keys,
+/// 12 MiB: twice the time of plain batches; at 10⁸ keys, 118 MiB: two thirds of it).
+pub(super) const WORTH: usize = 32 << 20;
+
+/// Keys per round: enough that each range gets several keys per line, so that a line is fetched once for all
+/// of them. Their digests take 64 MiB.
+const ROUND: usize = 1 << 23;
+
+/// Keys hashed at a time.
+const CHUNK: usize = 4096;
 
 /// Blocks per range: 2^13 lines are 512 KiB, half a second-level cache.
 const RANGE_SHIFT: u32 = 13;
 
-/// The digests of one thread's keys, sorted by range. Kept from round to round, because fresh memory costs
-/// more than the sorting.
-#[derive(Default)]
+/// The digests of one thread's keys, by range. Kept from round to round, because fresh memory costs more than
+/// the sorting.
 struct Sorted {
-    hashed: Vec<Digest>,
-    digests: Vec<Digest>,
-    /// Where each range begins in `digests`; one more at the end.
-    starts: Vec<usize>,
-    /// Where the next digest of each range goes.
-    next: Vec<usize>,
+    ranges: Vec<Vec<Digest>>,
 }
 
 impl Sorted {
-    fn sort<K: Key>(&mut self, hasher: &KeyHasher, keys: &[K], pattern: Pattern, ranges: usize) {
-        self.hashed.resize(keys.len(), Digest(0));
-        self.digests.resize(keys.len(), Digest(0));
-        simd::digest_slice(pattern, hasher, keys, &mut self.hashed);
-        let range = |digest: &Digest| pattern.block(*digest) >> RANGE_SHIFT;
-        self.starts.clear();
-        self.starts.resize(ranges + 1, 0);
-        self.hashed.iter().for_each(|digest| self.starts[range(digest) + 1] += 1);
-        for at in 1..=ranges {
-            self.starts[at] += self.starts[at - 1];
+    fn sort<K: Key>(&mut self, hasher: &KeyHasher, keys: &[K], pattern: Pattern) {
+        self.ranges.iter_mut().for_each(Vec::clear);
+        let mut digests = [Digest(0); CHUNK];
+        for keys in keys.chunks(CHUNK) {
+            simd::digest_slice(pattern, hasher, keys, &mut digests);
+            for digest in &digests[..keys.len()] {
+                self.ranges[pattern.block(*digest) >> RANGE_SHIFT].push(*digest);
+            }
         }
-        self.next.clone_from(&self.starts);
-        for digest in &self.hashed {
-            let place = &mut self.next[range(digest)];
-            self.digests[*place] = *digest;
-            *place += 1;
-        }
-    }
-
-    fn range(&self, range: usize) -> &[Digest] {
-        &self.digests[self.starts[range]..self.starts[range + 1]]
     }
 }
 
@@ -65,14 +55,15 @@ pub(super) fn insert<K: Key + Sync>(
     let ranges = words.len().div_ceil(range_words);
     let threads = threads.clamp(1, ranges.min(64));
     let mut count = 0;
-    let mut sorted: Vec<Sorted> = (0..threads).map(|_| Sorted::default()).collect();
-    for keys in keys.chunks(ROUND * threads) {
+    let mut sorted: Vec<Sorted> =
+        (0..threads).map(|_| Sorted { ranges: alloc::vec![Vec::new(); ranges] }).collect();
+    for keys in keys.chunks(ROUND) {
         // Threads without keys in a short last round sort none.
         let each = keys.len().div_ceil(threads);
         let mut parts = keys.chunks(each);
         let work: Vec<(&mut Sorted, &[K])> =
             sorted.iter_mut().map(|sorted| (sorted, parts.next().unwrap_or_default())).collect();
-        in_threads(work.into_iter(), |(sorted, keys)| sorted.sort(hasher, keys, pattern, ranges));
+        in_threads(work.into_iter(), |(sorted, keys)| sorted.sort(hasher, keys, pattern));
         // Neighbouring ranges to each thread: a run of words that nobody else touches.
         let per_thread = ranges.div_ceil(threads);
         let areas = words.chunks_mut(per_thread * range_words).enumerate();
@@ -82,8 +73,7 @@ pub(super) fn insert<K: Key + Sync>(
                 let range = thread * per_thread + i;
                 let part = pattern.part(range << RANGE_SHIFT, words.len() / 8);
                 for sorted in &sorted {
-                    let digests = Given(sorted.range(range));
-                    simd::insert(part, words, false, digests, &mut new);
+                    simd::insert(part, words, true, Given(&sorted.ranges[range]), &mut new);
                 }
             }
             new
