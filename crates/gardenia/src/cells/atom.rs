@@ -34,11 +34,9 @@ impl Atom for AtomicU64 {
 }
 
 /// Sets `bits`; true if this call set one of them. Each bit is set by exactly one of several calls at once.
-///
-/// What is set already is only read, so that threads which insert known keys do not fight for the line.
 #[inline(always)]
 pub(crate) fn set(atom: &impl Atom, bits: u64) -> bool {
-    atom.load() & bits != bits && atom.fetch_or(bits) & bits != bits
+    atom.fetch_or(bits) & bits != bits
 }
 
 /// Replaces the word by what `change` makes of it, and gives what `change` says beside.

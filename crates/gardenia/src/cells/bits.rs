@@ -1,6 +1,7 @@
 //! A packed array of bits.
 
 use super::{Bytes, Memory, Owned, Shared, atom};
+use crate::simd::prefetch_at;
 use crate::{MAX_CELLS, SizeError};
 use core::fmt;
 
@@ -16,6 +17,20 @@ use core::fmt;
 pub struct Bits<M = Owned> {
     memory: M,
     len: u64,
+}
+
+/// Where bits begin: enough to ask for their cache lines, which reads nothing.
+#[derive(Clone, Copy)]
+pub(crate) struct Lines {
+    base: *const u64,
+}
+
+impl Lines {
+    /// Asks for the cache line of bit `at`.
+    #[inline(always)]
+    pub(crate) fn prefetch(self, at: u64) {
+        prefetch_at(self.base, (at / 64) as usize);
+    }
 }
 
 /// Words that hold `len` bits.
@@ -57,6 +72,12 @@ impl Bits {
         new & 1 == 1
     }
 
+    /// A way to ask for cache lines while the bits themselves are lent out.
+    #[inline]
+    pub(crate) fn lines(&self) -> Lines {
+        Lines { base: self.memory.as_slice().as_ptr() }
+    }
+
     /// All bits to zero.
     pub fn clear(&mut self) {
         self.memory.as_mut_slice().fill(0);
@@ -85,8 +106,13 @@ impl Bits {
 impl Bits<Shared> {
     /// Sets the bits at `positions`; true if this call set one of them.
     #[inline]
-    pub fn set_all(&self, positions: impl Iterator<Item = u64>) -> bool {
+    pub fn set_all(&self, positions: impl Iterator<Item = u64> + Clone) -> bool {
         let atoms = self.memory.atoms();
+        // Known keys are only read, so that threads which insert them do not fight for the lines. One test for
+        // all bits: a test for each would be mispredicted at every second one.
+        if positions.clone().fold(1, |set, at| set & self.shifted(at)) & 1 == 1 {
+            return false;
+        }
         positions.fold(false, |new, at| new | atom::set(&atoms[(at / 64) as usize], 1 << (at % 64)))
     }
 

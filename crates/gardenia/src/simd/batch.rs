@@ -5,10 +5,6 @@
 
 use crate::hash::{Digest, Key, KeyHasher};
 
-/// Keys between the fetching and the visiting of one, and per mask of answers: enough to hide a wait for
-/// memory, few enough that fetched lines are still there.
-const AHEAD: usize = 64;
-
 /// Keys that are hashed before the first of them is visited. Many, because stored digests hold up the probes
 /// behind them: a probe whose address ends like that of a waiting store waits with it, and the store waits
 /// for all probes before it. Hashing 64 at a time made a batch from the last-level cache twice as long, and so
@@ -21,8 +17,15 @@ const DRAWN: usize = 256;
 /// Where the digests of a batch come from, and the loop that suits it.
 pub(crate) trait Source {
     /// Hands the digests to `visit` in order and its answers to `sink`; if the table is `far`, `fetch` is asked
-    /// for each some time earlier. Fetching and visiting alternate, so that memory is never idle.
-    fn each(self, far: bool, fetch: impl Fn(Digest), visit: impl FnMut(Digest) -> bool, sink: &mut impl Sink);
+    /// for each `AHEAD` keys earlier: enough to hide a wait for memory, few enough that fetched lines are still
+    /// there. Fetching and visiting alternate, so that memory is never idle.
+    fn each<const AHEAD: usize>(
+        self,
+        far: bool,
+        fetch: impl Fn(Digest),
+        visit: impl FnMut(Digest) -> bool,
+        sink: &mut impl Sink,
+    );
 }
 
 /// Keys that are still to be hashed.
@@ -33,7 +36,7 @@ pub(crate) struct Keys<'a, K> {
 
 impl<K: Key> Source for Keys<'_, K> {
     #[inline(always)]
-    fn each(
+    fn each<const AHEAD: usize>(
         self,
         far: bool,
         fetch: impl Fn(Digest),
@@ -41,16 +44,16 @@ impl<K: Key> Source for Keys<'_, K> {
         sink: &mut impl Sink,
     ) {
         let Self { hasher, keys } = self;
-        if keys.len() <= AHEAD {
+        if keys.len() <= 64 {
             // Clearing room for a chunk would cost more than a few keys do.
-            let mut room = [Digest(0); AHEAD];
+            let mut room = [Digest(0); 64];
             hasher.digest_all(keys, &mut room);
-            return Given(&room[..keys.len()]).each(far, fetch, visit, sink);
+            return Given(&room[..keys.len()]).each::<AHEAD>(far, fetch, visit, sink);
         }
         let mut room = [Digest(0); CHUNK];
         for keys in keys.chunks(CHUNK) {
             hasher.digest_all(keys, &mut room);
-            Given(&room[..keys.len()]).each(far, &fetch, &mut visit, sink);
+            Given(&room[..keys.len()]).each::<AHEAD>(far, &fetch, &mut visit, sink);
         }
     }
 }
@@ -60,7 +63,7 @@ pub(crate) struct Given<'a>(pub(crate) &'a [Digest]);
 
 impl Source for Given<'_> {
     #[inline(always)]
-    fn each(
+    fn each<const AHEAD: usize>(
         self,
         far: bool,
         fetch: impl Fn(Digest),
@@ -97,7 +100,7 @@ pub(crate) struct Drawn<I>(pub(crate) I);
 
 impl<I: Iterator<Item = Digest>> Source for Drawn<I> {
     #[inline(always)]
-    fn each(
+    fn each<const AHEAD: usize>(
         mut self,
         far: bool,
         fetch: impl Fn(Digest),
@@ -114,12 +117,12 @@ impl<I: Iterator<Item = Digest>> Source for Drawn<I> {
             if filled == 0 {
                 return;
             }
-            Given(&digests[..filled]).each(far, &fetch, &mut visit, sink);
+            Given(&digests[..filled]).each::<AHEAD>(far, &fetch, &mut visit, sink);
         }
     }
 }
 
-/// The answers of a batch, up to 64 at a time: bit `i` of `mask` is that of key `i` of `count`.
+/// The answers of a batch, `AHEAD` (at most 64) at a time: bit `i` of `mask` is that of key `i` of `count`.
 ///
 /// A mask, because it stays in a register while the keys are probed.
 pub(crate) trait Sink {
@@ -139,7 +142,7 @@ impl Sink for Bools<'_> {
     }
 }
 
-/// Answers as words of 64 bits, in order; whole but for the last, as only [`Given`] makes them.
+/// Answers as words of 64 bits, in order, of a batch that goes 64 ahead and whose digests are [`Given`].
 pub(crate) struct Mask<'a>(pub(crate) &'a mut [u64]);
 
 impl Sink for Mask<'_> {

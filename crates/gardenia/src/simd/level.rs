@@ -9,6 +9,7 @@ use crate::hash::Digest;
 #[cfg(feature = "std")]
 use crate::hash::{Key, KeyHasher};
 use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
 
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 use super::{avx2, avx512};
@@ -58,6 +59,9 @@ impl Level {
     }
 }
 
+/// Keys whose lines are asked for before they are probed.
+const AHEAD: usize = 64;
+
 /// Answers for digests in order. `far` tables are fetched ahead; others are near enough for a plain loop.
 pub(crate) fn contains<M: Memory>(
     pattern: Pattern,
@@ -81,7 +85,7 @@ pub(crate) fn contains<M: Memory>(
         }
     }
     let visit = |digest| portable::contains(pattern, digest, |at| memory.load(at));
-    digests.each(far, |digest| memory.prefetch(pattern.block(digest) * 8), visit, sink);
+    digests.each::<AHEAD>(far, |digest| memory.prefetch(pattern.block(digest) * 8), visit, sink);
 }
 
 /// Inserts digests in order, and tells of each whether it was certainly new.
@@ -108,7 +112,7 @@ pub(crate) fn insert(
     // The lines are asked for through a pointer, because the words are lent to the insertion.
     let table: *const u64 = words.as_ptr();
     let fetch = |digest: Digest| super::prefetch::prefetch_at(table, pattern.block(digest) * 8);
-    digests.each(far, fetch, |digest| portable::insert(pattern, digest, words), sink);
+    digests.each::<AHEAD>(far, fetch, |digest| portable::insert(pattern, digest, words), sink);
 }
 
 /// The digests of all keys, with the pattern's instructions.
@@ -172,6 +176,10 @@ pub(crate) fn insert_one(pattern: Pattern, words: &mut [u64], digest: Digest) ->
 /// Inserts one digest into words that threads share; true if this call set one of its bits.
 #[inline]
 pub(crate) fn insert_shared(pattern: Pattern, atoms: &[AtomicU64], digest: Digest) -> bool {
+    // As in `Bits`: known keys are only read, by one test for all bits.
+    if portable::contains(pattern, digest, |at| atoms[at].load(Relaxed)) {
+        return false;
+    }
     let block = &atoms[pattern.block(digest) * 8..][..8];
     let mut new = false;
     portable::bits(pattern, digest, |lane, bit| {
@@ -189,7 +197,7 @@ pub(crate) fn insert_shared_many(
     sink: &mut impl Sink,
 ) {
     let visit = |digest| insert_shared(pattern, atoms, digest);
-    digests.each(far, |digest| prefetch(atoms, pattern.block(digest) * 8), visit, sink);
+    digests.each::<AHEAD>(far, |digest| prefetch(atoms, pattern.block(digest) * 8), visit, sink);
 }
 
 /// Writes the batch loops of one vector file: the whole loop has its instructions, hashing included.
@@ -207,7 +215,7 @@ macro_rules! loops {
         ) {
             // SAFETY: the caller promises the table.
             let visit = |digest| unsafe { $file::contains(pattern, digest, table) };
-            digests.each(far, fetch, visit, sink);
+            digests.each::<AHEAD>(far, fetch, visit, sink);
         }
 
         #[target_feature(enable = $feature)]
@@ -221,7 +229,7 @@ macro_rules! loops {
         ) {
             // SAFETY: the caller promises the table.
             let visit = |digest| unsafe { $file::insert(pattern, digest, table) };
-            digests.each(far, fetch, visit, sink);
+            digests.each::<AHEAD>(far, fetch, visit, sink);
         }
     };
 }

@@ -17,4 +17,4 @@ pub use level::Level;
 pub(crate) use level::digest_slice;
 pub(crate) use level::{contains, contains_one, insert, insert_one, insert_shared, insert_shared_many};
 pub(crate) use pattern::Pattern;
-pub(crate) use prefetch::prefetch;
+pub(crate) use prefetch::{prefetch, prefetch_at};

@@ -11,6 +11,7 @@ use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher, SecretKey};
 use crate::index::{Fractional, NumberedScheme, Scheme};
+use crate::simd::{Bools, Drawn, Given, Keys, Sink, Source};
 use crate::theory::bloom::{Estimate, Shape, estimate_items, size};
 use crate::{
     DecodeError, EncodeError, Filter, Full, Insert, MAX_CELLS, MAX_HASHES, Merge, Mismatch, SizeError,
@@ -224,14 +225,8 @@ impl<S: Scheme> Bloom<S> {
     /// ```
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
         self.about.took::<K>();
-        let (mut digests, mut new) = ([Digest(0); BATCH], [false; BATCH]);
         let mut count = 0;
-        for keys in keys.chunks(BATCH) {
-            let (digests, new) = (&mut digests[..keys.len()], &mut new[..keys.len()]);
-            self.hasher.digest_all(keys, digests);
-            self.insert_digests(digests, new);
-            count += new.iter().map(|&n| u64::from(n)).sum::<u64>();
-        }
+        self.insert_each(Keys { hasher: self.hasher, keys }, &mut count);
         count
     }
 
@@ -241,6 +236,11 @@ impl<S: Scheme> Bloom<S> {
     /// If `new` is not as long as `digests`.
     pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
         assert_eq!(digests.len(), new.len(), "one answer per digest");
+        self.insert_each(Given(digests), &mut Bools(new));
+    }
+
+    /// Adds digests in order; `new` is told of each whether it was certainly absent.
+    fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         self.scheme.visit(SetMany { bits: &mut self.bits, digests, new });
     }
 
@@ -329,12 +329,7 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
     #[must_use]
     pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut answers = vec![false; keys.len()];
-        let mut digests = [Digest(0); BATCH];
-        for (keys, answers) in keys.chunks(BATCH).zip(answers.chunks_mut(BATCH)) {
-            let digests = &mut digests[..keys.len()];
-            self.hasher.digest_all(keys, digests);
-            self.contains_digests(digests, answers);
-        }
+        self.contains_each(Keys { hasher: self.hasher, keys }, &mut Bools(&mut answers));
         answers
     }
 
@@ -344,7 +339,12 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
     /// If `out` is not as long as `digests`.
     pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
         assert_eq!(digests.len(), out.len(), "one answer per digest");
-        self.scheme.visit(ContainsMany { bits: &self.bits, digests, out });
+        self.contains_each(Given(digests), &mut Bools(out));
+    }
+
+    /// Hands the answers for digests to `answers`, in order.
+    fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
+        self.scheme.visit(ContainsMany { bits: &self.bits, digests, answers });
     }
 
     /// The hash function.
@@ -452,25 +452,11 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
     }
 }
 
-/// Keys hashed before they are probed.
-const BATCH: usize = 256;
-
 impl<S: Scheme, K: Key> Extend<K> for Bloom<S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         self.about.took::<K>();
-        let (mut digests, mut new) = ([Digest(0); BATCH], [false; BATCH]);
-        let mut keys = keys.into_iter().fuse();
-        loop {
-            let mut filled = 0;
-            for (digest, key) in digests.iter_mut().zip(&mut keys) {
-                *digest = self.hasher.digest_key(&key);
-                filled += 1;
-            }
-            if filled == 0 {
-                break;
-            }
-            self.insert_digests(&digests[..filled], &mut new[..filled]);
-        }
+        let hasher = self.hasher;
+        self.insert_each(Drawn(keys.into_iter().fuse().map(|key| hasher.digest_key(&key))), &mut 0);
     }
 }
 
@@ -485,7 +471,7 @@ impl<K: Key> FromIterator<K> for Bloom {
         let filter = Self::new(digests.len().max(1) as u64, 0.01);
         let mut filter = filter.unwrap_or_else(|error| panic!("collecting into a Bloom filter: {error}"));
         filter.about.took::<K>();
-        filter.insert_digests(&digests, &mut vec![false; digests.len()]);
+        filter.insert_each(Given(&digests), &mut 0);
         filter
     }
 }

@@ -4,25 +4,25 @@
 //! up the loads behind it. So the first [`FIRST`] bits of a key are fetched together and tested once; only
 //! one absent key in 2^FIRST goes on, and for present keys the branch is always right.
 //!
-//! While the table fits the cache of one core a batch is a plain loop. Above that it works in blocks: the
-//! positions of a whole block are computed, noted and prefetched before the first of them is read.
+//! While the table fits the cache of one core a batch is a plain loop. Above that the lines of a key are asked
+//! for some keys ahead: the first ones always, the others while most keys turn out to be present. Positions are
+//! computed twice rather than noted in between: stored positions would hold up the probes behind them.
 
 use crate::cells::{Bits, Memory, Shared};
 use crate::hash::Digest;
 use crate::index::{Scheme, SchemeVisitor, Walk};
-use alloc::vec;
-use alloc::vec::Vec;
+use crate::simd::{Sink, Source};
+use core::cell::Cell;
 
 /// Bits of a key that are tested before the first branch: at the usual fill of one half, three leave an
 /// eighth of the absent keys.
 const FIRST: usize = 3;
 
-/// Keys whose memory is asked for before the first is read: enough to hide a cache miss, few enough that
-/// the lines are still there when they are read.
-const BLOCK: usize = 32;
+/// Keys whose lines are asked for before they are probed. A key has k of them, so fewer keys than a blocked
+/// filter looks ahead.
+const AHEAD: usize = 16;
 
-/// Tables up to this many words (2 MiB) are near enough to the core that noting positions costs more than
-/// it hides.
+/// Tables up to this many words (2 MiB) are near enough to the core that asking ahead costs more than it hides.
 const IN_CACHE: usize = 1 << 18;
 
 /// Whether the bits at the next `count` positions are set, without a branch between them.
@@ -83,109 +83,61 @@ impl SchemeVisitor for SetShared<'_> {
     }
 }
 
-/// The noted positions of a block of keys, `each` per key.
-struct Noted {
-    positions: Vec<u64>,
-    each: usize,
-}
-
-impl Noted {
-    fn new(each: usize) -> Self {
-        Self { positions: vec![0; BLOCK * each], each }
-    }
-
-    /// Notes the positions of key `slot` and asks for their memory.
-    #[inline(always)]
-    fn note(&mut self, slot: usize, bits: &Bits<impl Memory>, mut walk: impl Walk) {
-        for noted in &mut self.positions[slot * self.each..][..self.each] {
-            *noted = walk.step();
-            bits.prefetch(*noted);
-        }
-    }
-
-    /// The positions of key `slot`.
-    #[inline(always)]
-    fn of(&self, slot: usize) -> &[u64] {
-        &self.positions[slot * self.each..][..self.each]
-    }
-
-    /// Whether the bits of key `slot` are all set.
-    #[inline(always)]
-    fn all_set(&self, slot: usize, bits: &Bits<impl Memory>) -> bool {
-        self.of(slot).iter().fold(1, |set, &at| set & bits.shifted(at)) & 1 == 1
-    }
-}
-
-/// Answers for many digests, in order.
-pub(super) struct ContainsMany<'a, M> {
+/// Answers for a batch of digests, in order.
+pub(super) struct ContainsMany<'a, M, D, A> {
     pub(super) bits: &'a Bits<M>,
-    pub(super) digests: &'a [Digest],
-    pub(super) out: &'a mut [bool],
+    pub(super) digests: D,
+    pub(super) answers: &'a mut A,
 }
 
-impl<M: Memory> SchemeVisitor for ContainsMany<'_, M> {
+impl<M: Memory, D: Source, A: Sink> SchemeVisitor for ContainsMany<'_, M, D, A> {
     type Output = ();
     fn visit<S: Scheme>(self, scheme: &S) {
-        let Self { bits, digests, out } = self;
-        if bits.memory().words() <= IN_CACHE || digests.len() < BLOCK {
-            for (digest, out) in digests.iter().zip(out) {
-                *out = Contains { bits, digest: *digest }.visit(scheme);
-            }
-            return;
-        }
+        let Self { bits, digests, answers } = self;
         let hashes = scheme.hashes() as usize;
-        let mut first = Noted::new(hashes.min(FIRST));
-        let mut rest = Noted::new(hashes - first.each);
-        let mut alive = [0usize; BLOCK];
-        for (digests, out) in digests.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-            for (slot, digest) in digests.iter().enumerate() {
-                first.note(slot, bits, scheme.walk(*digest, bits.len()));
-            }
-            let mut count = 0;
-            for (slot, out) in out.iter_mut().enumerate() {
-                *out = first.all_set(slot, bits);
-                // Survivors are packed without a branch: a key that fails is overwritten by the next.
-                alive[count % BLOCK] = slot;
-                count += usize::from(*out);
-            }
-            for &slot in &alive[..count] {
-                let mut walk = scheme.walk(digests[slot], bits.len());
-                (0..first.each).for_each(|_| _ = walk.step());
-                rest.note(slot, bits, walk);
-            }
-            for &slot in &alive[..count] {
-                out[slot] = rest.all_set(slot, bits);
-            }
-        }
+        // Share of present keys among the last, in 256ths: an average that forgets.
+        let present = Cell::new(0u32);
+        let fetch = |digest| {
+            let lines = if present.get() > 64 { hashes } else { hashes.min(FIRST) };
+            fetch(bits, lines, scheme.walk(digest, bits.len()));
+        };
+        let visit = |digest| {
+            let found = Contains { bits, digest }.visit(scheme);
+            present.set(present.get() - present.get() / 16 + u32::from(found) * 16);
+            found
+        };
+        digests.each::<AHEAD>(is_far(bits), fetch, visit, answers);
     }
 }
 
-/// Inserts many digests in order; tells which were certainly new.
-pub(super) struct SetMany<'a> {
+/// Inserts a batch of digests in order; tells which were certainly new.
+pub(super) struct SetMany<'a, D, A> {
     pub(super) bits: &'a mut Bits,
-    pub(super) digests: &'a [Digest],
-    pub(super) new: &'a mut [bool],
+    pub(super) digests: D,
+    pub(super) new: &'a mut A,
 }
 
-impl SchemeVisitor for SetMany<'_> {
+impl<D: Source, A: Sink> SchemeVisitor for SetMany<'_, D, A> {
     type Output = ();
     fn visit<S: Scheme>(self, scheme: &S) {
         let Self { bits, digests, new } = self;
-        let cells = bits.len();
-        if bits.memory().words() <= IN_CACHE || digests.len() < BLOCK {
-            for (digest, new) in digests.iter().zip(new) {
-                *new = bits.set_all(scheme.positions(*digest, cells));
-            }
-            return;
-        }
-        let mut noted = Noted::new(scheme.hashes() as usize);
-        for (digests, new) in digests.chunks(BLOCK).zip(new.chunks_mut(BLOCK)) {
-            for (slot, digest) in digests.iter().enumerate() {
-                noted.note(slot, bits, scheme.walk(*digest, cells));
-            }
-            for (slot, new) in new.iter_mut().enumerate() {
-                *new = bits.set_all(noted.of(slot).iter().copied());
-            }
-        }
+        let (cells, hashes, far) = (bits.len(), scheme.hashes() as usize, is_far(bits));
+        let lines = bits.lines();
+        let fetch = |digest| {
+            let mut walk = scheme.walk(digest, cells);
+            (0..hashes).for_each(|_| lines.prefetch(walk.step()));
+        };
+        digests.each::<AHEAD>(far, fetch, |digest| bits.set_all(scheme.positions(digest, cells)), new);
     }
+}
+
+/// Asks for the lines of the next `count` positions.
+#[inline(always)]
+fn fetch(bits: &Bits<impl Memory>, count: usize, mut walk: impl Walk) {
+    (0..count).for_each(|_| bits.prefetch(walk.step()));
+}
+
+/// Whether the table is too large to be near the core.
+fn is_far(bits: &Bits<impl Memory>) -> bool {
+    bits.memory().words() > IN_CACHE
 }
