@@ -24,6 +24,7 @@ Examples:
   gardenia query seen.gdn new.txt                the lines that may be in it
   gardenia query -v seen.gdn new.txt             the lines that certainly are not
   gardenia info seen.gdn                         what is in a file
+  gardenia bench                                 what a key costs on this machine
 
 Exit codes: 0 found or done, 1 nothing found, 2 error.
 Numbers can be written 10M, 1e7, 64MiB, 0.1% or 1/1000.";
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Query(QueryArgs),
     Info(InfoArgs),
     Tour(TourArgs),
+    Bench(BenchArgs),
 }
 
 /// Build a filter from lines
@@ -49,7 +51,8 @@ Examples:
   gardenia build -o seen.gdn urls.txt                    1% false positives
   gardenia build -o seen.gdn --fpp 1/1000000 *.txt       one in a million
   zcat log.gz | gardenia build -o log.gdn --items 10M    size known: built while reading
-  gardenia build -o seen.gdn --bits 64MiB --hashes 7 urls.txt
+  gardenia build -o seen.gdn --bits 64MiB --hashes 6 urls.txt
+  gardenia build -o small.gdn --kind bloom urls.txt      smaller, and several times slower
   gardenia build -o safe.gdn --secret-file secret.txt keys.txt   keys that an adversary may choose")]
 pub(crate) struct BuildArgs {
     /// Files of keys, one per line; none, or -, is stdin
@@ -62,6 +65,10 @@ pub(crate) struct BuildArgs {
     /// Replace OUT if it exists
     #[arg(long)]
     pub(crate) force: bool,
+
+    /// Kind of filter: blocked is fastest, bloom is smallest [default: blocked, or bloom with --scheme]
+    #[arg(short, long, value_enum)]
+    pub(crate) kind: Option<Kind>,
 
     /// Keys to make room for, such as 10M
     #[arg(short = 'n', long, value_name = "N", value_parser = human::parse_count, allow_negative_numbers = true)]
@@ -82,13 +89,13 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "M", value_parser = human::parse_bits, allow_negative_numbers = true)]
     pub(crate) bits: Option<u64>,
 
-    /// Probes per key, with --bits; left out, the best number for the items
+    /// Bits that a key sets, with --bits; left out, the best number for the items
     #[arg(long, value_name = "K", requires = "bits", allow_negative_numbers = true)]
     pub(crate) hashes: Option<u32>,
 
-    /// How positions follow from a key's digest
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_SCHEME.name(), value_parser = scheme())]
-    pub(crate) scheme: SchemeId,
+    /// How positions follow from a key's digest, for the kind bloom [default: fractional]
+    #[arg(long, value_name = "NAME", value_parser = scheme())]
+    pub(crate) scheme: Option<SchemeId>,
 
     /// Seed of the hash function; filters can be united if they have one seed [default: 0]
     #[arg(
@@ -193,8 +200,8 @@ pub(crate) struct InfoArgs {
 
 /// See what filters do, on examples that come along
 ///
-/// Builds a filter, asks it, saves and reopens it, deduplicates a million log lines against an exact set, and
-/// measures what a key costs. Takes a few seconds and leaves nothing behind.
+/// Builds two kinds of filter, asks them, saves and reopens them, deduplicates a million log lines against an
+/// exact set, and measures what a key costs. Takes a few seconds and leaves nothing behind.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -202,8 +209,139 @@ Examples:
   gardenia tour | less")]
 pub(crate) struct TourArgs {}
 
-/// The scheme of the library's plain `Bloom`.
-const DEFAULT_SCHEME: SchemeId = SchemeId::Fractional;
+/// Measure what a key costs on this machine
+///
+/// Fills and asks filters of random keys, by one call per key and by batches of 8192. Every repeat has fresh
+/// keys. Filters are empty and their memory is in use before the clock starts; keys are hashed while it runs.
+/// Below 1000 keys the clock itself takes part of the time. `cargo run --release -p peers` compares with other
+/// libraries.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gardenia bench                                  from cache to memory, in some 10 seconds
+  gardenia bench --items 1e8 --kind blocked       one size, one kind
+  gardenia bench --keys text --fpp 1/1000 --threads 2
+  gardenia bench --json | jq '.rows[] | {kind, items, hit: .ns_per_key.batch_hit.best}'
+
+Columns:
+  insert      put a key into an empty filter until it is full as planned
+  hit, miss   ask for a key that is in, in random order; for one that is not
+  mix         half of the keys are in
+  N threads   insert_all and contains_all of the blocked filter
+  memory alone, the machine's own limit, stands in the first row.
+
+With --json one object is printed; what was not measured is null.")]
+pub(crate) struct BenchArgs {
+    /// Keys per filter, several sizes with commas between them
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N,...",
+        value_delimiter = ',',
+        default_value = "1e4,1e6,1e7",
+        value_parser = size,
+        allow_negative_numbers = true
+    )]
+    pub(crate) items: Vec<u64>,
+
+    /// False-positive probability the filters are planned for
+    #[arg(
+        short = 'p',
+        long,
+        value_name = "P",
+        default_value = "1%",
+        value_parser = human::parse_share,
+        allow_negative_numbers = true
+    )]
+    pub(crate) fpp: f64,
+
+    /// Kinds of filter
+    #[arg(short, long, value_enum, default_value_t = Kinds::Both)]
+    pub(crate) kind: Kinds,
+
+    /// Kind of keys
+    #[arg(long, value_enum, default_value_t = KeyKind::U64)]
+    pub(crate) keys: KeyKind,
+
+    /// Measure the blocked filter with so many threads, too
+    #[arg(
+        short,
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=64),
+        allow_negative_numbers = true
+    )]
+    pub(crate) threads: u32,
+
+    /// Repeats, of which best and median are shown
+    #[arg(
+        short,
+        long,
+        value_name = "N",
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u32).range(1..=1000),
+        allow_negative_numbers = true
+    )]
+    pub(crate) repeat: u32,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A number of keys to measure with.
+fn size(text: &str) -> Result<u64, String> {
+    match human::parse_count(text)? {
+        0 => Err("at least 1 key is needed".to_owned()),
+        items => Ok(items),
+    }
+}
+
+/// Kinds of filter to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Kinds {
+    Both,
+    Bloom,
+    Blocked,
+}
+
+impl Kinds {
+    pub(crate) fn bloom(self) -> bool {
+        self != Self::Blocked
+    }
+
+    pub(crate) fn blocked(self) -> bool {
+        self != Self::Bloom
+    }
+}
+
+/// Kinds of keys to measure with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum KeyKind {
+    /// Random numbers of 64 bits
+    U64,
+    /// Texts of 40 bytes
+    Text,
+}
+
+impl KeyKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::U64 => "u64",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// Kinds of filter that can be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Kind {
+    /// The classical filter: k cache lines per key, 9.6 bits per key at 1%
+    Bloom,
+    /// One cache line per key, 9.9 bits per key at 1%
+    Blocked,
+}
 
 /// The names of the schemes, from the library.
 fn scheme() -> impl TypedValueParser<Value = SchemeId> {
@@ -239,11 +377,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn the_default_scheme_is_that_of_the_library() {
-        let plain = gardenia::Bloom::new(1, 0.5).unwrap();
-        assert_eq!(plain.identity().scheme, Some(DEFAULT_SCHEME));
     }
 }

@@ -122,10 +122,15 @@ pub(crate) fn bytes(number: u64) -> String {
 /// A probability: `1.02%`, and `1 in 1,234,567` where percents have too many zeros.
 pub(crate) fn share(share: f64) -> String {
     if share == 0.0 || share >= 1e-4 {
-        format!("{}%", short(share * 100.0))
+        percent(share)
     } else {
         format!("1 in {}", count((1.0 / share).round() as u64))
     }
+}
+
+/// A probability: `1.02%`, however small.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{}%", short(share * 100.0))
 }
 
 /// A time: `12.3 ns`, `45 ms`, `1.2 s`.
@@ -239,6 +244,7 @@ mod tests {
         assert_eq!(sizes, ["1 byte", "999 bytes", "1 kB", "12.7 MB", "1 MB", "999 kB", "18.4 EB"]);
         let shares = [0.0, 0.01, 0.010_234, 0.5, 1.0, 1e-6].map(share);
         assert_eq!(shares, ["0%", "1%", "1.02%", "50%", "100%", "1 in 1,000,000"]);
+        assert_eq!([0.010_234, 1e-6].map(percent), ["1.02%", "0.0001%"]);
         assert_eq!([1.23e-8, 0.045, 61.04].map(seconds), ["12.3 ns", "45 ms", "61 s"]);
     }
 }

@@ -5,13 +5,16 @@
 
 mod args;
 mod cmd;
+mod host;
 mod human;
 mod input;
+mod keys;
 mod memory;
 mod message;
 mod open;
 mod progress;
 mod secret;
+mod verbs;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -52,5 +55,6 @@ fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Query(args) => cmd::query::run(&args),
         Command::Info(args) => cmd::info::run(&args),
         Command::Tour(args) => cmd::tour::run(&args),
+        Command::Bench(args) => cmd::bench::run(&args),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::human;
 use clap::error::{ContextKind, ErrorKind};
-use gardenia::{DecodeError, EncodeError, SizeError};
+use gardenia::{Bloom, DecodeError, EncodeError, MAX_HASHES, SizeError};
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -140,11 +140,25 @@ pub(crate) fn size(error: SizeError) -> anyhow::Error {
         SizeError::ZeroItems => "--items is the number of keys to make room for",
         SizeError::ZeroCells => "--bits is the size of the filter, such as 8M or 1MiB",
         SizeError::TooManyCells { .. } => "lower --items or --bits, or raise --fpp",
-        SizeError::Hashes { .. } => "--hashes is the number of probes per key; about 7 suit 1%",
+        SizeError::Hashes { hashes, max } if hashes > max && *max < MAX_HASHES => {
+            "--kind bloom takes more of them; 5 or 6 suit 1%"
+        }
+        SizeError::Hashes { .. } => "--hashes is the number of bits that a key sets; 5 to 7 suit 1%",
         SizeError::Memory { .. } => "lower --items or --bits, or raise --fpp",
         _ => return error.into(),
     };
     hinted(error, hint)
+}
+
+/// As [`size`], for a blocked filter planned for `items` and `fpp`: another kind may do what it cannot.
+pub(crate) fn blocked_size(error: SizeError, items: u64, fpp: f64) -> anyhow::Error {
+    match error {
+        SizeError::TooManyCells { .. } if Bloom::builder().items(items).fpp(fpp).shape().is_ok() => hinted(
+            format!("a blocked filter cannot have a false-positive probability as low as {fpp:e}"),
+            "--kind bloom can; or raise --fpp",
+        ),
+        error => size(error),
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How far along a long read is: on stderr, after one second, and only for a person at a terminal.
+//! How far along a long job is: on stderr, after one second, and only for a person at a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
@@ -7,40 +7,68 @@ use std::time::{Duration, Instant};
 /// Most commands are over before anybody would read a bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Bytes read of one input. The bar goes away when this is dropped.
+/// Bytes read of one input, or steps done. The bar goes away when this is dropped.
 pub(crate) struct Progress {
     /// None if nobody would see it.
     bar: Option<ProgressBar>,
     start: Instant,
     shown: bool,
+    /// Steps that have begun.
+    begun: u64,
 }
 
 impl Progress {
     /// Starts the clock; `total` is the length of the input, if it is known.
     pub(crate) fn new(what: String, total: Option<u64>, wanted: bool) -> Self {
+        let template = match total {
+            Some(_) => {
+                "{msg}  {bar:24} {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left"
+            }
+            None => "{msg}  {decimal_bytes}, {decimal_bytes_per_sec}",
+        };
+        Self::with_template(template, what, total, wanted)
+    }
+
+    /// For a job of so many steps.
+    pub(crate) fn steps(total: u64) -> Self {
+        Self::with_template("{bar:24} {msg}", String::new(), Some(total), true)
+    }
+
+    fn with_template(template: &str, what: String, total: Option<u64>, wanted: bool) -> Self {
         let bar = (wanted && stderr().is_terminal()).then(|| {
-            let template = match total {
-                Some(_) => {
-                    "{msg}  {bar:24} {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left"
-                }
-                None => "{msg}  {decimal_bytes}, {decimal_bytes_per_sec}",
-            };
             // A template is text in this file: if it were wrong, the plain style does.
-            let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+            let style =
+                ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
             // It counts from the start, so that it knows the rate once it is shown.
-            ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden()).with_style(style).with_message(what)
+            ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden())
+                .with_style(style)
+                .with_message(what)
         });
-        Self { bar, start: Instant::now(), shown: false }
+        Self { bar, start: Instant::now(), shown: false, begun: 0 }
     }
 
     /// Notes that `bytes` more were read.
     pub(crate) fn add(&mut self, bytes: usize) {
+        self.advance(|bar| bar.inc(bytes as u64));
+    }
+
+    /// Notes that a step begins, and all before it are done.
+    pub(crate) fn step(&mut self, what: String) {
+        let begun = self.begun;
+        self.begun += 1;
+        self.advance(|bar| {
+            bar.set_message(what);
+            bar.set_position(begun);
+        });
+    }
+
+    fn advance(&mut self, change: impl FnOnce(&ProgressBar)) {
         let Some(bar) = &self.bar else { return };
-        bar.inc(bytes as u64);
         if !self.shown && self.start.elapsed() >= PATIENCE {
             bar.set_draw_target(ProgressDrawTarget::stderr());
             self.shown = true;
         }
+        change(bar);
     }
 }
 

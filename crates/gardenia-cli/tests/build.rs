@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Shell, finish_by_itself, has, numbers};
-use gardenia::{Bloom, SchemeId};
+use common::{KINDS, Run, Shell, answers, finish_by_itself, has, numbers};
+use gardenia::{AnyFilter, SchemeId};
 use std::process::{Command, Stdio};
 
 fn shell() -> Shell {
@@ -21,7 +21,7 @@ fn nothing_is_overwritten_without_force() {
     assert!(run.err.contains("hint: --force"), "{}", run.err);
     assert_eq!(shell.read("f.gdn"), b"precious");
     shell.ok(&["build", "--force", "-o", "f.gdn", "keys"]);
-    assert!(Bloom::load(shell.path("f.gdn")).unwrap().contains("42"));
+    assert_eq!(answers(&shell.filter("f.gdn"), &["42"]), [true]);
 }
 
 #[test]
@@ -65,17 +65,38 @@ fn an_output_that_cannot_be_is_refused_before_the_keys_are_read() {
 
 #[test]
 fn counted_kept_aside_or_planned_the_filter_is_the_same() {
+    for kind in KINDS {
+        let shell = shell();
+        let build = |args: &[&str]| shell.ok(&[&["build", "--kind", kind], args].concat());
+        let quiet = ["build", "-q", "--kind", kind];
+        build(&["-o", "counted.gdn", "keys"]);
+        build(&["-o", "planned.gdn", "--items", "10k", "--fpp", "1/100", "keys"]);
+        let aside = shell.pipe(&numbers(0..10_000), &quiet).quietly();
+        assert_eq!(shell.read("counted.gdn"), shell.read("planned.gdn"));
+        assert_eq!(shell.read("counted.gdn"), aside);
+        // A file and a pipe together, and a file in two pieces.
+        shell.write("first", numbers(0..5_000));
+        let both = [&quiet[..], &["first", "-"]].concat();
+        assert_eq!(shell.pipe(&numbers(5_000..10_000), &both).quietly(), aside);
+        shell.write("second", numbers(5_000..10_000));
+        assert_eq!(shell.run(&[&quiet[..], &["first", "second"]].concat()).quietly(), aside);
+    }
+}
+
+#[test]
+fn a_filter_is_blocked_unless_another_kind_is_asked_for() {
     let shell = shell();
-    shell.ok(&["build", "-o", "counted.gdn", "keys"]);
-    shell.ok(&["build", "-o", "planned.gdn", "--items", "10k", "--fpp", "1/100", "keys"]);
-    let aside = shell.pipe(&numbers(0..10_000), &["build", "-q"]).quietly();
-    assert_eq!(shell.read("counted.gdn"), shell.read("planned.gdn"));
-    assert_eq!(shell.read("counted.gdn"), aside);
-    // A file and a pipe together, and a file in two pieces.
-    shell.write("first", numbers(0..5_000));
-    assert_eq!(shell.pipe(&numbers(5_000..10_000), &["build", "-q", "first", "-"]).quietly(), aside);
-    shell.write("second", numbers(5_000..10_000));
-    assert_eq!(shell.run(&["build", "-q", "first", "second"]).quietly(), aside);
+    for (args, kind, scheme) in [
+        (&[][..], "blocked", None),
+        (&["--kind", "blocked"], "blocked", None),
+        (&["--kind", "bloom"], "bloom", Some("fractional")),
+        (&["-k", "bloom", "--scheme", "double"], "bloom", Some("double")),
+        (&["--scheme", "double"], "bloom", Some("double")), // which only this kind has
+    ] {
+        shell.ok(&[&["build", "--force", "-o", "f.gdn", "keys"], args].concat());
+        let id = shell.filter("f.gdn").identity();
+        assert_eq!((id.kind.name(), id.scheme.map(SchemeId::name)), (kind, scheme), "{args:?}");
+    }
 }
 
 #[test]
@@ -90,15 +111,20 @@ fn a_million_keys_kept_aside_lose_none() {
 #[test]
 fn a_given_shape_is_kept() {
     let shell = shell();
-    let shape = |args: &[&str]| {
-        shell.ok(&[&["build", "--force", "-o", "f.gdn", "keys"], args].concat());
-        let filter = Bloom::load(shell.path("f.gdn")).unwrap();
-        (filter.bits(), filter.hashes())
+    let shape = |kind: &str, args: &[&str]| {
+        shell.ok(&[&["build", "--force", "-o", "f.gdn", "keys", "--kind", kind], args].concat());
+        let id = shell.filter("f.gdn").identity();
+        (id.cells, id.hashes)
     };
-    assert_eq!(shape(&["--bits", "1M", "--hashes", "3"]), (1_000_000, 3));
-    assert_eq!(shape(&["--bits", "64KiB", "--hashes", "9"]), (64 << 13, 9));
-    assert_eq!(shape(&["--bits", "80k"]), (80_000, 6)); // the best number for 10,000 keys
-    assert_eq!(shape(&["--bits", "80k", "--items", "20k"]), (80_000, 3));
+    assert_eq!(shape("bloom", &["--bits", "1M", "--hashes", "3"]), (1_000_000, 3));
+    assert_eq!(shape("bloom", &["--bits", "64KiB", "--hashes", "9"]), (64 << 13, 9));
+    assert_eq!(shape("bloom", &["--bits", "80k"]), (80_000, 6)); // the best number for 10,000 keys
+    assert_eq!(shape("bloom", &["--bits", "80k", "--items", "20k"]), (80_000, 3));
+    // Whole blocks of 512 bits.
+    assert_eq!(shape("blocked", &["--bits", "1M", "--hashes", "3"]), (1_000_448, 3));
+    assert_eq!(shape("blocked", &["--bits", "64KiB", "--hashes", "16"]), (64 << 13, 16));
+    assert_eq!(shape("blocked", &["--bits", "80k"]), (80_384, 5));
+    assert_eq!(shape("blocked", &["--bits", "80k", "--items", "20k"]), (80_384, 3));
 }
 
 #[test]
@@ -114,6 +140,12 @@ fn every_scheme_and_seed_can_be_asked_again() {
             "{info}"
         );
     }
+    let seeded = |seed: &str| {
+        shell.ok(&["build", "--force", "-o", "f.gdn", "--kind", "blocked", "--seed", seed, "keys"]);
+        assert_eq!(shell.ok(&["query", "-c", "f.gdn", "keys"]), b"10000\n", "{seed}");
+        shell.read("f.gdn")
+    };
+    assert_ne!(seeded("1"), seeded("2"));
 }
 
 #[test]
@@ -129,16 +161,23 @@ fn a_summary_says_what_was_done_and_quiet_says_nothing() {
 
 #[test]
 fn more_keys_than_planned_give_a_warning_with_the_rate() {
-    let shell = shell();
-    let run = shell.run(&["build", "-q", "--items", "5000", "-o", "f.gdn", "keys"]);
-    assert_eq!(run.code, Some(0));
-    let line = run.err.lines().next().unwrap();
-    assert!(line.contains("warning") && line.contains("5,000 were planned"), "{line}");
-    let rate = Bloom::load(shell.path("f.gdn")).unwrap().fpp();
-    assert!(line.contains(&format!("{:.1}%", rate * 100.0)) && line.ends_with("not 1%"), "{line}");
-    // Repeats fill nothing, and are no reason to warn.
-    let repeats = numbers(0..1000).repeat(10);
-    assert_eq!(shell.pipe(&repeats, &["build", "-q", "--items", "1000", "-o", "g.gdn"]).err, "");
+    for kind in KINDS {
+        let shell = shell();
+        let run = shell.run(&["build", "-q", "--kind", kind, "--items", "5000", "-o", "f.gdn", "keys"]);
+        assert_eq!(run.code, Some(0));
+        let line = run.err.lines().next().unwrap();
+        assert!(line.contains("warning") && line.contains("5,000 were planned"), "{line}");
+        let rate = shell.filter("f.gdn").fpp();
+        assert!(line.contains(&format!("{:.1}%", rate * 100.0)) && line.ends_with("not 1%"), "{line}");
+        // What the hint advises is right: then there is no warning.
+        let items = run.err.trim_end().rsplit(' ').next().unwrap();
+        let again = shell.run(&["build", "-q", "--kind", kind, "--items", items, "-o", "again.gdn", "keys"]);
+        assert_eq!((again.code, &*again.err), (Some(0), ""));
+        // Repeats fill nothing, and are no reason to warn.
+        let repeats = numbers(0..1000).repeat(10);
+        let args = ["build", "-q", "--kind", kind, "--items", "1000", "-o", "g.gdn"];
+        assert_eq!(shell.pipe(&repeats, &args).err, "");
+    }
 }
 
 #[test]
@@ -171,8 +210,17 @@ fn wrong_numbers_are_named_with_their_option() {
         (&["--bits", "0", "--hashes", "3"], &["--bits", "at least 1 cell"]),
         (&["--bits", "big"], &["'big'", "--bits"]),
         (&["--bits", "2T", "--hashes", "3"], &["--bits", "more than a filter can have"]),
-        (&["--bits", "1M", "--hashes", "0"], &["--hashes", "between 1 and 255"]),
-        (&["--bits", "1M", "--hashes", "256"], &["--hashes", "between 1 and 255"]),
+        (&["--fpp", "1e-12"], &["blocked filter", "as low as 1e-12", "--kind bloom", "--fpp"]),
+        (&["--fpp", "1e-6", "--items", "1e13"], &["--items", "cells are more than"]), // no kind could
+        (&["--bits", "1M", "--hashes", "0"], &["--hashes", "between 1 and 16\n"]),
+        (&["--bits", "1M", "--hashes", "17"], &["between 1 and 16\n", "--kind bloom takes more"]),
+        (&["--kind", "bloom", "--bits", "1M", "--hashes", "0"], &["--hashes", "between 1 and 255"]),
+        (&["--kind", "bloom", "--bits", "1M", "--hashes", "256"], &["--hashes", "between 1 and 255"]),
+        (
+            &["--kind", "blocked", "--scheme", "double"],
+            &["has no --scheme", "hint: leave it out", "--kind bloom"],
+        ),
+        (&["--kind", "bloked"], &["'bloked'", "--kind", "'blocked'"]),
         (&["--bits", "1M", "--hashes", "many"], &["'many'", "--hashes"]),
         (&["--hashes", "3"], &["--hashes", "--bits"]),
         (&["--bits", "1M", "--fpp", "1%"], &["--bits", "--fpp"]),
@@ -189,6 +237,25 @@ fn wrong_numbers_are_named_with_their_option() {
 }
 
 #[test]
+fn what_a_kind_cannot_have_the_other_takes_as_the_hint_says() {
+    let shell = shell();
+    for args in [&["--fpp", "1e-12"][..], &["--bits", "1M", "--hashes", "17"]] {
+        let run = |kind: &str| -> Run {
+            shell.run(&[&["build", "--force", "-o", "f.gdn", "keys", "--kind", kind], args].concat())
+        };
+        assert!(run("blocked").complaint().len() < 100 && run("blocked").err.contains("hint: --kind bloom "));
+        assert_eq!(run("bloom").code, Some(0));
+    }
+}
+
+#[test]
+fn options_that_exclude_each_other_are_refused_before_the_keys_are_read() {
+    let args = ["build", "-o", "f.gdn", "--kind", "blocked", "--scheme", "double"];
+    let run = finish_by_itself(shell().command(&args).stdin(Stdio::piped()).spawn().unwrap());
+    assert_eq!(run.complaint(), "gardenia: a blocked filter has no --scheme");
+}
+
+#[test]
 fn memory_is_refused_before_it_is_taken() {
     let table = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = table.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -197,14 +264,17 @@ fn memory_is_refused_before_it_is_taken() {
         return; // 2⁴⁰ bits might really be had
     }
     let shell = shell();
-    // Were it not refused, /dev/full would end it before it fills a disk.
-    let run = shell.run(&["build", "-o", "/dev/full", "--bits", "1Ti", "--hashes", "3", "keys"]);
-    let complaint = run.complaint();
-    assert!(
-        complaint.contains("needs 137 GB of memory") && complaint.contains("is available"),
-        "{complaint}"
-    );
-    assert!(run.err.contains("--bits"), "{}", run.err);
+    for kind in KINDS {
+        // Were it not refused, /dev/full would end it before it fills a disk.
+        let args = ["build", "-o", "/dev/full", "--kind", kind, "--bits", "1Ti", "--hashes", "3", "keys"];
+        let run = shell.run(&args);
+        let complaint = run.complaint();
+        assert!(
+            complaint.contains("needs 137 GB of memory") && complaint.contains("is available"),
+            "{complaint}"
+        );
+        assert!(run.err.contains("--bits"), "{}", run.err);
+    }
 }
 
 #[test]
@@ -217,7 +287,8 @@ fn a_named_pipe_is_written_to_and_not_replaced() {
     let reader = std::thread::spawn(move || std::fs::read(fifo).unwrap());
     shell.ok(&["build", "-o", "fifo", "keys"]);
     assert!(!std::fs::metadata(shell.path("fifo")).unwrap().is_file());
-    assert!(Bloom::from_slice(&reader.join().unwrap()).unwrap().contains("42"));
+    let filter = AnyFilter::from_slice(&reader.join().unwrap()).unwrap();
+    assert_eq!(answers(&filter, &["42"]), [true]);
 }
 
 #[test]
@@ -240,21 +311,25 @@ fn a_keyed_filter_answers_only_to_its_secret() {
     let shell = shell();
     shell.write("secret", format!("{SECRET}\n"));
     shell.write("other", "ff".repeat(16));
-    shell.ok(&["build", "-o", "f.gdn", "--secret-file", "secret", "keys"]);
-    assert_eq!(shell.ok(&["query", "-c", "--secret-file", "secret", "f.gdn", "keys"]), b"10000\n");
-    assert_eq!(shell.ok(&["query", "-c", "--secret", SECRET, "f.gdn", "keys"]), b"10000\n");
-    let run = shell.run(&["query", "f.gdn", "keys"]);
-    assert!(run.complaint().starts_with("gardenia: f.gdn: the filter is keyed"), "{}", run.err);
-    assert!(run.err.contains("--secret-file") && !run.err.contains("ReadOptions"), "{}", run.err);
-    let run = shell.run(&["query", "--secret-file", "other", "f.gdn", "keys"]);
-    assert!(run.complaint().contains("keyed with the secret of id"), "{}", run.err);
     let secret: Vec<u8> = (0..16).collect();
-    let found = |name: &str| shell.read(name).windows(16).any(|window| window == secret);
-    assert!(!found("f.gdn"));
+    let holds_secret = |name: &str| shell.read(name).windows(16).any(|window| window == secret);
+    for kind in KINDS {
+        let build =
+            |args: &[&str]| shell.ok(&[&["build", "--force", "--kind", kind], args, &["keys"]].concat());
+        build(&["-o", "f.gdn", "--secret-file", "secret"]);
+        assert_eq!(shell.ok(&["query", "-c", "--secret-file", "secret", "f.gdn", "keys"]), b"10000\n");
+        assert_eq!(shell.ok(&["query", "-c", "--secret", SECRET, "f.gdn", "keys"]), b"10000\n");
+        let run = shell.run(&["query", "f.gdn", "keys"]);
+        assert!(run.complaint().starts_with("gardenia: f.gdn: the filter is keyed"), "{}", run.err);
+        assert!(run.err.contains("--secret-file") && !run.err.contains("ReadOptions"), "{}", run.err);
+        let run = shell.run(&["query", "--secret-file", "other", "f.gdn", "keys"]);
+        assert!(run.complaint().contains("keyed with the secret of id"), "{}", run.err);
+        assert!(!holds_secret("f.gdn"));
 
-    shell.ok(&["build", "-o", "open.gdn", "--secret", SECRET, "--store-secret", "keys"]);
-    assert!(found("open.gdn"));
-    assert_eq!(shell.ok(&["query", "-c", "open.gdn", "keys"]), b"10000\n");
+        build(&["-o", "open.gdn", "--secret", SECRET, "--store-secret"]);
+        assert!(holds_secret("open.gdn"));
+        assert_eq!(shell.ok(&["query", "-c", "open.gdn", "keys"]), b"10000\n");
+    }
 }
 
 #[test]

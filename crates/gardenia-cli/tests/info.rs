@@ -2,93 +2,111 @@
 
 mod common;
 
-use common::{Shell, numbers};
-use gardenia::{BlockedBloom, Bloom};
+use common::{KINDS, Shell, numbers};
+use gardenia::{Bloom, SchemeId};
 use serde_json::{Value, json};
 
 /// A shell with `f.gdn`, 1000 numbers at 1 %.
 fn shell() -> Shell {
+    shell_with("blocked")
+}
+
+/// As [`shell`], with a filter of this kind.
+fn shell_with(kind: &str) -> Shell {
     let shell = Shell::new();
     shell.write("keys", numbers(0..1000));
-    shell.ok(&["build", "-q", "-o", "f.gdn", "--seed", "7", "keys"]);
+    shell.ok(&["build", "-q", "-o", "f.gdn", "--kind", kind, "--seed", "7", "keys"]);
     shell
 }
 
 #[test]
 fn everything_about_a_file_is_told() {
-    let shell = shell();
-    let filter = Bloom::load(shell.path("f.gdn")).unwrap();
-    let text = String::from_utf8(shell.run(&["info", "f.gdn"]).quietly()).unwrap();
-    let line = |name: &str| {
-        let line = text.lines().find_map(|line| line.trim().strip_prefix(name));
-        line.unwrap_or_else(|| panic!("no {name} in {text}")).trim().to_owned()
-    };
-    assert!(text.starts_with("f.gdn\n"));
-    assert_eq!(line("kind"), "bloom, format version 1");
-    assert_eq!(line("hasher"), "xxh3, seed 7");
-    assert_eq!(line("scheme"), format!("{}, 7 probes per key", filter.identity().scheme.unwrap().name()));
-    let bits = filter.bits(); // four digits
-    assert!(
-        line("size").starts_with(&format!("{},{:03} bits in 1.2 kB; file 1.", bits / 1000, bits % 1000)),
-        "{text}"
-    );
-    assert_eq!(line("planned for"), "1,000 keys at 1% false positives");
-    assert!(line("fill").starts_with("▕████████████") && line("fill").contains('%'));
-    let items = filter.estimated_items();
-    assert_eq!(
-        line("keys").replace(',', ""),
-        format!("about {:.0} ± {:.0} different ones", items.items, items.std_error)
-    );
-    assert!(line("false positives").contains('%'));
-    assert_eq!(line("metadata"), "none");
+    for (kind, probes) in [
+        ("bloom", ("scheme", "fractional, 7 probes per key")),
+        ("blocked", ("probes", "5 bits in one block of 512")), // it has no scheme
+    ] {
+        let shell = shell_with(kind);
+        let filter = shell.filter("f.gdn");
+        let text = String::from_utf8(shell.run(&["info", "f.gdn"]).quietly()).unwrap();
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("f.gdn"));
+        let mut line = |name: &str| {
+            let line = lines.next().and_then(|line| line.strip_prefix(&format!("  {name:<16}")));
+            line.unwrap_or_else(|| panic!("{name} is not next in {text}")).to_owned()
+        };
+        assert_eq!(line("kind"), format!("{kind}, format version 1"));
+        assert_eq!(line("hasher"), "xxh3, seed 7");
+        assert_eq!(line(probes.0), probes.1);
+        let bits = filter.identity().cells;
+        let (thousands, rest, kilobytes) = (bits / 1000, bits % 1000, filter.memory_bytes() as f64 / 1e3);
+        let size = line("size");
+        let memory = size.strip_prefix(&format!("{thousands},{rest:03} bits in ")).unwrap();
+        assert_eq!(memory.split(" kB; file 1.").next(), Some(&*kilobytes.to_string()));
+        assert_eq!(line("planned for"), "1,000 keys at 1% false positives");
+        let fill = line("fill");
+        assert!(fill.starts_with("▕█████████") && fill.ends_with('%'), "{fill}");
+        let items = filter.estimated_items();
+        let expected = format!("about {:.0} ± {:.0} different ones", items.items, items.std_error);
+        assert_eq!(line("keys").replace(',', ""), expected);
+        assert!(line("false positives").ends_with("% of absent keys, as it is now"));
+        assert_eq!(line("metadata"), "none");
+        assert_eq!(lines.next(), None);
+    }
 }
 
 #[test]
 fn json_is_one_object_per_line_with_these_fields() {
-    let shell = shell();
-    let filter = Bloom::load(shell.path("f.gdn")).unwrap();
-    let out = shell.run(&["info", "--json", "f.gdn", "f.gdn"]).quietly();
-    let lines: Vec<&str> = std::str::from_utf8(&out).unwrap().lines().collect();
-    assert_eq!(lines.len(), 2);
-    let found: Value = serde_json::from_str(lines[0]).unwrap();
-    let expected = json!({
-        "file": "f.gdn",
-        "file_bytes": shell.read("f.gdn").len(),
-        "format_version": 1,
-        "kind": "bloom",
-        "hasher": "xxh3",
-        "seed": 7,
-        "secret_id": null,
-        "secret_stored": false,
-        "scheme": filter.identity().scheme.unwrap().name(),
-        "hashes": filter.hashes(),
-        "bits": filter.bits(),
-        "bytes": filter.memory_bytes(),
-        "planned_items": 1000,
-        "planned_fpp": 0.01,
-        "fill": filter.fill(),
-        "estimated_items": filter.estimated_items().items,
-        "estimated_items_std_error": filter.estimated_items().std_error,
-        "fpp": filter.fpp(),
-        "metadata": null,
-        "metadata_hex": "",
-        "verified_bytes": null,
-    });
-    // Through text as well: parsing may change the last digit of a float.
-    assert_eq!(found, serde_json::from_str::<Value>(&expected.to_string()).unwrap());
+    for kind in KINDS {
+        let shell = shell_with(kind);
+        let filter = shell.filter("f.gdn");
+        let out = shell.run(&["info", "--json", "f.gdn", "f.gdn"]).quietly();
+        let lines: Vec<&str> = std::str::from_utf8(&out).unwrap().lines().collect();
+        assert_eq!(lines.len(), 2);
+        let found: Value = serde_json::from_str(lines[0]).unwrap();
+        let expected = json!({
+            "file": "f.gdn",
+            "file_bytes": shell.read("f.gdn").len(),
+            "format_version": 1,
+            "kind": kind,
+            "hasher": "xxh3",
+            "seed": 7,
+            "secret_id": null,
+            "secret_stored": false,
+            "scheme": filter.identity().scheme.map(SchemeId::name), // null for the blocked kind
+            "hashes": filter.identity().hashes,
+            "bits": filter.identity().cells,
+            "bytes": filter.memory_bytes(),
+            "planned_items": 1000,
+            "planned_fpp": 0.01,
+            "fill": filter.fill(),
+            "estimated_items": filter.estimated_items().items,
+            "estimated_items_std_error": filter.estimated_items().std_error,
+            "fpp": filter.fpp(),
+            "metadata": null,
+            "metadata_hex": "",
+            "verified_bytes": null,
+        });
+        assert_eq!(found["scheme"].is_null(), kind == "blocked");
+        // Through text as well: parsing may change the last digit of a float.
+        assert_eq!(found, serde_json::from_str::<Value>(&expected.to_string()).unwrap());
+    }
 }
 
 #[test]
 fn json_has_no_infinity_and_no_made_up_plan() {
-    let shell = shell();
-    shell.ok(&["build", "-o", "full.gdn", "--bits", "64", "--hashes", "2", "keys"]);
-    let found: Value = serde_json::from_slice(&shell.ok(&["info", "--json", "full.gdn"])).unwrap();
-    assert_eq!((&found["fill"], &found["fpp"]), (&json!(1.0), &json!(1.0)));
-    for unknown in ["estimated_items", "estimated_items_std_error", "planned_items", "planned_fpp"] {
-        assert_eq!(found[unknown], Value::Null, "{unknown}");
+    for kind in KINDS {
+        let shell = shell();
+        shell.write("many", numbers(0..5000));
+        let shape = ["--bits", "64", "--hashes", "2"]; // one block, if there are blocks
+        shell.ok(&[&["build", "-o", "full.gdn", "--kind", kind, "many"], &shape[..]].concat());
+        let found: Value = serde_json::from_slice(&shell.ok(&["info", "--json", "full.gdn"])).unwrap();
+        assert_eq!((&found["fill"], &found["fpp"]), (&json!(1.0), &json!(1.0)));
+        for unknown in ["estimated_items", "estimated_items_std_error", "planned_items", "planned_fpp"] {
+            assert_eq!(found[unknown], Value::Null, "{unknown}");
+        }
+        let text = String::from_utf8(shell.ok(&["info", "full.gdn"])).unwrap();
+        assert!(text.contains("every bit is set") && text.contains("built by its size"), "{text}");
     }
-    let text = String::from_utf8(shell.ok(&["info", "full.gdn"])).unwrap();
-    assert!(text.contains("every bit is set") && text.contains("built by its size"), "{text}");
 }
 
 #[test]
@@ -111,37 +129,41 @@ fn metadata_is_shown_and_cannot_command_the_terminal() {
 fn a_keyed_file_tells_its_header_without_the_secret() {
     let shell = shell();
     let secret = "000102030405060708090a0b0c0d0e0f";
-    shell.ok(&["build", "-o", "k.gdn", "--secret", secret, "keys"]);
-    let without: Value = serde_json::from_slice(&shell.run(&["info", "--json", "k.gdn"]).quietly()).unwrap();
-    let with: Value =
-        serde_json::from_slice(&shell.ok(&["info", "--json", "--secret", secret, "k.gdn"])).unwrap();
-    assert_eq!(without["hasher"], "sip13");
-    assert_eq!(without["seed"], Value::Null);
-    for same in
-        ["secret_id", "secret_stored", "scheme", "hashes", "bits", "bytes", "planned_items", "planned_fpp"]
-    {
-        assert_eq!(without[same], with[same], "{same}");
+    for kind in KINDS {
+        shell.ok(&["build", "--force", "-o", "k.gdn", "--kind", kind, "--secret", secret, "keys"]);
+        let without: Value =
+            serde_json::from_slice(&shell.run(&["info", "--json", "k.gdn"]).quietly()).unwrap();
+        let with: Value =
+            serde_json::from_slice(&shell.ok(&["info", "--json", "--secret", secret, "k.gdn"])).unwrap();
+        assert_eq!((&without["kind"], &without["hasher"]), (&json!(kind), &json!("sip13")));
+        assert_eq!(without["seed"], Value::Null);
+        for same in ["format_version", "secret_id", "secret_stored", "scheme", "hashes", "bits", "bytes"] {
+            assert_eq!(without[same], with[same], "{same}");
+        }
+        assert_eq!((&without["planned_items"], &without["planned_fpp"]), (&json!(1000), &json!(0.01)));
+        assert_eq!(with["secret_id"].as_str().map(str::len), Some(16));
+        assert!(with["fill"].as_f64() > Some(0.3));
+        let text = String::from_utf8(shell.ok(&["info", "--verify", "k.gdn"])).unwrap();
+        assert!(text.contains("sip13, secret of id") && text.contains("verified: "), "{text}");
     }
-    assert_eq!(with["secret_id"].as_str().map(str::len), Some(16));
-    assert!(with["fill"].as_f64() > Some(0.4));
-    let text = String::from_utf8(shell.ok(&["info", "--verify", "k.gdn"])).unwrap();
-    assert!(text.contains("sip13, secret of id") && text.contains("verified: "), "{text}");
 }
 
 #[test]
 fn verify_detects_a_change_of_any_byte() {
-    let shell = Shell::new();
-    shell.pipe(&numbers(0..20), &["build", "-q", "-o", "f.gdn"]).quietly();
-    let intact = shell.read("f.gdn");
-    let verified = shell.run(&["info", "--verify", "f.gdn"]);
-    assert_eq!(verified.text().lines().last(), Some(&*format!("verified: {} bytes", intact.len())));
-    assert_eq!(verified.code, Some(0));
-    for at in 0..intact.len() {
-        let mut damaged = intact.clone();
-        damaged[at] ^= 1 << (at % 8);
-        shell.write("d.gdn", &damaged);
-        let run = shell.run(&["info", "--verify", "d.gdn"]);
-        assert!(run.complaint().starts_with("gardenia: d.gdn: "), "byte {at}: {}", run.err);
+    for kind in KINDS {
+        let shell = Shell::new();
+        shell.pipe(&numbers(0..20), &["build", "-q", "--kind", kind, "-o", "f.gdn"]).quietly();
+        let intact = shell.read("f.gdn");
+        let verified = shell.run(&["info", "--verify", "f.gdn"]);
+        assert_eq!(verified.text().lines().last(), Some(&*format!("verified: {} bytes", intact.len())));
+        assert_eq!(verified.code, Some(0));
+        for at in 0..intact.len() {
+            let mut damaged = intact.clone();
+            damaged[at] ^= 1 << (at % 8);
+            shell.write("d.gdn", &damaged);
+            let run = shell.run(&["info", "--verify", "d.gdn"]);
+            assert!(run.complaint().starts_with("gardenia: d.gdn: "), "byte {at}: {}", run.err);
+        }
     }
 }
 
@@ -185,17 +207,4 @@ fn a_filter_from_stdin_is_told_about_but_cannot_be_verified() {
     assert_eq!(piped["fill"], file["fill"]);
     let run = shell.pipe(&filter, &["info", "--verify", "-"]);
     assert!(run.complaint().contains("--verify needs a file"), "{}", run.err);
-}
-
-#[test]
-fn a_file_of_another_kind_is_asked_and_told_about_alike() {
-    let shell = shell();
-    let mut filter = BlockedBloom::new(1000, 0.01).unwrap();
-    filter.insert_many(&(0..1000).map(|number: u32| number.to_string()).collect::<Vec<_>>());
-    filter.save(shell.path("b.gdn")).unwrap();
-    assert_eq!(shell.ok(&["query", "-c", "b.gdn", "keys"]), b"1000\n");
-    let text = String::from_utf8(shell.ok(&["info", "--verify", "b.gdn"])).unwrap();
-    assert!(text.contains("kind            blocked") && text.contains("verified: "), "{text}");
-    let found: Value = serde_json::from_slice(&shell.ok(&["info", "--json", "b.gdn"])).unwrap();
-    assert_eq!((&found["scheme"], &found["fill"]), (&Value::Null, &json!(filter.fill())));
 }

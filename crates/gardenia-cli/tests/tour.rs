@@ -13,16 +13,20 @@ fn the_tour_shows_its_results_and_leaves_nothing_behind() {
     assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
     let text = String::from_utf8(output.stdout).unwrap();
     for part in [
-        "1. A filter of flowers",
-        "  gardenia        maybe",
-        "  carburettor     certainly not",
-        "All names are found: 862 of 862.",
+        "1. Two filters of flowers",
+        " bloom               blocked\n",
+        "  gardenia?                             maybe               maybe\n",
+        "  carburettor?                          certainly not       certainly not\n",
+        " 862 of 862          862 of 862\n",
+        "Saved as bloom.gdn, 1.19 kB, and blocked.gdn, 1.24 kB",
         "the same 50,862 answers",
         "1,000,000 log lines",
         "of 500,000 different lines; none were passed on twice",
         "Theory: ",
+        "  blocked filter        974 kB ",
         " ns per line",
-        "10,000,000    12 MB",
+        "  10,000,000  bloom       12 MB ",
+        "  10,000,000  blocked   12.4 MB ",
         "That was all, in ",
     ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");

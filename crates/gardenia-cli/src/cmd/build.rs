@@ -1,12 +1,13 @@
 //! `gardenia build`: keys → filter.
 
-use crate::args::BuildArgs;
+use crate::args::{BuildArgs, Kind};
 use crate::input::Source;
 use crate::message::{hinted, say};
 use crate::open::is_dash;
 use crate::{Outcome, human, memory, message};
 use anyhow::{Context, bail};
-use gardenia::{AnyScheme, Bloom, BloomBuilder, Digest, KeyHasher};
+use gardenia::theory::bloom::Shape;
+use gardenia::{AnyFilter, AnyScheme, BlockedBloom, Bloom, Digest, KeyHasher};
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -20,6 +21,9 @@ const BATCH: usize = 4096;
 pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.keys);
     // Whatever can be known to fail is said before hours of reading.
+    if args.kind == Some(Kind::Blocked) && args.scheme.is_some() {
+        return Err(hinted("a blocked filter has no --scheme", "leave it out, or take --kind bloom"));
+    }
     check_output(args)?;
     sources.iter().try_for_each(Source::check)?;
     let hasher = match args.secret.read()? {
@@ -51,7 +55,7 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
 
 /// A filter that is being filled.
 struct Bed {
-    filter: Bloom<AnyScheme>,
+    filter: AnyFilter,
     keys: u64,
     new: u64,
     answers: Vec<bool>,
@@ -60,10 +64,7 @@ struct Bed {
 impl Bed {
     /// An empty filter, once its memory is known to be there.
     fn new(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Result<Self> {
-        let builder = builder(args, hasher, items);
-        let shape = builder.shape().map_err(message::size)?;
-        memory::require(shape.cells.div_ceil(8), "the filter", "lower --items or --bits, or raise --fpp")?;
-        let filter = builder.build().map_err(message::size)?;
+        let filter = build(args, hasher, items)?;
         Ok(Self { filter, keys: 0, new: 0, answers: Vec::new() })
     }
 
@@ -89,8 +90,9 @@ impl Bed {
             let to =
                 if is_dash(&args.output) { "stdout".to_owned() } else { args.output.display().to_string() };
             let (keys, new) = (human::plural(self.keys, "key"), human::count(self.new));
-            let (bits, bytes) = (human::count(filter.bits()), human::bytes(filter.memory_bytes() as u64));
-            let hashes = filter.hashes();
+            let (bits, bytes) =
+                (human::count(filter.identity().cells), human::bytes(filter.memory_bytes() as u64));
+            let hashes = filter.identity().hashes;
             say(&format!(
                 "{to}: {keys} read, {new} certainly new; {bits} bits ({bytes}), {hashes} hashes; \
                  estimated false positives {fpp}"
@@ -104,30 +106,55 @@ impl Bed {
                 "gardenia: warning: at least {came} different keys came and {planned} were planned: \
                  false positives {fpp}, not {wanted}"
             ));
-            let items = (filter.estimated_items().items.round() as u64).clamp(self.new, self.keys);
+            // Three standard errors more than estimated, or the advice might lead to this warning again.
+            let estimate = filter.estimated_items();
+            let items = (estimate.items + 3.0 * estimate.std_error).ceil() as u64;
+            let items = items.clamp(self.new, self.keys);
             say(&format!("hint: build it again with --items {items}"));
         }
     }
 }
 
-/// The library's builder with the options of the command line.
-fn builder(
-    args: &BuildArgs,
-    hasher: KeyHasher,
-    items: Option<u64>,
-) -> BloomBuilder<AnyScheme, impl Fn(u32) -> AnyScheme> {
-    let scheme = args.scheme;
-    let mut builder = Bloom::builder().hasher(hasher).scheme(move |hashes| AnyScheme::new(scheme, hashes));
-    if let Some(items) = items {
-        builder = builder.items(items);
+/// The empty filter that the options of the command line describe.
+fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Result<AnyFilter> {
+    let fpp = if args.bits.is_some() { None } else { Some(args.fpp.unwrap_or(FPP)) };
+    let require = |shape: Shape| {
+        memory::require(shape.cells.div_ceil(8), "the filter", "lower --items or --bits, or raise --fpp")
+    };
+    /// Sets what was given; both builders have these verbs.
+    macro_rules! with_options {
+        ($builder:expr, $explain:expr) => {{
+            let mut builder = $builder.hasher(hasher);
+            if let Some(items) = items {
+                builder = builder.items(items);
+            }
+            if let Some(fpp) = fpp {
+                builder = builder.fpp(fpp);
+            }
+            if let Some(bits) = args.bits {
+                builder = builder.bits(bits);
+            }
+            if let Some(hashes) = args.hashes {
+                builder = builder.hashes(hashes);
+            }
+            require(builder.shape().map_err($explain)?)?;
+            builder.build().map_err($explain)?.into()
+        }};
     }
-    if let Some(hashes) = args.hashes {
-        builder = builder.hashes(hashes);
-    }
-    match args.bits {
-        Some(bits) => builder.bits(bits),
-        None => builder.fpp(args.fpp.unwrap_or(FPP)),
-    }
+    let blocked_size = |error| match (items, fpp) {
+        (Some(items), Some(fpp)) => message::blocked_size(error, items, fpp),
+        _ => message::size(error),
+    };
+    Ok(match (args.kind, args.scheme) {
+        (None | Some(Kind::Blocked), None) => with_options!(BlockedBloom::builder(), blocked_size),
+        (_, scheme) => {
+            let scheme = scheme.unwrap_or_default();
+            with_options!(
+                Bloom::builder().scheme(move |hashes| AnyScheme::new(scheme, hashes)),
+                message::size
+            )
+        }
+    })
 }
 
 /// Hands the digests of all inputs to `take`, a block at a time.
@@ -233,19 +260,11 @@ fn check_output(args: &BuildArgs) -> anyhow::Result<()> {
     check().with_context(|| path.display().to_string())
 }
 
-fn write(args: &BuildArgs, filter: &Bloom<AnyScheme>) -> anyhow::Result<()> {
+fn write(args: &BuildArgs, filter: &AnyFilter) -> anyhow::Result<()> {
     let path = args.output.as_path();
     if is_dash(path) {
         return filter.write_to(io::stdout().lock()).map_err(message::encode).context("stdout");
     }
     check_output(args)?; // again: another process may have been faster
-    let special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
-    let written = if special {
-        // A device or a named pipe is written to. Saving would replace it by a file of its name.
-        let open = fs::OpenOptions::new().write(true).open(path);
-        open.map_err(Into::into).and_then(|file| filter.write_to(file))
-    } else {
-        filter.save(path)
-    };
-    written.map_err(message::encode).with_context(|| path.display().to_string())
+    filter.save(path).map_err(message::encode).with_context(|| path.display().to_string())
 }

@@ -5,7 +5,8 @@ use crate::open::{Opened, is_stream, try_open};
 use crate::{Outcome, human, input, message};
 use anyhow::{Context, bail};
 use gardenia::cells::Memory;
-use gardenia::format::{Header, verify_file};
+use gardenia::format::{self, Header, verify_file};
+use gardenia::theory::blocked::BLOCK_BITS;
 use gardenia::{AnyFilter, DecodeError, HasherId, Identity, SchemeId, SecretKey};
 use serde::Serialize;
 use std::fs;
@@ -70,13 +71,16 @@ impl Report {
         if is_stream(path) && args.verify {
             bail!("{file}: --verify needs a file");
         }
-        let header = if args.verify { Some(verify()?) } else { None };
+        if args.verify {
+            verify()?;
+        }
+        let header = || -> Result<Header, DecodeError> { format::header(fs::File::open(path)?) };
         let report = match try_open(path, secret) {
             Ok(Opened::Mapped(filter)) => Self::of_filter(&filter),
             Ok(Opened::Read(filter)) => Self::of_filter(&filter),
             // The header can be read without the secret.
             Err(DecodeError::SecretMissing { .. }) if !is_stream(path) => {
-                Self::of_header(&header.map_or_else(verify, Ok)?)
+                Self::of_header(&header().map_err(message::decode).with_context(|| file.clone())?)
             }
             Err(error) => return Err(message::decode(error).context(file)),
         };
@@ -87,7 +91,7 @@ impl Report {
         Ok(Self {
             file,
             file_bytes: Some(file_bytes),
-            format_version: format_version(path),
+            format_version: header().ok().map(|header| header.version),
             verified_bytes: args.verify.then_some(file_bytes),
             ..report
         })
@@ -148,8 +152,10 @@ impl Report {
             self.format_version.map_or_else(String::new, |version| format!(", format version {version}"));
         line("kind", format!("{}{version}", self.kind));
         line("hasher", self.hasher_text());
-        let scheme = self.scheme.map_or_else(String::new, |name| format!("{name}, "));
-        line("scheme", format!("{scheme}{} per key", human::plural(self.hashes.into(), "probe")));
+        match self.scheme {
+            Some(name) => line("scheme", format!("{name}, {} per key", self.hashes_text("probe"))),
+            None => line("probes", format!("{} in one block of {BLOCK_BITS}", self.hashes_text("bit"))),
+        }
         let file =
             self.file_bytes.map_or_else(String::new, |bytes| format!("; file {}", human::bytes(bytes)));
         line("size", format!("{} bits in {}{file}", human::count(self.bits), human::bytes(self.bytes)));
@@ -180,6 +186,10 @@ impl Report {
             (None, Some(seed)) => format!("{}, seed {seed}", self.hasher),
             (None, None) => self.hasher.to_owned(),
         }
+    }
+
+    fn hashes_text(&self, one: &str) -> String {
+        human::plural(self.hashes.into(), one)
     }
 
     fn planned_text(&self) -> String {
@@ -218,14 +228,6 @@ fn bar(share: f64) -> String {
     let mut bar = "█".repeat(eighths / 8) + PARTS[eighths % 8];
     bar.extend(std::iter::repeat_n(' ', WIDTH - eighths.div_ceil(8)));
     format!("▕{bar}▏")
-}
-
-/// Bytes 8 and 9 of a file. To be replaced by the library's word as soon as its `Header` tells the version.
-fn format_version(path: &Path) -> Option<u16> {
-    use std::io::Read;
-    let mut start = [0; 10];
-    fs::File::open(path).ok()?.read_exact(&mut start).ok()?;
-    Some(u16::from_le_bytes([start[8], start[9]]))
 }
 
 #[test]

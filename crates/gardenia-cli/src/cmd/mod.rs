@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+pub(crate) mod bench;
 pub(crate) mod build;
 pub(crate) mod info;
 pub(crate) mod query;

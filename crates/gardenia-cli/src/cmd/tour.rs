@@ -5,22 +5,26 @@
 
 use crate::args::TourArgs;
 use crate::human::{bytes, count, seconds, share};
+use crate::keys::random;
+use crate::verbs::Verbs;
 use crate::{Outcome, message};
 use anyhow::{Context, bail};
-use gardenia::{AnyFilter, Bloom, Digest, Filter, Scheme};
+use gardenia::theory::blocked;
+use gardenia::{AnyFilter, BlockedBloom, Bloom, Digest, Filter};
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, IsTerminal, StdoutLock, Write};
 use std::time::Instant;
+use tempfile::TempDir;
 
 /// Names of garden flowers, one per line.
 const FLOWERS: &str = include_str!("../../samples/flowers.txt");
 
 /// What each step is called, and what it does.
 const STEPS: [(&str, Step); 4] = [
-    ("A filter of flowers", flowers),
-    ("The same answers from a file", file),
+    ("Two filters of flowers", flowers),
+    ("The same answers from files", file),
     ("A stream without its repeats", deduplicate),
     ("What a key costs", speed),
 ];
@@ -79,8 +83,8 @@ fn names() -> Vec<&'static str> {
 }
 
 /// A filter of the bundled flowers, at 1 %.
-fn bed() -> anyhow::Result<Bloom> {
-    let mut bed = Bloom::new(names().len() as u64, 0.01)?;
+fn bed<F: Verbs>() -> anyhow::Result<F> {
+    let mut bed = F::new(names().len() as u64, 0.01)?;
     bed.insert_many(&names());
     Ok(bed)
 }
@@ -90,52 +94,80 @@ const WORDS: [&str; 4] = ["gardenia", "forget-me-not", "carburettor", "umbrella"
 
 /// Step 1: build from a list, ask, and count the mistakes.
 fn flowers(tour: &mut Tour) -> anyhow::Result<()> {
-    let bed = bed()?;
-    let names = names();
     tour.line(format!(
-        "{} names of flowers are {} of text. The filter takes {}: {} bits, {:.1} per name,",
-        count(names.len() as u64),
-        bytes(FLOWERS.len() as u64),
-        bytes(bed.memory_bytes() as u64),
-        count(bed.bits()),
-        bed.bits() as f64 / names.len() as f64
+        "{} names of flowers, {} of text, in two kinds of filter at 1% false positives.",
+        count(names().len() as u64),
+        bytes(FLOWERS.len() as u64)
     ))?;
-    tour.line(format!("and each name sets {} of them.", bed.hashes()))?;
-    for (word, found) in WORDS.iter().zip(bed.contains_many(&WORDS)) {
-        let answer = if found { "maybe: it was put in, or this is a mistake" } else { "certainly not" };
-        tour.line(format!("  {word:<16}{answer}"))?;
+    tour.line(
+        "A Bloom filter sets the bits of a name anywhere, a blocked one in one cache line: faster, and",
+    )?;
+    tour.line("a little larger.")?;
+    tour.line("")?;
+    tour.line(row("", Bloom::KIND, BlockedBloom::KIND))?;
+    let (bloom, blocked) = (facts(&bed::<Bloom>()?), facts(&bed::<BlockedBloom>()?));
+    for ((what, bloom), (_, blocked)) in bloom.iter().zip(&blocked) {
+        tour.line(row(what, bloom, blocked))?;
     }
-    let found = bed.contains_many(&names).into_iter().filter(|&found| found).count();
-    let asked: u64 = 100_000;
-    let wrong = bed.contains_many(&(0..asked).collect::<Vec<_>>()).into_iter().filter(|&found| found).count();
-    tour.line(format!("All names are found: {found} of {}.", names.len()))?;
-    tour.line(format!(
-        "Of {} numbers, which are no flowers, {} are found by mistake: {}. Expected: {}.",
-        count(asked),
-        count(wrong as u64),
-        share(wrong as f64 / asked as f64),
-        share(bed.fpp())
-    ))
+    tour.line("")?;
+    tour.line(
+        "\"Maybe\" is a name that was put in, or one of the few mistakes; \"certainly not\" is never wrong.",
+    )
+}
+
+/// A line of step 1.
+fn row(what: &str, bloom: &str, blocked: &str) -> String {
+    format!("  {what:<38}{bloom:<20}{blocked}").trim_end().to_owned()
+}
+
+/// What step 1 tells of one filter.
+fn facts(bed: &impl Verbs) -> Vec<(String, String)> {
+    let names = names();
+    let mut facts = vec![
+        ("memory".to_owned(), bytes(bed.memory_bytes())),
+        ("bits per name".to_owned(), format!("{:.1}", bed.bits() as f64 / names.len() as f64)),
+        ("bits that a name sets".to_owned(), bed.hashes().to_string()),
+    ];
+    for (word, found) in WORDS.iter().zip(bed.contains_many(&WORDS)) {
+        facts.push((format!("{word}?"), if found { "maybe" } else { "certainly not" }.to_owned()));
+    }
+    let found = |answers: Vec<bool>| answers.into_iter().filter(|&found| found).count() as u64;
+    let numbers: Vec<u64> = (0..100_000).collect();
+    let wrong = found(bed.contains_many(&numbers));
+    facts.extend([
+        ("names found".to_owned(), format!("{} of {}", found(bed.contains_many(&names)), names.len())),
+        (format!("mistakes in {} numbers", count(numbers.len() as u64)), count(wrong)),
+        ("their rate".to_owned(), share(wrong as f64 / numbers.len() as f64)),
+        ("expected of such filters".to_owned(), share(bed.fpp())),
+    ]);
+    facts
 }
 
 /// Step 2: save, open by memory map, and read; all three answer alike.
 fn file(tour: &mut Tour) -> anyhow::Result<()> {
-    let bed = bed()?;
     let folder = tempfile::tempdir().context("a folder for temporary files")?;
-    let path = folder.path().join("flowers.gdn");
+    let (bloom, answers) = save_and_ask(&bed::<Bloom>()?, &folder)?;
+    let (blocked, _) = save_and_ask(&bed::<BlockedBloom>()?, &folder)?;
+    tour.line(format!("Saved as {bloom}, and {blocked}; every byte is verified by checksums."))?;
+    let answers = count(answers);
+    tour.line(format!(
+        "Each gives the same {answers} answers in memory, memory-mapped, and read back by a program"
+    ))?;
+    tour.line("that learns its kind from the file.")
+}
+
+/// The name and size of the file, and how many answers were the same.
+fn save_and_ask<F: Verbs>(bed: &F, folder: &TempDir) -> anyhow::Result<(String, u64)> {
+    let name = format!("{}.gdn", F::KIND);
+    let path = folder.path().join(&name);
     bed.save(&path).map_err(message::encode).with_context(|| path.display().to_string())?;
     let open = || {
         let mapped = AnyFilter::open_mapped(&path)?;
-        let read = Bloom::read_from(File::open(&path)?)?;
-        let header = gardenia::format::verify_file(&path)?;
-        Ok::<_, gardenia::DecodeError>((mapped, read, header))
+        let read = AnyFilter::read_from(File::open(&path)?)?;
+        gardenia::format::verify_file(&path)?;
+        Ok::<_, gardenia::DecodeError>((mapped, read))
     };
-    let (mapped, read, _) = open().map_err(message::decode).with_context(|| path.display().to_string())?;
-    tour.line(format!(
-        "Saved as flowers.gdn, {}; every byte is verified by checksums.",
-        bytes(path.metadata()?.len())
-    ))?;
-
+    let (mapped, read) = open().map_err(message::decode).with_context(|| path.display().to_string())?;
     let keys: Vec<String> =
         FLOWERS.lines().map(str::to_owned).chain((0..50_000).map(|i| format!("weed {i}"))).collect();
     let answers = |filter: &dyn Filter| -> Vec<bool> {
@@ -144,14 +176,11 @@ fn file(tour: &mut Tour) -> anyhow::Result<()> {
         filter.contains_digests(&digests, &mut answers);
         answers
     };
-    let expected = answers(&bed);
+    let expected = answers(bed);
     if answers(&mapped) != expected || answers(&read) != expected {
-        bail!("the file answers differently from the filter it was made of: please report this");
+        bail!("{name} answers differently from the filter it was made of: please report this");
     }
-    tour.line(format!(
-        "In memory, memory-mapped and read back it gives the same {} answers.",
-        count(expected.len() as u64)
-    ))
+    Ok((format!("{name}, {}", bytes(path.metadata()?.len())), expected.len() as u64))
 }
 
 /// Lines of the stream, half of them repeats.
@@ -164,7 +193,7 @@ const BATCH: usize = 4096;
 fn deduplicate(tour: &mut Tour) -> anyhow::Result<()> {
     let new = LINES / 2;
     let fpp = 0.001;
-    let mut seen = Bloom::new(new, fpp)?;
+    let mut seen = BlockedBloom::new(new, fpp)?;
     let mut exact: HashSet<Vec<u8>> = HashSet::new();
     let (mut filter_time, mut exact_time) = (0.0, 0.0);
     let (mut passed, mut lost, mut doubled, mut length) = (0_u64, 0_u64, 0_u64, 0);
@@ -204,7 +233,7 @@ fn deduplicate(tour: &mut Tour) -> anyhow::Result<()> {
     let row = |name: &str, memory: u64, time: f64| {
         format!("  {name:<18}{:>10}  {:>10} per line", bytes(memory), per_key(time))
     };
-    tour.line(row("filter", seen.memory_bytes() as u64, filter_time))?;
+    tour.line(row("blocked filter", seen.memory_bytes() as u64, filter_time))?;
     tour.line(row("exact set", exact_memory, exact_time))?;
     tour.line(format!(
         "Passed on: {} of {} different lines; {} were passed on twice.",
@@ -228,18 +257,18 @@ fn deduplicate(tour: &mut Tour) -> anyhow::Result<()> {
 }
 
 /// New keys taken for old ones while `items` go in: the sum of the rates that each of them meets.
-fn expected_mistakes(filter: &Bloom, items: u64) -> f64 {
+fn expected_mistakes(filter: &BlockedBloom, items: u64) -> f64 {
     let steps = 200; // the rate is smooth: more steps change less than a thousandth
     let at = |step: u64| (2 * step + 1) * items / (2 * steps);
-    let rates = (0..steps).map(|step| filter.scheme().planned_fpp(filter.bits(), at(step)));
+    let rates = (0..steps).map(|step| blocked::fpp(filter.blocks(), at(step), filter.hashes()));
     rates.sum::<f64>() * items as f64 / steps as f64
 }
 
 /// Line `at` of the stream: even ones are new, odd ones repeat one of those before.
 fn stream_line(at: u64) -> Vec<u8> {
     let newest = at / 2;
-    let id = if at.is_multiple_of(2) { newest } else { splitmix(at) % (newest + 1) };
-    let noise = splitmix(id ^ 0x5eed);
+    let id = if at.is_multiple_of(2) { newest } else { random(at) % (newest + 1) };
+    let noise = random(id ^ 0x5eed);
     let (hour, minute, second) = (id / 3600 / 50 % 24, id / 60 / 50 % 60, id / 50 % 60);
     let (host, status) = (noise % 40, [200, 200, 200, 304, 404][(noise >> 8) as usize % 5]);
     let size = noise >> 50;
@@ -249,44 +278,45 @@ fn stream_line(at: u64) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The `at`-th number of a fixed random sequence (SplitMix64).
-fn splitmix(at: u64) -> u64 {
-    let mut z = at.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// Step 4: time per key, one at a time and many at a time, in a small and in a large filter.
+/// Step 4: time per key, one at a time and many at a time, in small and in large filters.
 fn speed(tour: &mut Tour) -> anyhow::Result<()> {
-    tour.line("Numbers as keys, filters at 1%; time per key, one call each or one call for all:")?;
+    tour.line("Numbers as keys, filters at 1%; ns per key, one call each or one call for all:")?;
     tour.line("")?;
-    tour.line("                          insert             found           not found")?;
-    tour.line("      keys   memory    single   batch    single   batch    single   batch")?;
+    let calls = format!("{:>8}{:>8}", "single", "batch").repeat(3);
+    tour.line(format!("{:32}{:>16}{:>16}{:>16}", "", "insert", "found", "not found"))?;
+    tour.line(format!("{:>12}  {:<8}{:>9} {calls}", "keys", "kind", "memory"))?;
     for items in [100_000, 10_000_000] {
-        let mut bed = Bloom::new(items, 0.01)?;
-        let memory = bytes(bed.memory_bytes() as u64);
-        let keys: Vec<u64> = (0..items).map(splitmix).collect();
-        let (single, batch) = keys.split_at(keys.len() / 2);
-        let present = &keys[..keys.len().min(1_000_000)];
-        let absent: Vec<u64> = (items..items + present.len() as u64).map(splitmix).collect();
-        let times = [
-            per_key(single, |keys| keys.iter().filter(|&&key| bed.insert(key)).count()),
-            per_key(batch, |keys| bed.insert_many(keys)),
-            per_key(present, |keys| keys.iter().filter(|&&key| bed.contains(key)).count()),
-            per_key(present, |keys| bed.contains_many(keys)),
-            per_key(&absent, |keys| keys.iter().filter(|&&key| bed.contains(key)).count()),
-            per_key(&absent, |keys| bed.contains_many(keys)),
-        ]
-        .map(|time| format!("{:.1} ns", time * 1e9));
-        let [single_in, batch_in, single_hit, batch_hit, single_miss, batch_miss] = times;
-        tour.line(format!(
-            "{:>10} {memory:>8}  {single_in:>8}{batch_in:>8}  {single_hit:>8}{batch_hit:>8}  {single_miss:>8}{batch_miss:>8}",
-            count(items)
-        ))?;
+        tour.line(speed_of::<Bloom>(items)?)?;
+        tour.line(speed_of::<BlockedBloom>(items)?)?;
     }
     tour.line("")?;
-    tour.line("A filter larger than the caches waits for memory; a batch waits for many keys at once.")
+    tour.line(
+        "A filter larger than the caches waits for memory: the Bloom filter several times per key, the",
+    )?;
+    tour.line(
+        "blocked one once. A batch waits for many keys at once. `gardenia bench` measures more of this.",
+    )
+}
+
+/// A row of step 4.
+fn speed_of<F: Verbs>(items: u64) -> anyhow::Result<String> {
+    let mut bed = F::new(items, 0.01)?;
+    bed.clear(); // so that the memory is there before the clock runs
+    let keys: Vec<u64> = (0..items).map(random).collect();
+    let (single, batch) = keys.split_at(keys.len() / 2);
+    let present = &keys[..keys.len().min(1_000_000)];
+    let absent: Vec<u64> = (items..items + present.len() as u64).map(random).collect();
+    let times = [
+        per_key(single, |keys| keys.iter().filter(|&&key| bed.insert(key)).count()),
+        per_key(batch, |keys| bed.insert_many(keys)),
+        per_key(present, |keys| keys.iter().filter(|&&key| bed.contains(key)).count()),
+        per_key(present, |keys| bed.contains_many(keys)),
+        per_key(&absent, |keys| keys.iter().filter(|&&key| bed.contains(key)).count()),
+        per_key(&absent, |keys| bed.contains_many(keys)),
+    ];
+    let times = times.map(|time| format!("{:>8.1}", time * 1e9)).concat();
+    let (keys, memory) = (count(items), bytes(bed.memory_bytes()));
+    Ok(format!("{keys:>12}  {:<8}{memory:>9} {times}", F::KIND))
 }
 
 /// Seconds per key of `work`. Its answer is used, so that the work is done.

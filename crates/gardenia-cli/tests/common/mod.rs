@@ -1,10 +1,15 @@
 //! What the tests share: running the command as a shell would.
 #![allow(dead_code)] // each test file uses its own part
 
+use gardenia::cells::Memory;
+use gardenia::{AnyFilter, Filter};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+/// Kinds of filter, as `--kind` takes them.
+pub(crate) const KINDS: [&str; 2] = ["bloom", "blocked"];
 
 /// How a command ended.
 pub(crate) struct Run {
@@ -61,6 +66,11 @@ impl Shell {
         std::fs::read(self.path(name)).expect("a file can be read")
     }
 
+    /// The filter in a file, of any kind.
+    pub(crate) fn filter(&self, name: &str) -> AnyFilter {
+        AnyFilter::load(self.path(name)).expect("a filter can be read")
+    }
+
     /// `gardenia` with these arguments, to be started.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gardenia"));
@@ -111,6 +121,11 @@ fn finish(child: Child) -> Run {
     let output = child.wait_with_output().expect("gardenia ends");
     let err = String::from_utf8(output.stderr).expect("messages are UTF-8");
     Run { code: output.status.code(), out: output.stdout, err }
+}
+
+/// The library's answers for these keys.
+pub(crate) fn answers<K: AsRef<[u8]>>(filter: &AnyFilter<impl Memory>, keys: &[K]) -> Vec<bool> {
+    keys.iter().map(|key| filter.contains_digest(filter.digest(key.as_ref()))).collect()
 }
 
 /// Lines `start`, `start + 1`, … as numbers.
