@@ -15,9 +15,9 @@
 //! | 5 | [`EnhancedSquare`] | h1 + i·h2 + i² | 6n/m² |
 //! | 6 | [`EnhancedCube`] | h1 + i·h2 + i³ | n/m² |
 //! | 7 | [`Enhanced`] | h1 + i·h2 + (i³−i)/6 | n/m² |
-//! | 8 | [`Triple`] | h1 + i·h2 + (i(i−1)/2)·h3 | negligible |
+//! | 8 | [`Triple`] | h1 + i·h2 + (i(i−1)/2)·h3 | 6n/m³ and short cycles, below 8/m² |
 //! | 9 | [`PartitionIndependent`] | i·m' + h_i | none over a partitioned filter |
-//! | 10 | [`Fractional`] | as 7, in fractions of the table; the default | below n/m² |
+//! | 10 | [`Fractional`] | as 8, in fractions of the table; the default | 6n/m³ |
 //!
 //! **A step of zero** (h2 = 0) would send all k probes of a key to one cell under plain double hashing, so
 //! [`Double`] draws its step from 1..m. In the enhanced and triple schemes the other terms still spread the

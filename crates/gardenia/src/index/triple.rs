@@ -7,6 +7,7 @@
 
 use super::{Scheme, SchemeId, Walk, scale, wrap};
 use crate::hash::Digest;
+use crate::theory::kirsch_mitzenmacher::same_step_excess;
 
 /// Scheme 8: positions h1 + i·h2 + (i(i−1)/2)·h3 mod m.
 ///
@@ -41,6 +42,12 @@ impl Scheme for Triple {
     fn walk(&self, digest: Digest, cells: u64) -> TripleWalk {
         let [at, step, bend] = [0, 1, 2].map(|i| scale(digest.word(i), cells));
         TripleWalk { at, step, bend, cells }
+    }
+    fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
+        let m = cells as f64;
+        // Step and bend must both agree for an overlap: m² ways instead of m. And they may be multiples of m/L
+        // for a small L, which leaves a key few cells: up to 8/m² for round m (simulated).
+        same_step_excess(cells, items, fill, m * m) + (8.0 / m / m).min(1.0)
     }
 }
 

@@ -62,9 +62,9 @@ def positions(scheme, digest, m, k):
         s = m // k
         return [i * s + h(i, s) for i in range(k)]
     if scheme == 10:
-        product = digest * 0xBF58476D1CE4E5B9
-        step = (product >> 64) ^ (product & MASK)
-        return [scale((digest + i * step + (i**3 - i) // 6 * 0x9E3779B97F4A7C15) & MASK, m) for i in range(k)]
+        fold = lambda multiplier: (digest * multiplier >> 64) ^ (digest * multiplier & MASK)
+        step, bend = fold(0xBF58476D1CE4E5B9), fold(0x94D049BB133111EB)
+        return [scale((digest + i * step + i * (i - 1) // 2 * bend) & MASK, m) for i in range(k)]
     raise ValueError(scheme)
 
 
