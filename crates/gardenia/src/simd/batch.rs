@@ -3,6 +3,7 @@
 //! One helper for the whole family. Everything is inlined always, so that it takes on the instructions of the
 //! loop it stands in: integers are then hashed in vector registers.
 
+use super::prefetch;
 use crate::hash::{Digest, Key, KeyHasher};
 
 /// Keys that are hashed before the first of them is visited. Many, because stored digests hold up the probes
@@ -51,9 +52,17 @@ impl<K: Key> Source for Keys<'_, K> {
             return Given(&room[..keys.len()]).each::<AHEAD>(far, fetch, visit, sink);
         }
         let mut room = [Digest(0); CHUNK];
-        for keys in keys.chunks(CHUNK) {
-            hasher.digest_all(keys, &mut room);
-            Given(&room[..keys.len()]).each::<AHEAD>(far, &fetch, &mut visit, sink);
+        let mut rest = keys;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(CHUNK));
+            hasher.digest_all(now, &mut room);
+            // The next keys are asked for while these are probed: hashing alone would wait for them.
+            let per_line = (64 / size_of::<K>().max(1)).max(1);
+            let between = |at: usize| {
+                (at..at + AHEAD).step_by(per_line).for_each(|at| prefetch(later, at));
+            };
+            probe::<AHEAD>(&room[..now.len()], far, &fetch, &mut visit, sink, between);
+            rest = later;
         }
     }
 }
@@ -70,28 +79,42 @@ impl Source for Given<'_> {
         mut visit: impl FnMut(Digest) -> bool,
         sink: &mut impl Sink,
     ) {
-        let mut digests = self.0;
-        if far {
-            digests.iter().take(AHEAD).for_each(|digest| fetch(*digest));
-            while let Some((group, rest)) = digests.split_first_chunk::<AHEAD>() {
-                let Some(ahead) = rest.first_chunk::<AHEAD>() else {
-                    rest.iter().for_each(|digest| fetch(*digest));
-                    break;
-                };
-                let mut mask = 0;
-                for i in 0..AHEAD {
-                    fetch(ahead[i]);
-                    mask |= u64::from(visit(group[i])) << i;
-                }
-                sink.take(mask, AHEAD);
-                digests = rest;
-            }
-        }
-        for group in digests.chunks(AHEAD) {
+        probe::<AHEAD>(self.0, far, fetch, &mut visit, sink, |_| ());
+    }
+}
+
+/// The loop behind [`Source::each`]; `between` is told how many digests were visited, after each group.
+#[inline(always)]
+fn probe<const AHEAD: usize>(
+    mut digests: &[Digest],
+    far: bool,
+    fetch: impl Fn(Digest),
+    visit: &mut impl FnMut(Digest) -> bool,
+    sink: &mut impl Sink,
+    between: impl Fn(usize),
+) {
+    if far {
+        let all = digests.len();
+        digests.iter().take(AHEAD).for_each(|digest| fetch(*digest));
+        while let Some((group, rest)) = digests.split_first_chunk::<AHEAD>() {
+            let Some(ahead) = rest.first_chunk::<AHEAD>() else {
+                rest.iter().for_each(|digest| fetch(*digest));
+                break;
+            };
+            between(all - digests.len());
             let mut mask = 0;
-            group.iter().enumerate().for_each(|(i, digest)| mask |= u64::from(visit(*digest)) << i);
-            sink.take(mask, group.len());
+            for i in 0..AHEAD {
+                fetch(ahead[i]);
+                mask |= u64::from(visit(group[i])) << i;
+            }
+            sink.take(mask, AHEAD);
+            digests = rest;
         }
+    }
+    for group in digests.chunks(AHEAD) {
+        let mut mask = 0;
+        group.iter().enumerate().for_each(|(i, digest)| mask |= u64::from(visit(*digest)) << i);
+        sink.take(mask, group.len());
     }
 }
 
