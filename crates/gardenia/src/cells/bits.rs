@@ -96,6 +96,11 @@ impl Bits {
         self.memory.as_mut_slice()
     }
 
+    /// The same bits for many threads that change blocks of 512 bits; nothing is copied.
+    pub(crate) fn into_shared_blocks(self) -> Bits<Shared> {
+        Bits { memory: Shared::with_latches(self.memory), len: self.len }
+    }
+
     /// The same bits for many threads; nothing is copied.
     #[must_use]
     pub fn into_shared(self) -> Bits<Shared> {

@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
-use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU8, AtomicU64};
 
 /// Readable 64-bit words. Bit `i` of a cell array is bit `i % 64` of word `i / 64`.
 pub trait Memory {
@@ -180,13 +180,30 @@ impl Memory for Owned {
 pub struct Shared {
     // Reached only through `atoms` while it is in here, so that no plain access races with an atomic one.
     words: Owned,
+    latches: Vec<AtomicU8>,
 }
+
+/// The most latches: 64 KiB keep threads apart that do not work on one block.
+const MAX_LATCHES: usize = 1 << 16;
 
 impl Shared {
     /// Shares words that were owned by one filter; nothing is copied.
     #[must_use]
     pub fn new(words: Owned) -> Self {
-        Self { words }
+        Self { words, latches: Vec::new() }
+    }
+
+    /// The same for filters that change a block of eight words at a time: with a latch, one byte, for each block
+    /// up to 65,536 of them.
+    pub(crate) fn with_latches(words: Owned) -> Self {
+        let latches = (words.len / WORDS_PER_LINE).clamp(1, MAX_LATCHES);
+        Self { words, latches: (0..latches).map(|_| AtomicU8::new(0)).collect() }
+    }
+
+    /// The latch of a block; there are some only after [`with_latches`](Self::with_latches).
+    #[inline]
+    pub(crate) fn latch(&self, block: usize) -> &AtomicU8 {
+        &self.latches[block % self.latches.len()]
     }
 
     /// The words, owned by one filter again; nothing is copied.

@@ -1,7 +1,7 @@
 //! Blocked probing with AVX2: a block is two registers.
 #![allow(unsafe_code)] // intrinsics, and loads whose bounds are checked once per batch
 
-use super::pattern::{Pattern, RUNS, SHIFTS, TOP};
+use super::pattern::{Pattern, RUNS, SHIFTS};
 use crate::hash::Digest;
 use core::arch::x86_64::{
     __m256i, _mm256_and_si256, _mm256_loadu_si256, _mm256_or_si256, _mm256_set1_epi64x, _mm256_sllv_epi64,
@@ -11,28 +11,29 @@ use core::arch::x86_64::{
 /// The key's bits in the low and the high half of its block.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn mask(pattern: Pattern, digest: Digest) -> [__m256i; 2] {
+fn mask(pattern: &Pattern, digest: Digest) -> [__m256i; 2] {
     let first = Pattern::first(digest);
-    let (rotation, (lanes, more)) = ((first >> TOP) as usize, pattern.lanes());
-    let place = |word: u64, run: &[u64; 8], half: usize| {
-        // SAFETY: both arrays are eight words long, and a half is four.
-        let (shifts, run) = unsafe {
-            let at = half * 4;
-            (
-                _mm256_loadu_si256(SHIFTS.as_ptr().add(at).cast()),
-                _mm256_loadu_si256(run.as_ptr().add(at).cast()),
-            )
-        };
-        let windows = _mm256_srlv_epi64(_mm256_set1_epi64x(word as i64), shifts);
-        _mm256_sllv_epi64(run, _mm256_and_si256(windows, _mm256_set1_epi64x(63)))
-    };
-    let run = &RUNS.0[lanes][rotation];
+    let (lanes, more) = pattern.lanes();
+    let run = RUNS.of(lanes, first);
     let bits = [place(first, run, 0), place(first, run, 1)];
     if more == 0 {
         return bits;
     }
-    let (run, second) = (&RUNS.0[more][rotation], Pattern::second(digest));
+    let (run, second) = (RUNS.of(more, first), Pattern::second(digest));
     [_mm256_or_si256(bits[0], place(second, run, 0)), _mm256_or_si256(bits[1], place(second, run, 1))]
+}
+
+/// The bits that `word` chooses in the lanes of one half of `run`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn place(word: u64, run: &[u64; 8], half: usize) -> __m256i {
+    // SAFETY: both arrays are eight words long, and a half is four.
+    let (shifts, run) = unsafe {
+        let at = half * 4;
+        (_mm256_loadu_si256(SHIFTS.as_ptr().add(at).cast()), _mm256_loadu_si256(run.as_ptr().add(at).cast()))
+    };
+    let windows = _mm256_srlv_epi64(_mm256_set1_epi64x(word as i64), shifts);
+    _mm256_sllv_epi64(run, _mm256_and_si256(windows, _mm256_set1_epi64x(63)))
 }
 
 /// Whether all bits of the key are set.
@@ -41,7 +42,7 @@ fn mask(pattern: Pattern, digest: Digest) -> [__m256i; 2] {
 /// `table` has `pattern.blocks` blocks of 64 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn contains(pattern: Pattern, digest: Digest, table: *const u8) -> bool {
+pub(super) unsafe fn contains(pattern: &Pattern, digest: Digest, table: *const u8) -> bool {
     let [low, high] = mask(pattern, digest);
     // SAFETY: a block index is below `blocks`, and the caller promises as many.
     let (block_low, block_high) = unsafe {
@@ -57,7 +58,7 @@ pub(super) unsafe fn contains(pattern: Pattern, digest: Digest, table: *const u8
 /// `table` has `pattern.blocks` blocks of 64 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn insert(pattern: Pattern, digest: Digest, table: *mut u8) -> bool {
+pub(super) unsafe fn insert(pattern: &Pattern, digest: Digest, table: *mut u8) -> bool {
     let mask = mask(pattern, digest);
     let mut all_set = 1;
     for (half, mask) in mask.into_iter().enumerate() {

@@ -3,13 +3,13 @@
 
 use super::batch::{Sink, Source};
 use super::pattern::Pattern;
-use super::{portable, prefetch};
-use crate::cells::{Memory, atom};
+use super::portable;
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+use super::prefetch;
+use crate::cells::{Memory, Shared, atom};
 use crate::hash::Digest;
 #[cfg(feature = "std")]
 use crate::hash::{Key, KeyHasher};
-use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::Relaxed;
 
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 use super::{avx2, avx512};
@@ -136,7 +136,7 @@ fn digest_avx512<K: Key>(hasher: &KeyHasher, keys: &[K], digests: &mut [Digest])
 ///
 /// Even one key gains, although the vector code is called and not inlined: it is a fifth of the portable one.
 #[inline]
-pub(crate) fn contains_one(pattern: Pattern, memory: &impl Memory, digest: Digest) -> bool {
+pub(crate) fn contains_one(pattern: &Pattern, memory: &impl Memory, digest: Digest) -> bool {
     #[cfg(all(target_arch = "x86_64", feature = "std"))]
     if let Some(bytes) = memory.bytes() {
         debug_assert_eq!(bytes.len(), pattern.here() * 64);
@@ -151,12 +151,12 @@ pub(crate) fn contains_one(pattern: Pattern, memory: &impl Memory, digest: Diges
             Level::Portable => {}
         }
     }
-    portable::contains(pattern, digest, |at| memory.load(at))
+    portable::contains(*pattern, digest, |at| memory.load(at))
 }
 
 /// Inserts one digest; true if it was certainly new.
 #[inline]
-pub(crate) fn insert_one(pattern: Pattern, words: &mut [u64], digest: Digest) -> bool {
+pub(crate) fn insert_one(pattern: &Pattern, words: &mut [u64], digest: Digest) -> bool {
     #[cfg(all(target_arch = "x86_64", feature = "std"))]
     {
         debug_assert_eq!(words.len(), pattern.here() * 8);
@@ -170,34 +170,30 @@ pub(crate) fn insert_one(pattern: Pattern, words: &mut [u64], digest: Digest) ->
             Level::Portable => {}
         }
     }
-    portable::insert(pattern, digest, words)
+    portable::insert(*pattern, digest, words)
 }
 
-/// Inserts one digest into words that threads share; true if this call set one of its bits.
+/// Inserts one digest into blocks that threads share; true if it was certainly new.
 #[inline]
-pub(crate) fn insert_shared(pattern: Pattern, atoms: &[AtomicU64], digest: Digest) -> bool {
-    // As in `Bits`: known keys are only read, by one test for all bits.
-    if portable::contains(pattern, digest, |at| atoms[at].load(Relaxed)) {
-        return false;
-    }
-    let block = &atoms[pattern.block(digest) * 8..][..8];
-    let mut new = false;
-    portable::bits(pattern, digest, |lane, bit| {
-        new |= atom::set(&block[lane], 1 << bit);
-    });
-    new
+pub(crate) fn insert_shared(pattern: Pattern, memory: &Shared, digest: Digest) -> bool {
+    let block = pattern.block(digest);
+    atom::set_block(
+        &memory.atoms().as_chunks::<8>().0[block],
+        memory.latch(block),
+        &portable::masks(pattern, digest),
+    )
 }
 
 /// Inserts digests in order into words that threads share.
 pub(crate) fn insert_shared_many(
     pattern: Pattern,
-    atoms: &[AtomicU64],
+    memory: &Shared,
     far: bool,
     digests: impl Source,
     sink: &mut impl Sink,
 ) {
-    let visit = |digest| insert_shared(pattern, atoms, digest);
-    digests.each::<AHEAD>(far, |digest| prefetch(atoms, pattern.block(digest) * 8), visit, sink);
+    let visit = |digest| insert_shared(pattern, memory, digest);
+    digests.each::<AHEAD>(far, |digest| memory.prefetch(pattern.block(digest) * 8), visit, sink);
 }
 
 /// Writes the batch loops of one vector file: the whole loop has its instructions, hashing included.
@@ -214,7 +210,7 @@ macro_rules! loops {
             sink: &mut impl Sink,
         ) {
             // SAFETY: the caller promises the table.
-            let visit = |digest| unsafe { $file::contains(pattern, digest, table) };
+            let visit = |digest| unsafe { $file::contains(&pattern, digest, table) };
             digests.each::<AHEAD>(far, fetch, visit, sink);
         }
 
@@ -228,7 +224,7 @@ macro_rules! loops {
             sink: &mut impl Sink,
         ) {
             // SAFETY: the caller promises the table.
-            let visit = |digest| unsafe { $file::insert(pattern, digest, table) };
+            let visit = |digest| unsafe { $file::insert(&pattern, digest, table) };
             digests.each::<AHEAD>(far, fetch, visit, sink);
         }
     };

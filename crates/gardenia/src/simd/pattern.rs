@@ -9,24 +9,26 @@ use crate::index::scale;
 const FIRST: u64 = 0xbf58_476d_1ce4_e5b9;
 const SECOND: u64 = 0x94d0_49bb_1331_11eb;
 
-/// The lowest bit of the windows: lane l takes the six bits from LOW + 6·l on, the rotation the three bits
-/// above. Windows are disjoint: overlapping ones raised the error from 0.77 % to 1.01 % in a trial.
-pub(super) const LOW: u32 = 13;
-/// The lowest bit of the rotation.
-pub(super) const TOP: u32 = 61;
-
-/// Where the windows of the eight lanes begin.
-#[cfg(all(target_arch = "x86_64", feature = "std"))]
+/// Where the windows of the eight lanes begin: each takes six bits, the rotation the three bits above the last.
+/// Windows are disjoint: overlapping ones raised the error from 0.77 % to 1.01 % in a trial.
 pub(super) const SHIFTS: [u64; 8] = [13, 19, 25, 31, 37, 43, 49, 55];
+/// The lowest bit of the rotation.
+const TOP: u32 = 61;
 
-/// For k' lanes and a rotation: 1 in the k' lanes from the rotation on, 0 elsewhere.
-#[cfg(all(target_arch = "x86_64", feature = "std"))]
+/// Runs by k' lanes and rotation, each on a cache line of its own.
 #[repr(C, align(64))]
-pub(super) struct Runs(pub(super) [[[u64; 8]; 8]; 9]);
+pub(super) struct Runs([[[u64; 8]; 8]; 16]);
 
-#[cfg(all(target_arch = "x86_64", feature = "std"))]
+impl Runs {
+    /// 1 in the `lanes` lanes from the rotation on that the key's first word has, 0 elsewhere.
+    #[inline(always)]
+    pub(super) fn of(&self, lanes: usize, first: u64) -> &[u64; 8] {
+        &self.0[lanes % 16][(first >> TOP) as usize]
+    }
+}
+
 pub(super) static RUNS: Runs = {
-    let mut runs = [[[0; 8]; 8]; 9];
+    let mut runs = [[[0; 8]; 8]; 16]; // sixteen rows, so that a masked index needs no check
     let mut lanes = 0;
     while lanes <= 8 {
         let mut rotation = 0;

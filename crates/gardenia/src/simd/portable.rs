@@ -1,45 +1,44 @@
 //! The definition of blocked probing, for any memory and any processor.
 
-use super::pattern::{LOW, Pattern, TOP};
+use super::pattern::{Pattern, RUNS, SHIFTS};
 use crate::hash::Digest;
 
-/// The bits that `word` chooses in `count` lanes of the run, handed over as (lane, bit) pairs.
+/// The bits that `word` chooses in the lanes of `run`. All eight lanes, so that shifts are constants and nothing
+/// is looked up by a lane's number.
 #[inline(always)]
-fn each_bit(word: u64, rotation: usize, count: usize, mut put: impl FnMut(usize, u32)) {
-    for i in 0..count {
-        let lane = (rotation + i) % 8;
-        put(lane, (word >> (LOW + 6 * lane as u32) & 63) as u32);
-    }
+fn place(word: u64, run: &[u64; 8]) -> [u64; 8] {
+    core::array::from_fn(|lane| run[lane] << (word >> SHIFTS[lane] & 63))
 }
 
-/// All (lane, bit) pairs of a key.
+/// The bits of a key in the eight words of its block.
 #[inline(always)]
-pub(super) fn bits(pattern: Pattern, digest: Digest, mut put: impl FnMut(usize, u32)) {
+pub(super) fn masks(pattern: Pattern, digest: Digest) -> [u64; 8] {
     let first = Pattern::first(digest);
-    let (rotation, (lanes, more)) = ((first >> TOP) as usize, pattern.lanes());
-    each_bit(first, rotation, lanes, &mut put);
+    let (lanes, more) = pattern.lanes();
+    let mut masks = place(first, RUNS.of(lanes, first));
     if more > 0 {
-        each_bit(Pattern::second(digest), rotation, more, &mut put);
+        let second = place(Pattern::second(digest), RUNS.of(more, first));
+        (0..8).for_each(|lane| masks[lane] |= second[lane]);
     }
+    masks
 }
 
 /// Whether all bits of the key are set in its block, whose words `load` gives.
 #[inline(always)]
 pub(super) fn contains(pattern: Pattern, digest: Digest, load: impl Fn(usize) -> u64) -> bool {
-    let block = pattern.block(digest) * 8;
-    let mut clear = 0;
-    bits(pattern, digest, |lane, bit| clear |= !load(block + lane) >> bit);
-    clear & 1 == 0
+    let (block, masks) = (pattern.block(digest) * 8, masks(pattern, digest));
+    (0..8).fold(0, |clear, lane| clear | masks[lane] & !load(block + lane)) == 0
 }
 
 /// Sets all bits of the key; true if one was clear.
 #[inline(always)]
 pub(super) fn insert(pattern: Pattern, digest: Digest, words: &mut [u64]) -> bool {
-    let block = &mut words[pattern.block(digest) * 8..][..8];
+    let masks = masks(pattern, digest);
+    let block = &mut words.as_chunks_mut::<8>().0[pattern.block(digest)];
     let mut clear = 0;
-    bits(pattern, digest, |lane, bit| {
-        clear |= !block[lane] >> bit;
-        block[lane] |= 1 << bit;
-    });
-    clear & 1 == 1
+    for (word, mask) in block.iter_mut().zip(masks) {
+        clear |= mask & !*word;
+        *word |= mask;
+    }
+    clear != 0
 }

@@ -43,7 +43,8 @@ pub struct BlockedBloom<M = Owned> {
     about: About,
 }
 
-/// A blocked filter that many threads fill at once: `insert` takes `&self`.
+/// A blocked filter that many threads fill at once: `insert` takes `&self`. Beside its bits it holds a byte per
+/// block, at most 64 KiB.
 ///
 /// ```
 /// use gardenia::AtomicBlockedBloom;
@@ -181,7 +182,7 @@ impl BlockedBloom {
     /// Adds the key with this digest; true if it was certainly absent before.
     #[inline]
     pub fn insert_digest(&mut self, digest: Digest) -> bool {
-        simd::insert_one(self.pattern, self.bits.words_mut(), digest)
+        simd::insert_one(&self.pattern, self.bits.words_mut(), digest)
     }
 
     /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
@@ -289,7 +290,7 @@ impl BlockedBloom {
     #[must_use]
     pub fn into_shared(self) -> AtomicBlockedBloom {
         let Self { hasher, pattern, bits, about } = self;
-        BlockedBloom { hasher, pattern, bits: bits.into_shared(), about }
+        BlockedBloom { hasher, pattern, bits: bits.into_shared_blocks(), about }
     }
 }
 
@@ -299,28 +300,30 @@ impl AtomicBlockedBloom {
         BlockedBloom::new(items, fpp).map(BlockedBloom::into_shared)
     }
 
-    /// Adds `key`; true if this call set one of its bits.
+    /// Adds `key`; true if it was certainly absent before. Of threads that add one new key at once, exactly one
+    /// is told so.
     ///
-    /// Of threads that add one new key at once, at least one is told true. Other threads see the key once
-    /// they synchronise with this one, as with any relaxed store.
+    /// A thread that adds a new key holds the latch of its block for a dozen instructions; keys that are in, and
+    /// queries, take none. Other threads see the key once they synchronise with this one, as with any relaxed
+    /// store.
     #[inline]
     pub fn insert(&self, key: impl Key) -> bool {
         self.about.took_key(&key);
         self.insert_digest(self.hasher.digest_key(&key))
     }
 
-    /// Adds the key with this digest; true if this call set one of its bits.
+    /// Adds the key with this digest; true if it was certainly absent before.
     #[inline]
     pub fn insert_digest(&self, digest: Digest) -> bool {
-        simd::insert_shared(self.pattern, self.bits.memory().atoms(), digest)
+        simd::insert_shared(self.pattern, self.bits.memory(), digest)
     }
 
-    /// Adds all keys, hashing and fetching ahead; of how many this call set a bit.
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
     pub fn insert_many<K: Key>(&self, keys: &[K]) -> u64 {
         self.about.took::<K>();
-        let (atoms, digests) = (self.bits.memory().atoms(), Keys { hasher: self.hasher, keys });
+        let (memory, digests) = (self.bits.memory(), Keys { hasher: self.hasher, keys });
         let mut count = 0;
-        simd::insert_shared_many(self.pattern, atoms, self.is_far(), digests, &mut count);
+        simd::insert_shared_many(self.pattern, memory, self.is_far(), digests, &mut count);
         count
     }
 
@@ -344,7 +347,7 @@ impl<M: Memory> BlockedBloom<M> {
     #[inline]
     #[must_use]
     pub fn contains_digest(&self, digest: Digest) -> bool {
-        simd::contains_one(self.pattern, self.bits.memory(), digest)
+        simd::contains_one(&self.pattern, self.bits.memory(), digest)
     }
 
     /// Asks for the memory of this digest, for callers with a loop of their own: some dozens of keys later
