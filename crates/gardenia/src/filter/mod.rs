@@ -2,6 +2,7 @@
 
 mod about;
 mod member;
+mod wish;
 
 pub use about::{About, Identity};
 pub use member::blocked::{AtomicBlockedBloom, BlockedBloom, BlockedBloomBuilder};

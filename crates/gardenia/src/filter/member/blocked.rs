@@ -12,13 +12,14 @@
 #[cfg(feature = "std")]
 use super::radix;
 use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
+use crate::filter::wish::{Wish, bit_filter_facts, wish_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
-use crate::hash::{Digest, Key, KeyHasher, SecretKey};
+use crate::hash::{Digest, Key, KeyHasher};
 use crate::simd::{self, Bools, Drawn, Given, Keys, Level, Mask, Pattern, Sink, Source};
 use crate::theory::blocked::{self, BLOCK_BITS, MAX_BLOCK_HASHES};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
-use crate::{DecodeError, EncodeError, Filter, Full, Insert, MAX_CELLS, Merge, Mismatch, SizeError};
+use crate::{DecodeError, EncodeError, Filter, Full, Insert, Merge, Mismatch, SizeError};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -71,92 +72,25 @@ pub type AtomicBlockedBloom = BlockedBloom<Shared>;
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct BlockedBloomBuilder {
-    items: Option<u64>,
-    fpp: Option<f64>,
-    bits: Option<u64>,
-    hashes: Option<u32>,
-    hasher: KeyHasher,
+    wish: Wish,
 }
 
 impl BlockedBloomBuilder {
-    /// Keys to make room for.
-    pub fn items(self, items: u64) -> Self {
-        Self { items: Some(items), ..self }
-    }
-
-    /// False-positive probability once that many are in.
-    pub fn fpp(self, fpp: f64) -> Self {
-        Self { fpp: Some(fpp), ..self }
-    }
-
-    /// Number of bits, rounded up to whole blocks of 512; with `items` the best k follows, or set it by
-    /// `hashes`.
-    pub fn bits(self, bits: u64) -> Self {
-        Self { bits: Some(bits), ..self }
-    }
-
-    /// Bits set per key, 1 to 16.
-    pub fn hashes(self, hashes: u32) -> Self {
-        Self { hashes: Some(hashes), ..self }
-    }
-
-    /// Hash with XXH3-64 and this seed (the default, with seed 0).
-    pub fn seed(self, seed: u64) -> Self {
-        self.hasher(KeyHasher::xxh3(seed))
-    }
-
-    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
-    pub fn secret(self, secret: SecretKey) -> Self {
-        self.hasher(KeyHasher::sip13(secret))
-    }
-
-    /// The hash function.
-    pub fn hasher(self, hasher: KeyHasher) -> Self {
-        Self { hasher, ..self }
-    }
+    wish_verbs!();
 
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
-        let Shape { cells, hashes } = match (self.bits, self.hashes, self.items, self.fpp) {
-            (None, None, Some(items), Some(fpp)) => blocked::shape(items, fpp)?,
-            (Some(cells), Some(hashes), _, None) => Shape { cells, hashes },
-            (Some(cells), None, Some(items), None) => {
-                if items == 0 {
-                    return Err(SizeError::ZeroItems);
-                }
-                Shape { cells, hashes: blocked::best_hashes(cells.div_ceil(BLOCK_BITS), items) }
-            }
-            (Some(_), _, _, Some(_)) => {
-                return Err(SizeError::Conflict("bits and fpp are both given: leave out one of them"));
-            }
-            (None, Some(_), ..) => return Err(SizeError::Conflict("hashes needs bits")),
-            _ => {
-                return Err(SizeError::Conflict("give items and fpp, or bits and hashes, or bits and items"));
-            }
-        };
-        if !(1..=MAX_BLOCK_HASHES).contains(&hashes) {
-            return Err(SizeError::Hashes { hashes, max: MAX_BLOCK_HASHES });
-        }
-        if cells == 0 {
-            return Err(SizeError::ZeroCells);
-        }
-        if cells > MAX_CELLS {
-            return Err(SizeError::TooManyCells { cells, max: MAX_CELLS });
-        }
-        Ok(Shape { cells: cells.next_multiple_of(BLOCK_BITS), hashes })
+        let best = |cells: u64, items| blocked::best_hashes(cells.div_ceil(BLOCK_BITS), items);
+        self.wish
+            .shape(MAX_BLOCK_HASHES, blocked::shape, best, |shape| shape.cells.next_multiple_of(BLOCK_BITS))
     }
 
     /// The filter.
     pub fn build(self) -> Result<BlockedBloom, SizeError> {
         let Shape { cells, hashes } = self.shape()?;
         let pattern = Pattern::new(cells / BLOCK_BITS, hashes);
-        let about = match self.items {
-            Some(items) => {
-                About::planned(items, self.fpp.unwrap_or_else(|| blocked::fpp(pattern.blocks, items, hashes)))
-            }
-            None => About::default(),
-        };
-        Ok(BlockedBloom { hasher: self.hasher, pattern, bits: Bits::new(cells)?, about })
+        let about = self.wish.about(|items| blocked::fpp(pattern.blocks, items, hashes));
+        Ok(BlockedBloom { hasher: self.wish.hasher, pattern, bits: Bits::new(cells)?, about })
     }
 }
 
@@ -438,17 +372,7 @@ impl<M: Memory> BlockedBloom<M> {
         Self { pattern: self.pattern.at(level), ..self }
     }
 
-    /// The hash function.
-    #[inline]
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
-
-    /// Number of bits, m.
-    #[must_use]
-    pub fn bits(&self) -> u64 {
-        self.bits.len()
-    }
+    bit_filter_facts!();
 
     /// Number of blocks of 512 bits.
     #[must_use]
@@ -460,12 +384,6 @@ impl<M: Memory> BlockedBloom<M> {
     #[must_use]
     pub fn hashes(&self) -> u32 {
         self.pattern.hashes
-    }
-
-    /// The share of bits that are set.
-    #[must_use]
-    pub fn fill(&self) -> f64 {
-        self.bits.count_ones() as f64 / self.bits.len() as f64
     }
 
     /// The false-positive probability as the filter is now: the exact rate at the estimated number of keys.
@@ -486,23 +404,6 @@ impl<M: Memory> BlockedBloom<M> {
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         estimate_items(self.bits.len(), self.pattern.hashes, self.bits.count_ones())
-    }
-
-    /// Bytes of memory that the bits take.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.bits.memory().words() * 8
-    }
-
-    /// What the filter was made for.
-    #[must_use]
-    pub fn about(&self) -> &About {
-        &self.about
-    }
-
-    /// What the filter was made for, to be changed.
-    pub fn about_mut(&mut self) -> &mut About {
-        &mut self.about
     }
 
     /// Hasher and shape.

@@ -7,18 +7,18 @@
 
 use super::probe::{Contains, ContainsMany, Set, SetMany, SetShared};
 use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
+use crate::filter::wish::{Wish, bit_filter_facts, wish_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
-use crate::hash::{Digest, Key, KeyHasher, SecretKey};
+use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::{Fractional, NumberedScheme, Scheme};
 use crate::simd::{Bools, Drawn, Given, Keys, Sink, Source};
-use crate::theory::bloom::{Estimate, Shape, estimate_items, size};
-use crate::{
-    DecodeError, EncodeError, Filter, Full, Insert, MAX_CELLS, MAX_HASHES, Merge, Mismatch, SizeError,
-};
+use crate::theory::bloom::{Estimate, Shape, best_hashes, estimate_items, size};
+use crate::{DecodeError, EncodeError, Filter, Full, Insert, MAX_HASHES, Merge, Mismatch, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
+use core::marker::PhantomData;
 
 /// A set of keys in few bits each: `contains` is never false for a key that is in.
 ///
@@ -69,13 +69,9 @@ pub type AtomicBloom<S = Fractional> = Bloom<S, Shared>;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct BloomBuilder<S = Fractional, F = fn(u32) -> S> {
-    items: Option<u64>,
-    fpp: Option<f64>,
-    bits: Option<u64>,
-    hashes: Option<u32>,
-    hasher: KeyHasher,
+    wish: Wish,
     scheme: F,
-    _scheme: core::marker::PhantomData<S>,
+    _scheme: PhantomData<S>,
 }
 
 impl Bloom {
@@ -86,15 +82,7 @@ impl Bloom {
 
     /// A filter with choices: shape, seed, secret, scheme.
     pub fn builder() -> BloomBuilder {
-        BloomBuilder {
-            items: None,
-            fpp: None,
-            bits: None,
-            hashes: None,
-            hasher: KeyHasher::default(),
-            scheme: Fractional::new,
-            _scheme: core::marker::PhantomData,
-        }
+        BloomBuilder { wish: Wish::default(), scheme: Fractional::new, _scheme: PhantomData }
     }
 }
 
@@ -106,98 +94,26 @@ impl AtomicBloom {
 }
 
 impl<S: Scheme, F: Fn(u32) -> S> BloomBuilder<S, F> {
-    /// Keys to make room for.
-    pub fn items(self, items: u64) -> Self {
-        Self { items: Some(items), ..self }
-    }
-
-    /// False-positive probability once that many are in.
-    pub fn fpp(self, fpp: f64) -> Self {
-        Self { fpp: Some(fpp), ..self }
-    }
-
-    /// Number of bits; with `items` the best k follows, or set it by `hashes`.
-    pub fn bits(self, bits: u64) -> Self {
-        Self { bits: Some(bits), ..self }
-    }
-
-    /// Probes per key.
-    pub fn hashes(self, hashes: u32) -> Self {
-        Self { hashes: Some(hashes), ..self }
-    }
-
-    /// Hash with XXH3-64 and this seed (the default, with seed 0).
-    pub fn seed(self, seed: u64) -> Self {
-        self.hasher(KeyHasher::xxh3(seed))
-    }
-
-    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
-    pub fn secret(self, secret: SecretKey) -> Self {
-        self.hasher(KeyHasher::sip13(secret))
-    }
-
-    /// The hash function.
-    pub fn hasher(self, hasher: KeyHasher) -> Self {
-        Self { hasher, ..self }
-    }
+    wish_verbs!();
 
     /// The scheme, as a function of the number of probes: `Double::new`.
     pub fn scheme<T: Scheme, G: Fn(u32) -> T>(self, scheme: G) -> BloomBuilder<T, G> {
-        let Self { items, fpp, bits, hashes, hasher, .. } = self;
-        BloomBuilder { items, fpp, bits, hashes, hasher, scheme, _scheme: core::marker::PhantomData }
+        BloomBuilder { wish: self.wish, scheme, _scheme: PhantomData }
     }
 
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
-        let scheme = |hashes: u32| (self.scheme)(hashes);
-        let fit = |shape: Shape| scheme(shape.hashes).fit(shape.cells);
-        let mut shape = match (self.bits, self.hashes, self.items, self.fpp) {
-            (Some(cells), Some(hashes), _, None) => Shape { cells, hashes },
-            (Some(_), Some(_), _, Some(_)) => {
-                return Err(SizeError::Conflict("bits and hashes fix the error rate: leave out fpp"));
-            }
-            (Some(_), None, _, Some(_)) => {
-                return Err(SizeError::Conflict("bits and fpp are both given: leave out one of them"));
-            }
-            (Some(cells), None, Some(items), None) => {
-                if items == 0 {
-                    return Err(SizeError::ZeroItems);
-                }
-                Shape { cells, hashes: crate::theory::bloom::best_hashes(cells, items) }
-            }
-            (None, None, Some(items), Some(fpp)) => {
-                let rate = |shape: Shape, n| scheme(shape.hashes).planned_fpp(shape.cells, n);
-                size(items, fpp, rate, fit)?
-            }
-            (None, Some(_), ..) => return Err(SizeError::Conflict("hashes needs bits")),
-            _ => {
-                return Err(SizeError::Conflict("give items and fpp, or bits and hashes, or bits and items"));
-            }
-        };
-        if shape.hashes == 0 || shape.hashes > MAX_HASHES {
-            return Err(SizeError::Hashes { hashes: shape.hashes, max: MAX_HASHES });
-        }
-        if shape.cells == 0 {
-            return Err(SizeError::ZeroCells);
-        }
-        shape.cells = fit(shape);
-        if shape.cells > MAX_CELLS {
-            return Err(SizeError::TooManyCells { cells: shape.cells, max: MAX_CELLS });
-        }
-        Ok(shape)
+        let fit = |shape: Shape| (self.scheme)(shape.hashes).fit(shape.cells);
+        let rate = |shape: Shape, items| (self.scheme)(shape.hashes).planned_fpp(shape.cells, items);
+        self.wish.shape(MAX_HASHES, |items, fpp| size(items, fpp, rate, fit), best_hashes, fit)
     }
 
     /// The filter.
     pub fn build(self) -> Result<Bloom<S>, SizeError> {
         let Shape { cells, hashes } = self.shape()?;
         let scheme = (self.scheme)(hashes);
-        let about = match self.items {
-            Some(items) => {
-                About::planned(items, self.fpp.unwrap_or_else(|| scheme.planned_fpp(cells, items)))
-            }
-            None => About::default(),
-        };
-        Ok(Bloom { hasher: self.hasher, scheme, bits: Bits::new(cells)?, about })
+        let about = self.wish.about(|items| scheme.planned_fpp(cells, items));
+        Ok(Bloom { hasher: self.wish.hasher, scheme, bits: Bits::new(cells)?, about })
     }
 }
 
@@ -347,33 +263,17 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
         self.scheme.visit(ContainsMany { bits: &self.bits, digests, answers });
     }
 
-    /// The hash function.
-    #[inline]
-    pub fn hasher(&self) -> &KeyHasher {
-        &self.hasher
-    }
+    bit_filter_facts!();
 
     /// The scheme.
     pub fn scheme(&self) -> &S {
         &self.scheme
     }
 
-    /// Number of bits, m.
-    #[must_use]
-    pub fn bits(&self) -> u64 {
-        self.bits.len()
-    }
-
     /// Probes per key, k.
     #[must_use]
     pub fn hashes(&self) -> u32 {
         self.scheme.hashes()
-    }
-
-    /// The share of bits that are set.
-    #[must_use]
-    pub fn fill(&self) -> f64 {
-        self.bits.count_ones() as f64 / self.bits.len() as f64
     }
 
     /// The false-positive probability as the filter is now, from its fill and scheme.
@@ -402,23 +302,6 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         estimate_items(self.bits.len(), self.hashes(), self.bits.count_ones())
-    }
-
-    /// Bytes of memory that the bits take.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.bits.memory().words() * 8
-    }
-
-    /// What the filter was made for.
-    #[must_use]
-    pub fn about(&self) -> &About {
-        &self.about
-    }
-
-    /// What the filter was made for, to be changed.
-    pub fn about_mut(&mut self) -> &mut About {
-        &mut self.about
     }
 
     /// Hasher, scheme and shape.
