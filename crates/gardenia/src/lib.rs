@@ -54,3 +54,8 @@ pub use index::{
 pub use simd::Level;
 pub use theory::bloom::Estimate;
 pub use traits::{Filter, Insert, Merge};
+
+/// The README's program must compile, too.
+#[cfg(all(doctest, feature = "mmap"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
