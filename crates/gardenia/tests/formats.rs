@@ -142,6 +142,7 @@ fn foreign_and_newer_files_are_called_so() {
     assert_eq!(change(17, 77), "scheme 77 is unknown to this build");
     assert!(change(18, 2).contains("flags"));
     assert!(change(20, 0).contains("hashes"));
+    assert_eq!(change(21, 1), "the header's hashes is 261, but at most 255 are allowed");
     assert!(change(33, 4).contains("payload length"));
     assert!(change(40, 2).contains("cell width"));
     assert!(change(44, 1).contains("reserved"));

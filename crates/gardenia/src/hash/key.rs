@@ -224,6 +224,18 @@ mod tests {
     }
 
     #[test]
+    fn the_short_way_of_integers_gives_the_digest_of_their_bytes() {
+        let secret = crate::SecretKey::new(*b"0123456789abcdef");
+        for hasher in [KeyHasher::xxh3(0), KeyHasher::xxh3(77), KeyHasher::sip13(secret)] {
+            assert_eq!(hasher.digest_key(&5u8), hasher.digest(&5u64.to_le_bytes()));
+            assert_eq!(hasher.digest_key(&-2i32), hasher.digest(&(-2i64).to_le_bytes()));
+            let mut digests = [Digest(0); 2];
+            hasher.digest_all(&[&5u8, &9], &mut digests);
+            assert_eq!(digests, [hasher.digest_key(&5u64), hasher.digest_key(&9u64)]);
+        }
+    }
+
+    #[test]
     fn wide_integers_that_do_not_fit_take_sixteen_bytes() {
         assert_eq!(bytes(1u128 << 64).len(), 16);
         assert_eq!(bytes(i64::MIN as i128 - 1).len(), 16);

@@ -208,6 +208,15 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_filter_never_errs_and_a_full_one_always_does() {
+        for hashes in 1..=MAX_BLOCK_HASHES {
+            let law = Law::new(hashes);
+            assert!(law.fpp(7, 0) < 1e-11, "the weights of k = {hashes} do not cancel");
+            assert!(law.fpp(7, 1_000_000) > 0.999_999, "k = {hashes}");
+        }
+    }
+
+    #[test]
     fn shapes_meet_their_rate_and_one_block_fewer_does_not() {
         for (items, rate) in
             [(1, 0.01), (100, 0.03), (100_000, 0.01), (1_000_000, 1e-3), (10_000_000, 1e-4), (5_000, 1e-7)]

@@ -102,3 +102,19 @@ pub(super) fn in_threads<P: Send, R: Send>(
         threads.into_iter().map(join).collect()
     })
 }
+
+#[test]
+fn a_crowded_table_gets_the_bits_and_the_count_of_insertion_in_order() {
+    // Three ranges and a bit, so full that a key's novelty depends on what came before it.
+    let keys: Vec<u64> = (1..=2_000_000).map(|i| Digest(7).word(i)).collect();
+    let (hasher, pattern) = (KeyHasher::default(), Pattern::new((3 << RANGE_SHIFT) + 5, 6));
+    let mut expected = alloc::vec![0u64; pattern.here() * 8];
+    let mut count = 0;
+    simd::insert(pattern, &mut expected, false, simd::Keys { hasher, keys: &keys }, &mut count);
+    assert!(count < 1_990_000, "the table must be crowded");
+    for threads in [1, 2, 3] {
+        let mut words = alloc::vec![0u64; pattern.here() * 8];
+        assert_eq!(insert(&hasher, pattern, &mut words, &keys, threads), count, "{threads} threads");
+        assert!(words == expected, "{threads} threads");
+    }
+}
