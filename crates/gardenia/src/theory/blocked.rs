@@ -61,7 +61,7 @@ impl Law {
 /// The false-positive probability of a blocked filter of `blocks` blocks with `hashes` bits per key (above 16
 /// taken as 16) after `items` keys. Exact for random digests; 1 without blocks or hashes, 0 without items.
 ///
-/// Inclusion and exclusion cancels: the result is good to about 10⁻¹² absolutely.
+/// Inclusion and exclusion cancels: the result is good to about 10⁻¹¹ absolutely.
 ///
 /// ```
 /// use gardenia::theory::blocked::fpp;
@@ -83,6 +83,17 @@ fn bits_in(lane: usize, hashes: u32) -> u8 {
     u8::from(lane < hashes.min(LANES)) + u8::from(lane + LANES < hashes)
 }
 
+/// The signed weights of missing 0, 1, … of the targets of a lane with so many of them.
+fn lane_weights(targets: u8) -> &'static [f64] {
+    /// Two targets of one lane coincide with this probability, and are then one.
+    const SAME: f64 = 1.0 / LANE_BITS;
+    match targets {
+        0 => &[1.0],
+        1 => &[1.0, -1.0],
+        _ => &[1.0, -(2.0 - SAME), 1.0 - SAME],
+    }
+}
+
 /// Calls `term` for every way to miss target bits of a query with rotation 0, with its signed weight.
 fn missed_sets(
     lane: usize,
@@ -95,13 +106,7 @@ fn missed_sets(
         term(missed, weight);
         return;
     }
-    // Two targets of one lane coincide with probability 1/64, and are then one.
-    let same = 1.0 / LANE_BITS;
-    let weights: &[f64] = match bits_in(lane, hashes) {
-        0 => &[1.0],
-        1 => &[1.0, -1.0],
-        _ => &[1.0, -(2.0 - same), 1.0 - same],
-    };
+    let weights = lane_weights(bits_in(lane, hashes));
     for (count, factor) in weights.iter().enumerate() {
         missed[lane] = count as u8;
         missed_sets(lane + 1, weight * factor, hashes, missed, term);
@@ -208,12 +213,21 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_filter_never_errs_and_a_full_one_always_does() {
-        for hashes in 1..=MAX_BLOCK_HASHES {
-            let law = Law::new(hashes);
-            assert!(law.fpp(7, 0) < 1e-11, "the weights of k = {hashes} do not cancel");
-            assert!(law.fpp(7, 1_000_000) > 0.999_999, "k = {hashes}");
+    fn the_weights_of_a_lane_give_the_chance_that_its_targets_are_set() {
+        for clear in 0..=64u32 {
+            let c = f64::from(clear);
+            let missed = [1.0, c / 64.0, c * (c - 1.0) / (64.0 * 63.0)]; // all of 0, 1, 2 different targets
+            for targets in 0..=2u8 {
+                let sum: f64 = lane_weights(targets).iter().zip(missed).map(|(w, m)| w * m).sum();
+                let set = libm::pow(1.0 - c / 64.0, f64::from(targets));
+                assert!((sum - set).abs() < 1e-14, "{targets} targets, {clear} clear bits: {sum}, {set}");
+            }
         }
+    }
+
+    #[test]
+    fn a_full_filter_always_errs() {
+        assert!((1..=MAX_BLOCK_HASHES).all(|hashes| fpp(7, 1_000_000, hashes) > 0.999_999));
     }
 
     #[test]
