@@ -18,7 +18,7 @@ use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::simd::{self, Bools, Drawn, Given, Keys, Level, Mask, Pattern, Sink, Source};
 use crate::theory::blocked::{self, BLOCK_BITS, MAX_BLOCK_HASHES};
-use crate::theory::bloom::{Estimate, Shape, estimate_items};
+use crate::theory::bloom::{Estimate, Shape};
 use crate::{DecodeError, EncodeError, Filter, Full, Insert, Merge, Mismatch, SizeError};
 use alloc::vec::Vec;
 use core::fmt;
@@ -398,12 +398,9 @@ impl<M: Memory> BlockedBloom<M> {
     }
 
     /// How many different keys are in, estimated from the fill, with its standard error.
-    ///
-    /// The error is that of the classical filter: what blocks add to the variance, keys that share a block,
-    /// cancels against keys that do not.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
-        estimate_items(self.bits.len(), self.pattern.hashes, self.bits.count_ones())
+        blocked::estimate_items(self.pattern.blocks, self.pattern.hashes, self.bits.count_ones())
     }
 
     /// Hasher and shape.
