@@ -92,9 +92,9 @@ impl Bed {
             let (keys, new) = (human::plural(self.keys, "key"), human::count(self.new));
             let (bits, bytes) =
                 (human::count(filter.identity().cells), human::bytes(filter.memory_bytes() as u64));
-            let hashes = filter.identity().hashes;
+            let set = human::plural(filter.identity().hashes.into(), "bit");
             say(&format!(
-                "{to}: {keys} read, {new} certainly new; {bits} bits ({bytes}), {hashes} hashes; \
+                "{to}: {keys} read, {new} certainly new; {bits} bits ({bytes}), {set} set per key; \
                  estimated false positives {fpp}"
             ));
         }
