@@ -168,7 +168,7 @@ pub fn best_hashes(blocks: u64, items: u64) -> u32 {
     rates.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(1, |(hashes, _)| hashes)
 }
 
-/// How many distinct keys leave `ones` bits set: as [`bloom::estimate_items`](super::bloom::estimate_items), with
+/// How many distinct keys leave `ones` bits set: as [`bloom::estimate_items`], with
 /// the bits that a key really sets. Above eight, two of them can be one.
 ///
 /// The error is that of the classical filter: what blocks add to the variance of the fill, keys that share a
