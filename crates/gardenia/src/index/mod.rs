@@ -20,8 +20,9 @@
 //! | 10 | [`Fractional`] | as 8, in fractions of the table; the default | 6n/m³ |
 //!
 //! **A step of zero** (h2 = 0) would send all k probes of a key to one cell under plain double hashing, so
-//! [`Double`] draws its step from 1..m. In the enhanced and triple schemes the other terms still spread the
-//! probes, and in partitions each probe has its own slice, so there zero is as good as any step.
+//! [`Double`] draws its step from 1..m. In the enhanced schemes f(i) still spreads the
+//! probes, and in partitions each probe has its own slice, so there zero is as good as any step. In [`Triple`] it
+//! takes a zero step *and* a zero bend, which its excess counts.
 //!
 //! **A step that shares a factor with m** gives a key of [`Double`] only m/gcd different cells. That is
 //! allowed, as in the papers; [`Scheme::excess`] counts it, so sizing and [`Scheme::planned_fpp`] stay

@@ -1,5 +1,5 @@
 //! Blocked probing with AVX2: a block is two registers.
-#![allow(unsafe_code)] // intrinsics, and loads whose bounds are checked once per batch
+#![allow(unsafe_code)] // intrinsics, and loads whose bounds the caller has checked
 
 use super::pattern::{Pattern, RUNS, SHIFTS};
 use crate::hash::Digest;

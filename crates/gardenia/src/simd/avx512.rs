@@ -1,5 +1,5 @@
 //! Blocked probing with AVX-512: a block is one register.
-#![allow(unsafe_code)] // intrinsics, and loads whose bounds are checked once per batch
+#![allow(unsafe_code)] // intrinsics, and loads whose bounds the caller has checked
 
 use super::pattern::{Pattern, RUNS, SHIFTS};
 use crate::hash::Digest;

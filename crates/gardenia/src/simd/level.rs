@@ -1,4 +1,4 @@
-//! Which instructions to use, found out once per batch, and the batch loops over them.
+//! Which instructions to use, found out once per filter, and the batch loops over them.
 #![allow(unsafe_code)] // calls into the vector files, whose needs are checked here
 
 use super::batch::{Sink, Source};
