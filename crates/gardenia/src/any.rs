@@ -1,12 +1,12 @@
 //! A filter whose kind is learnt at run time.
 
 use crate::cells::{Bytes, Memory, Owned};
-use crate::filter::{About, BlockedBloom, Bloom, Identity};
+use crate::filter::{About, BlockedBloom, Bloom, CountingBloom, Identity};
 use crate::format::{self, Header, Kind, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::AnyScheme;
 use crate::theory::bloom::Estimate;
-use crate::{DecodeError, EncodeError, Filter, ReadOptions};
+use crate::{Count, DecodeError, EncodeError, Filter, ReadOptions, RemoveError};
 use alloc::vec::Vec;
 
 /// Any kind of filter, as files, the command line and engines hold it. The compiler lists every place that
@@ -27,6 +27,19 @@ pub enum AnyFilter<M = Owned> {
     Bloom(Bloom<AnyScheme, M>),
     /// A blocked Bloom filter.
     Blocked(BlockedBloom<M>),
+    /// A counting Bloom filter.
+    Counting(CountingBloom<M>),
+}
+
+/// Does the same with the filter of every kind. The one place that lists them.
+macro_rules! each {
+    ($any:expr, $filter:ident => $work:expr) => {
+        match $any {
+            AnyFilter::Bloom($filter) => $work,
+            AnyFilter::Blocked($filter) => $work,
+            AnyFilter::Counting($filter) => $work,
+        }
+    };
 }
 
 impl AnyFilter {
@@ -35,18 +48,30 @@ impl AnyFilter {
     /// # Panics
     /// If `new` is not as long as `digests`.
     pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
+        each!(self, f => f.insert_digests(digests, new))
+    }
+
+    /// Takes the key with this digest out once; `None` if this kind of filter cannot.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, Bloom, CountingBloom, Filter};
+    /// let mut bed = CountingBloom::new(100, 0.01)?;
+    /// bed.insert("rose");
+    /// let mut any = AnyFilter::from(bed);
+    /// let digest = any.digest(b"rose");
+    /// assert_eq!((any.count_digest(digest), any.remove_digest(digest)), (Some(1), Some(Ok(()))));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn remove_digest(&mut self, digest: Digest) -> Option<Result<(), RemoveError>> {
         match self {
-            Self::Bloom(f) => f.insert_digests(digests, new),
-            Self::Blocked(f) => f.insert_digests(digests, new),
+            Self::Bloom(_) | Self::Blocked(_) => None,
+            Self::Counting(filter) => Some(filter.remove_digest(digest)),
         }
     }
 
     /// What the filter was made for, to be changed.
     pub fn about_mut(&mut self) -> &mut About {
-        match self {
-            Self::Bloom(f) => f.about_mut(),
-            Self::Blocked(f) => f.about_mut(),
-        }
+        each!(self, f => f.about_mut())
     }
 }
 
@@ -62,6 +87,12 @@ impl<M> From<BlockedBloom<M>> for AnyFilter<M> {
     }
 }
 
+impl<M> From<CountingBloom<M>> for AnyFilter<M> {
+    fn from(filter: CountingBloom<M>) -> Self {
+        Self::Counting(filter)
+    }
+}
+
 impl<M: Memory> AnyFilter<M> {
     /// Kind of filter.
     #[must_use]
@@ -72,72 +103,63 @@ impl<M: Memory> AnyFilter<M> {
     /// Hasher, scheme and shape.
     #[must_use]
     pub fn identity(&self) -> Identity {
-        match self {
-            Self::Bloom(f) => f.identity(),
-            Self::Blocked(f) => f.identity(),
-        }
+        each!(self, f => f.identity())
     }
 
     /// The hash function.
     pub fn hasher(&self) -> &KeyHasher {
-        match self {
-            Self::Bloom(f) => f.hasher(),
-            Self::Blocked(f) => f.hasher(),
-        }
+        each!(self, f => f.hasher())
     }
 
     /// What the filter was made for.
     #[must_use]
     pub fn about(&self) -> &About {
-        match self {
-            Self::Bloom(f) => f.about(),
-            Self::Blocked(f) => f.about(),
-        }
+        each!(self, f => f.about())
     }
 
     /// The share of cells that are set.
     #[must_use]
     pub fn fill(&self) -> f64 {
-        match self {
-            Self::Bloom(f) => f.fill(),
-            Self::Blocked(f) => f.fill(),
-        }
+        each!(self, f => f.fill())
     }
 
     /// The false-positive probability as the filter is now.
     #[must_use]
     pub fn fpp(&self) -> f64 {
-        match self {
-            Self::Bloom(f) => f.fpp(),
-            Self::Blocked(f) => f.fpp(),
-        }
+        each!(self, f => f.fpp())
     }
 
     /// How many different keys are in, estimated.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
+        each!(self, f => f.estimated_items())
+    }
+
+    /// How often the key with this digest went in; `None` if this kind of filter does not count.
+    #[must_use]
+    pub fn count_digest(&self, digest: Digest) -> Option<u64> {
+        self.as_count().map(|filter| filter.count_digest(digest))
+    }
+
+    /// The filter as one that counts; `None` if this kind does not.
+    #[must_use]
+    pub fn as_count(&self) -> Option<&dyn Count> {
         match self {
-            Self::Bloom(f) => f.estimated_items(),
-            Self::Blocked(f) => f.estimated_items(),
+            Self::Bloom(_) | Self::Blocked(_) => None,
+            Self::Counting(filter) => Some(filter),
         }
     }
 
     /// Bytes of memory that the cells take.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        match self {
-            Self::Bloom(f) => f.memory_bytes(),
-            Self::Blocked(f) => f.memory_bytes(),
-        }
+        each!(self, f => f.memory_bytes())
     }
 }
 
 impl<M: Memory> core::fmt::Debug for AnyFilter<M> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Bloom(filter) => filter.fmt(f),
-            Self::Blocked(filter) => filter.fmt(f),
-        }
+        each!(self, filter => filter.fmt(f))
     }
 }
 
@@ -146,31 +168,19 @@ impl<M: Memory> Filter for AnyFilter<M> {
         self.hasher().digest(key)
     }
     fn contains_digest(&self, digest: Digest) -> bool {
-        match self {
-            Self::Bloom(f) => f.contains_digest(digest),
-            Self::Blocked(f) => f.contains_digest(digest),
-        }
+        each!(self, f => f.contains_digest(digest))
     }
     fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
-        match self {
-            Self::Bloom(f) => f.contains_digests(digests, out),
-            Self::Blocked(f) => f.contains_digests(digests, out),
-        }
+        each!(self, f => f.contains_digests(digests, out))
     }
 }
 
 impl<M: Memory> Stored for AnyFilter<M> {
     fn header(&self) -> Result<Header, EncodeError> {
-        match self {
-            Self::Bloom(f) => f.header(),
-            Self::Blocked(f) => f.header(),
-        }
+        each!(self, f => f.header())
     }
     fn sections(&self) -> Vec<&dyn Memory> {
-        match self {
-            Self::Bloom(f) => f.sections(),
-            Self::Blocked(f) => f.sections(),
-        }
+        each!(self, f => f.sections())
     }
 }
 
@@ -179,19 +189,14 @@ impl format::Restore for AnyFilter {
         Ok(match header.identity.kind {
             Kind::Bloom => Self::Bloom(format::Restore::restore(header, options)?),
             Kind::Blocked => Self::Blocked(format::Restore::restore(header, options)?),
+            Kind::Counting => Self::Counting(format::Restore::restore(header, options)?),
         })
     }
     fn sections_mut(&mut self) -> Vec<&mut [u64]> {
-        match self {
-            Self::Bloom(f) => f.sections_mut(),
-            Self::Blocked(f) => f.sections_mut(),
-        }
+        each!(self, f => f.sections_mut())
     }
     fn check(&self) -> Result<(), DecodeError> {
-        match self {
-            Self::Bloom(f) => f.check(),
-            Self::Blocked(f) => f.check(),
-        }
+        each!(self, f => f.check())
     }
 }
 
@@ -200,6 +205,7 @@ impl<B: AsRef<[u8]>> format::Attach<B> for AnyFilter<Bytes<B>> {
         Ok(match header.identity.kind {
             Kind::Bloom => Self::Bloom(format::Attach::attach(header, options, payload)?),
             Kind::Blocked => Self::Blocked(format::Attach::attach(header, options, payload)?),
+            Kind::Counting => Self::Counting(format::Attach::attach(header, options, payload)?),
         })
     }
 }

@@ -79,6 +79,28 @@ pub struct Mismatch {
 #[error("the filter is full")]
 pub struct Full;
 
+/// A key that cannot be taken out; the filter has not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RemoveError {
+    /// It was never put in, or as often taken out.
+    #[error("the key is not in the filter")]
+    Absent,
+    /// All its cells are at their top, where they have lost count.
+    #[error("the key's cells are all at their top and have lost count: it can no longer be taken out")]
+    Stuck,
+}
+
+/// A count that does not fit the cells of a filter; the filter has not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("a count of {count} does not fit cells that end at {top}: use wider cells")]
+pub struct Overflow {
+    /// What the key's count would have become.
+    pub count: u64,
+    /// The largest that fits.
+    pub top: u64,
+}
+
 /// A filter that cannot be stored.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -248,6 +270,12 @@ pub enum Error {
     /// See [`Full`].
     #[error(transparent)]
     Full(#[from] Full),
+    /// See [`RemoveError`].
+    #[error(transparent)]
+    Remove(#[from] RemoveError),
+    /// See [`Overflow`].
+    #[error(transparent)]
+    Overflow(#[from] Overflow),
     /// See [`EncodeError`].
     #[error(transparent)]
     Encode(#[from] EncodeError),

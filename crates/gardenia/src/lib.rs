@@ -38,9 +38,10 @@ pub mod theory;
 mod traits;
 
 pub use any::AnyFilter;
-pub use error::{DecodeError, EncodeError, Error, Full, Mismatch, Part, SizeError};
+pub use error::{DecodeError, EncodeError, Error, Full, Mismatch, Overflow, Part, RemoveError, SizeError};
 pub use filter::{
-    About, AtomicBlockedBloom, AtomicBloom, BlockedBloom, BlockedBloomBuilder, Bloom, BloomBuilder, Identity,
+    About, AtomicBlockedBloom, AtomicBloom, BlockedBloom, BlockedBloomBuilder, Bloom, BloomBuilder,
+    CountingBloom, CountingBloomBuilder, Identity,
 };
 #[cfg(feature = "mmap")]
 pub use format::Mapped;
@@ -53,7 +54,7 @@ pub use index::{
 };
 pub use simd::Level;
 pub use theory::bloom::Estimate;
-pub use traits::{Filter, Insert, Merge};
+pub use traits::{Count, Filter, Insert, Merge, Remove};
 
 /// The README's program must compile, too.
 #[cfg(all(doctest, feature = "mmap"))]

@@ -4,7 +4,7 @@
 //! What a filter cannot do it does not offer.
 
 use crate::hash::Digest;
-use crate::{Full, Mismatch};
+use crate::{Full, Mismatch, RemoveError};
 
 /// A filter that can be asked. Usable as `dyn Filter`.
 ///
@@ -39,6 +39,29 @@ pub trait Filter {
 pub trait Insert: Filter {
     /// Adds a key; true if it was certainly absent before.
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full>;
+}
+
+/// A filter from which keys can be taken out again.
+pub trait Remove: Insert {
+    /// Takes a key out once. If that cannot be, the error says why and nothing has changed.
+    fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError>;
+}
+
+/// A filter that knows how often a key went in.
+pub trait Count: Filter {
+    /// How often the key with this digest went in, by the filter's estimate; 0 if it is certainly absent.
+    fn count_digest(&self, digest: Digest) -> u64;
+
+    /// Counts in order, as one by one; implementations prefetch.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    fn count_digests(&self, digests: &[Digest], out: &mut [u64]) {
+        assert_eq!(digests.len(), out.len(), "one count per digest");
+        for (digest, out) in digests.iter().zip(out) {
+            *out = self.count_digest(*digest);
+        }
+    }
 }
 
 /// A filter that can take in another.

@@ -1,11 +1,11 @@
 //! Laws of the family, written once and run for every variant.
 
 use gardenia::{
-    AnyFilter, AnyScheme, AtomicBlockedBloom, AtomicBloom, BlockedBloom, Bloom, Digest, Filter, Insert,
-    KeyHasher, Level, Merge, ReadOptions, Scheme, SchemeId, SecretKey,
+    AnyFilter, AnyScheme, AtomicBlockedBloom, AtomicBloom, BlockedBloom, Bloom, Count, CountingBloom, Digest,
+    Filter, Insert, KeyHasher, Level, Merge, ReadOptions, Remove, Scheme, SchemeId, SecretKey,
 };
 use proptest::prelude::*;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Every scheme, some shapes, both hashers: the filters that the laws run on.
 fn blooms() -> impl Strategy<Value = Bloom<AnyScheme>> {
@@ -26,6 +26,17 @@ fn blocked() -> impl Strategy<Value = BlockedBloom> {
     (bits, 1u32..=16, any::<u64>(), level).prop_map(|(bits, hashes, seed, level)| {
         BlockedBloom::builder().bits(bits).hashes(hashes).seed(seed).build().unwrap().with_level(level)
     })
+}
+
+/// Counting filters of every scheme and width, some of them with very few cells.
+fn counting() -> impl Strategy<Value = CountingBloom> {
+    let shapes = prop_oneof![(1u64..300, 1u32..12), (1_000u64..50_000, 1u32..30), Just((3_000_000, 7))];
+    (proptest::sample::select(SchemeId::ALL.to_vec()), shapes, any::<u64>(), 1u32..=32).prop_map(
+        |(scheme, (cells, hashes), seed, width)| {
+            let builder = CountingBloom::builder().cells(cells).hashes(hashes).seed(seed);
+            builder.width(width).scheme(scheme).build().unwrap()
+        },
+    )
 }
 
 fn keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -78,8 +89,84 @@ where
     assert_eq!(merged, with(&[a, b]));
 }
 
+/// Counts are never below the truth, up to the largest that the cells hold.
+fn counts_are_never_too_small<F: Insert + Count>(mut filter: F, keys: &[Vec<u8>], top: u64) {
+    let mut model: HashMap<Digest, u64> = HashMap::new();
+    for digest in digests(&filter, keys) {
+        filter.insert_digest(digest).unwrap();
+        *model.entry(digest).or_default() += 1;
+    }
+    for (digest, count) in model {
+        assert!(filter.count_digest(digest) >= count.min(top));
+    }
+}
+
+/// What goes in and comes out again leaves no trace, as long as no cell overflows.
+fn removal_undoes_insertion<F>(mut filter: F, kept: &[Vec<u8>], passing: &[Vec<u8>])
+where
+    F: Remove + Clone + PartialEq + std::fmt::Debug,
+{
+    digests(&filter, kept).into_iter().for_each(|digest| _ = filter.insert_digest(digest).unwrap());
+    let before = filter.clone();
+    let passing = digests(&filter, passing);
+    passing.iter().for_each(|digest| _ = filter.insert_digest(*digest).unwrap());
+    passing.iter().for_each(|digest| filter.remove_digest(*digest).unwrap());
+    assert_eq!(filter, before);
+}
+
+/// Counts of a batch are those of the calls one by one.
+fn counts_agree<F: Insert + Count>(mut filter: F, keys: &[Vec<u8>], probes: &[Vec<u8>]) {
+    digests(&filter, keys).into_iter().for_each(|digest| _ = filter.insert_digest(digest).unwrap());
+    let probes = [digests(&filter, keys), digests(&filter, probes)].concat();
+    let mut counts = vec![0; probes.len()];
+    filter.count_digests(&probes, &mut counts);
+    for (digest, count) in probes.iter().zip(counts) {
+        assert_eq!(count, filter.count_digest(*digest));
+        assert_eq!(count > 0, filter.contains_digest(*digest));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn counting_bloom_keeps_the_laws(filter in counting(), a in keys(), b in keys()) {
+        // Keys drawn again and again, so that there is something to count.
+        let (few, top) = ([&a[..a.len() / 20], &a[..a.len() / 20], &a].concat(), (1 << filter.width()) - 1);
+        inserted_keys_are_found(filter.clone(), &few);
+        batches_agree(filter.clone(), &few, &b);
+        counts_agree(filter.clone(), &few, &b);
+        counts_are_never_too_small(filter.clone(), &few, top);
+        if few.len() + b.len() < top as usize {
+            removal_undoes_insertion(filter.clone(), &few, &b);
+        }
+        merge_is_insertion_of_both(filter, &few, &b);
+    }
+
+    #[test]
+    fn counting_bloom_survives_encoding(filter in counting(), a in keys()) {
+        let mut filter = filter;
+        prop_assert!(filter.insert_many(&a) <= a.len() as u64);
+        let bytes = filter.to_vec().unwrap();
+        prop_assert_eq!(&CountingBloom::from_slice(&bytes).unwrap(), &filter);
+        prop_assert!(CountingBloom::view(&bytes).unwrap() == filter);
+        let any = AnyFilter::from_slice(&bytes).unwrap();
+        prop_assert_eq!(any.to_vec().unwrap(), &bytes[..]);
+        prop_assert_eq!(filter.count_many(&a), CountingBloom::view(&bytes).unwrap().count_many(&a));
+    }
+
+    #[test]
+    fn a_counting_bloom_answers_as_the_plain_filter_of_its_cells(filter in counting(), a in keys(), b in keys()) {
+        let mut filter = filter;
+        filter.extend(&a);
+        let plain = filter.to_bloom().unwrap();
+        prop_assert_eq!(plain.contains_many(&b), filter.contains_many(&b));
+        prop_assert_eq!(plain.fill(), filter.fill());
+        let mut direct = plain.clone();
+        direct.clear();
+        direct.extend(&a);
+        prop_assert_eq!(direct, plain);
+    }
 
     #[test]
     fn bloom_keeps_the_laws(filter in blooms(), a in keys(), b in keys()) {

@@ -19,17 +19,28 @@ pub struct Bits<M = Owned> {
     len: u64,
 }
 
-/// Where bits begin: enough to ask for their cache lines, which reads nothing.
+/// Where words begin: enough to ask for their cache lines, which reads nothing.
 #[derive(Clone, Copy)]
 pub(crate) struct Lines {
     base: *const u64,
 }
 
 impl Lines {
+    /// The lines of these words.
+    pub(crate) fn new(words: &[u64]) -> Self {
+        Self { base: words.as_ptr() }
+    }
+
     /// Asks for the cache line of bit `at`.
     #[inline(always)]
     pub(crate) fn prefetch(self, at: u64) {
-        prefetch_at(self.base, (at / 64) as usize);
+        self.prefetch_word((at / 64) as usize);
+    }
+
+    /// Asks for the cache line of word `at`.
+    #[inline(always)]
+    pub(crate) fn prefetch_word(self, at: usize) {
+        prefetch_at(self.base, at);
     }
 }
 
@@ -75,7 +86,7 @@ impl Bits {
     /// A way to ask for cache lines while the bits themselves are lent out.
     #[inline]
     pub(crate) fn lines(&self) -> Lines {
-        Lines { base: self.memory.as_slice().as_ptr() }
+        Lines::new(self.memory.as_slice())
     }
 
     /// All bits to zero.

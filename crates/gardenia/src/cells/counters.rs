@@ -4,9 +4,9 @@
 //! change it and a torn write to a mapped file cannot split it. Widths that divide 64 waste nothing; the
 //! worst, 22 bits, wastes a third. A counter at its top *sticks*: what it lost count of it never lowers.
 
-use super::{Bytes, Memory, Owned, Shared, atom};
+use super::{Bytes, Lines, Memory, Owned, Shared, atom};
 use crate::index::scale;
-use crate::{MAX_CELLS, SizeError};
+use crate::{DecodeError, MAX_CELLS, SizeError};
 use core::fmt;
 
 /// `len` counters of `width` bits (1 to 32) over some [`Memory`], saturating at both ends.
@@ -22,6 +22,21 @@ use core::fmt;
 pub struct Counters<M = Owned> {
     memory: M,
     layout: Layout,
+}
+
+/// Where counters begin: enough to ask for their cache lines, which reads nothing.
+#[derive(Clone, Copy)]
+pub(crate) struct CounterLines {
+    lines: Lines,
+    layout: Layout,
+}
+
+impl CounterLines {
+    /// Asks for the cache line of counter `at`.
+    #[inline(always)]
+    pub(crate) fn prefetch(self, at: u64) {
+        self.lines.prefetch_word(self.layout.place(at).0);
+    }
 }
 
 /// Where counters stand in words.
@@ -65,6 +80,12 @@ impl Layout {
         u64::MAX >> (64 - self.width)
     }
 
+    /// Counters in word `word`; fewer in the last one.
+    fn in_word(self, word: usize) -> u32 {
+        let per_word = u64::from(64 / self.width);
+        (self.len - word as u64 * per_word).min(per_word) as u32
+    }
+
     /// `word` with the counter at `shift` raised by `by`, and its new value.
     #[inline]
     fn raised(self, word: u64, shift: u32, by: u32) -> (u64, u32) {
@@ -80,6 +101,11 @@ impl Layout {
         let new = if old == self.top() { old } else { old.saturating_sub(u64::from(by)) };
         (word - ((old - new) << shift), new as u32)
     }
+}
+
+/// Bytes of `len` counters of `width` bits; `None` if there cannot be such.
+pub(crate) fn counter_bytes(len: u64, width: u32) -> Option<u64> {
+    Layout::new(len, width).ok().map(|layout| layout.len.div_ceil(u64::from(64 / width)) * 8)
 }
 
 impl Counters {
@@ -121,6 +147,36 @@ impl Counters {
     /// All counters to zero.
     pub fn clear(&mut self) {
         self.memory.as_mut_slice().fill(0);
+    }
+
+    /// Adds the counters of `other`, of which there are as many and as wide, stopping at the top.
+    pub(crate) fn add_all(&mut self, other: &Counters<impl Memory>) {
+        debug_assert_eq!(self.layout, other.layout);
+        let layout = self.layout;
+        for (at, word) in self.memory.as_mut_slice().iter_mut().enumerate() {
+            let theirs = other.memory.load(at);
+            for shift in (0..layout.in_word(at)).map(|i| i * layout.width) {
+                *word = layout.raised(*word, shift, (theirs >> shift & layout.top()) as u32).0;
+            }
+        }
+    }
+
+    /// Takes the words of `other`, of which there are as many and as wide.
+    pub(crate) fn copy_from(&mut self, other: &Counters<impl Memory>) {
+        debug_assert_eq!(self.layout, other.layout);
+        let words = self.memory.as_mut_slice().iter_mut();
+        words.enumerate().for_each(|(at, word)| *word = other.memory.load(at));
+    }
+
+    /// The words, for decoders to fill.
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        self.memory.as_mut_slice()
+    }
+
+    /// A way to ask for cache lines while the counters themselves are lent out.
+    #[inline]
+    pub(crate) fn lines(&self) -> CounterLines {
+        CounterLines { lines: Lines::new(self.memory.as_slice()), layout: self.layout }
     }
 
     /// The same counters for many threads; nothing is copied.
@@ -204,6 +260,38 @@ impl<M: Memory> Counters<M> {
     #[inline]
     pub fn prefetch(&self, at: u64) {
         self.memory.prefetch(self.layout.place(at).0);
+    }
+
+    /// Number of counters that are not zero.
+    #[must_use]
+    pub fn count_nonzero(&self) -> u64 {
+        self.count(|value| value != 0)
+    }
+
+    /// Number of counters at their top, which have lost count.
+    #[must_use]
+    pub fn count_saturated(&self) -> u64 {
+        let top = self.layout.top();
+        self.count(|value| value == top)
+    }
+
+    fn count(&self, yes: impl Fn(u64) -> bool) -> u64 {
+        let Layout { width, .. } = self.layout;
+        let in_word = |at| {
+            let word = self.memory.load(at);
+            let values = (0..self.layout.in_word(at)).map(|i| word >> (i * width) & self.layout.top());
+            values.map(|value| u64::from(yes(value))).sum::<u64>()
+        };
+        (0..self.memory.words()).map(in_word).sum()
+    }
+
+    /// The bits that belong to no counter must be zero in a file.
+    pub(crate) fn check_tail(&self) -> Result<(), DecodeError> {
+        let spare = |at| self.memory.load(at).checked_shr(self.layout.in_word(at) * self.layout.width);
+        match (0..self.memory.words()).all(|at| spare(at).unwrap_or(0) == 0) {
+            true => Ok(()),
+            false => Err(DecodeError::Damaged("bits that belong to no cell are set")),
+        }
     }
 
     /// The memory below.

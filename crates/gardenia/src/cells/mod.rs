@@ -7,7 +7,11 @@ pub(crate) mod atom;
 mod bits;
 mod counters;
 mod memory;
+mod tally;
 
 pub use bits::Bits;
+pub(crate) use bits::Lines;
 pub use counters::Counters;
+pub(crate) use counters::counter_bytes;
 pub use memory::{Bytes, Memory, Owned, Shared};
+pub(crate) use tally::{Ahead, Tally, TallyMut};

@@ -1,9 +1,12 @@
 //! What do we promise? One file per member of the family, by what it is asked.
 
 mod about;
+mod count;
 mod member;
+mod verbs;
 mod wish;
 
 pub use about::{About, Identity};
+pub use count::counting::{CountingBloom, CountingBloomBuilder};
 pub use member::blocked::{AtomicBlockedBloom, BlockedBloom, BlockedBloomBuilder};
 pub use member::bloom::{AtomicBloom, Bloom, BloomBuilder};

@@ -2,20 +2,34 @@
 
 use crate::filter::About;
 use crate::hash::KeyHasher;
-use crate::theory::bloom::Shape;
-use crate::{MAX_CELLS, SizeError};
+use crate::index::{AnyScheme, Scheme, SchemeId};
+use crate::theory::bloom::{Shape, best_hashes, size};
+use crate::{MAX_CELLS, MAX_HASHES, SizeError};
 
 /// Items and rate, or a shape, and the hash function.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wish {
     pub(crate) items: Option<u64>,
     pub(crate) fpp: Option<f64>,
-    pub(crate) bits: Option<u64>,
+    pub(crate) cells: Option<u64>,
     pub(crate) hashes: Option<u32>,
     pub(crate) hasher: KeyHasher,
+    pub(crate) scheme: SchemeId,
 }
 
 impl Wish {
+    /// [`shape`](Self::shape) for filters that err as a Bloom filter of their scheme does.
+    pub(crate) fn bloom_shape<S: Scheme>(&self, scheme: impl Fn(u32) -> S) -> Result<Shape, SizeError> {
+        let fit = |shape: Shape| scheme(shape.hashes).fit(shape.cells);
+        let rate = |shape: Shape, items| scheme(shape.hashes).planned_fpp(shape.cells, items);
+        self.shape(MAX_HASHES, |items, fpp| size(items, fpp, rate, fit), best_hashes, fit)
+    }
+
+    /// The same with the scheme that was asked for by number.
+    pub(crate) fn any_shape(&self) -> Result<Shape, SizeError> {
+        self.bloom_shape(|hashes| AnyScheme::new(self.scheme, hashes))
+    }
+
     /// The shape that was asked for: given, or by `size` from items and rate, or with the `best` hashes for bits
     /// and items; checked, and rounded up by `fit`. No memory is taken.
     pub(crate) fn shape(
@@ -27,19 +41,23 @@ impl Wish {
     ) -> Result<Shape, SizeError> {
         let too_many = |cells| Err(SizeError::TooManyCells { cells, max: MAX_CELLS });
         let conflict = |message| Err(SizeError::Conflict(message));
-        let mut shape = match (self.bits, self.hashes, self.items, self.fpp) {
+        let mut shape = match (self.cells, self.hashes, self.items, self.fpp) {
             (None, None, Some(items), Some(fpp)) => size(items, fpp)?,
             (Some(cells), Some(hashes), _, None) => Shape { cells, hashes },
             (Some(_), None, Some(0), None) => return Err(SizeError::ZeroItems),
             (Some(cells), None, Some(items), None) => Shape { cells, hashes: best(cells, items) },
             (Some(_), Some(_), _, Some(_)) => {
-                return conflict("bits and hashes fix the error rate: leave out fpp");
+                return conflict("a size and hashes fix the error rate: leave out fpp");
             }
             (Some(_), None, _, Some(_)) => {
-                return conflict("bits and fpp are both given: leave out one of them");
+                return conflict("size and fpp are both given: leave out one of them");
             }
-            (None, Some(_), ..) => return conflict("hashes needs bits"),
-            _ => return conflict("give items and fpp, or bits and hashes, or bits and items"),
+            (None, Some(_), ..) => return conflict("hashes needs a size: bits or cells"),
+            _ => {
+                return conflict(
+                    "give items and fpp, or a size (bits or cells) and hashes, or a size and items",
+                );
+            }
         };
         if !(1..=max_hashes).contains(&shape.hashes) {
             return Err(SizeError::Hashes { hashes: shape.hashes, max: max_hashes });
@@ -61,9 +79,23 @@ impl Wish {
     }
 }
 
-/// The verbs of a builder that has a [`Wish`].
+/// The verbs of a builder that has a [`Wish`]; its size is given in bits, or with `wish_verbs!(cells)` in cells.
 macro_rules! wish_verbs {
     () => {
+        $crate::filter::wish::wish_verbs!(
+            bits,
+            "Number of bits, rounded up to what the filter can use; with `items` the best k follows, or set it \
+             by `hashes`."
+        );
+    };
+    (cells) => {
+        $crate::filter::wish::wish_verbs!(
+            cells,
+            "Number of cells, rounded up to what the filter can use; with `items` the best k follows, or set it \
+             by `hashes`."
+        );
+    };
+    ($size:ident, $doc:literal) => {
         /// Keys to make room for.
         pub fn items(mut self, items: u64) -> Self {
             self.wish.items = Some(items);
@@ -76,14 +108,13 @@ macro_rules! wish_verbs {
             self
         }
 
-        /// Number of bits, rounded up to what the filter can use; with `items` the best k follows, or set it by
-        /// `hashes`.
-        pub fn bits(mut self, bits: u64) -> Self {
-            self.wish.bits = Some(bits);
+        #[doc = $doc]
+        pub fn $size(mut self, $size: u64) -> Self {
+            self.wish.cells = Some($size);
             self
         }
 
-        /// Bits set per key.
+        /// Probes per key.
         pub fn hashes(mut self, hashes: u32) -> Self {
             self.wish.hashes = Some(hashes);
             self
@@ -108,14 +139,45 @@ macro_rules! wish_verbs {
 }
 pub(crate) use wish_verbs;
 
-/// What every filter over bits tells about itself: a filter with the fields `hasher`, `bits` and `about`.
-macro_rules! bit_filter_facts {
+/// The verb of a builder whose filter has a scheme by number.
+macro_rules! scheme_verb {
+    () => {
+        /// The scheme that makes positions of digests.
+        pub fn scheme(mut self, scheme: $crate::SchemeId) -> Self {
+            self.wish.scheme = scheme;
+            self
+        }
+    };
+}
+pub(crate) use scheme_verb;
+
+/// What every filter tells about itself: a filter with the fields `hasher` and `about`.
+macro_rules! filter_facts {
     () => {
         /// The hash function.
         #[inline]
         pub fn hasher(&self) -> &$crate::KeyHasher {
             &self.hasher
         }
+
+        /// What the filter was made for.
+        #[must_use]
+        pub fn about(&self) -> &$crate::About {
+            &self.about
+        }
+
+        /// What the filter was made for, to be changed.
+        pub fn about_mut(&mut self) -> &mut $crate::About {
+            &mut self.about
+        }
+    };
+}
+pub(crate) use filter_facts;
+
+/// What every filter over one array of bits tells: [`filter_facts`] and the field `bits`.
+macro_rules! bit_filter_facts {
+    () => {
+        $crate::filter::wish::filter_facts!();
 
         /// Number of bits, m.
         #[must_use]
@@ -134,17 +196,38 @@ macro_rules! bit_filter_facts {
         pub fn memory_bytes(&self) -> usize {
             self.bits.memory().words() * 8
         }
-
-        /// What the filter was made for.
-        #[must_use]
-        pub fn about(&self) -> &$crate::About {
-            &self.about
-        }
-
-        /// What the filter was made for, to be changed.
-        pub fn about_mut(&mut self) -> &mut $crate::About {
-            &mut self.about
-        }
     };
 }
 pub(crate) use bit_filter_facts;
+
+/// What every filter over one array of counters tells: [`filter_facts`] and the field `cells`.
+macro_rules! counter_filter_facts {
+    () => {
+        $crate::filter::wish::filter_facts!();
+
+        /// Number of cells, m.
+        #[must_use]
+        pub fn cells(&self) -> u64 {
+            self.cells.len()
+        }
+
+        /// Bits per cell, w.
+        #[must_use]
+        pub fn width(&self) -> u32 {
+            self.cells.width()
+        }
+
+        /// The share of cells that are not zero.
+        #[must_use]
+        pub fn fill(&self) -> f64 {
+            self.cells.count_nonzero() as f64 / self.cells.len() as f64
+        }
+
+        /// Bytes of memory that the cells take.
+        #[must_use]
+        pub fn memory_bytes(&self) -> usize {
+            self.cells.memory().words() * 8
+        }
+    };
+}
+pub(crate) use counter_filter_facts;

@@ -1,10 +1,11 @@
 //! The header: what a filter is, in little-endian bytes with a checksum.
 
 use super::ReadOptions;
+use crate::cells::counter_bytes;
 use crate::error::Part;
 use crate::filter::{About, Identity};
 use crate::hash::{HasherId, KeyHasher, SecretKey};
-use crate::index::{MAX_CELLS, MAX_HASHES, NumberedScheme, SchemeId};
+use crate::index::{MAX_CELLS, MAX_HASHES, NumberedScheme, Scheme, SchemeId};
 use crate::{DecodeError, EncodeError};
 use alloc::vec::Vec;
 use xxhash_rust::xxh3::xxh3_64;
@@ -33,17 +34,24 @@ pub enum Kind {
     Bloom = 1,
     /// [`BlockedBloom`](crate::BlockedBloom)
     Blocked = 2,
+    /// [`CountingBloom`](crate::CountingBloom)
+    Counting = 3,
 }
 
 impl Kind {
+    /// All kinds, by number.
+    pub const ALL: [Self; 3] = [Self::Bloom, Self::Blocked, Self::Counting];
+
     /// The kind with this number, if there is one.
+    ///
+    /// ```
+    /// use gardenia::Kind;
+    /// assert!(Kind::ALL.iter().all(|&kind| Kind::from_number(kind.number()) == Some(kind)));
+    /// assert_eq!(Kind::from_number(65_535), None);
+    /// ```
     #[must_use]
-    pub const fn from_number(number: u16) -> Option<Self> {
-        match number {
-            1 => Some(Self::Bloom),
-            2 => Some(Self::Blocked),
-            _ => None,
-        }
+    pub fn from_number(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.number() == number)
     }
 
     /// The number stored in files.
@@ -58,6 +66,7 @@ impl Kind {
         match self {
             Self::Bloom => "bloom",
             Self::Blocked => "blocked",
+            Self::Counting => "counting",
         }
     }
 }
@@ -263,7 +272,9 @@ impl Header {
         if self.identity.hashes == 0 {
             return Err(DecodeError::Field { field: "hashes", value: 0, rule: "at least 1 is needed" });
         }
-        S::restore(id, self.identity.hashes).ok_or(DecodeError::Scheme { found: id.name() })
+        let scheme = S::restore(id, self.identity.hashes).ok_or(DecodeError::Scheme { found: id.name() })?;
+        check_fit(&scheme, self.identity.cells)?;
+        Ok(scheme)
     }
 
     /// What the filter was made for.
@@ -287,6 +298,18 @@ impl Header {
         } else {
             Err(DecodeError::Field { field: "cell width", value, rule })
         }
+    }
+
+    /// The payload is one array of counters as wide as the header says.
+    pub(crate) fn check_counters(&self) -> Result<(), DecodeError> {
+        let (cells, width) = (self.identity.cells, self.identity.width);
+        let rule = "counters have 1 to 32 bits";
+        let needed = counter_bytes(cells, width).ok_or(DecodeError::Field {
+            field: "cell width",
+            value: width.into(),
+            rule,
+        })?;
+        self.check_payload(needed)
     }
 
     /// This kind has no scheme.
@@ -319,6 +342,16 @@ impl Header {
         } else {
             Err(DecodeError::Field { field: "payload length", value: self.payload_len, rule })
         }
+    }
+}
+
+/// The scheme can use so many cells.
+pub(crate) fn check_fit(scheme: &impl Scheme, cells: u64) -> Result<(), DecodeError> {
+    let rule = "this scheme needs a multiple of its hashes (with prime slices, of a prime)";
+    if scheme.fit(cells) == cells {
+        Ok(())
+    } else {
+        Err(DecodeError::Field { field: "cells", value: cells, rule })
     }
 }
 

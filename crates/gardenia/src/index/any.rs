@@ -17,7 +17,7 @@ macro_rules! any_scheme {
         /// let any = AnyScheme::new(SchemeId::Double, 5);
         /// assert!(any.positions(Digest(9), 100).eq(Double::new(5).positions(Digest(9), 100)));
         /// ```
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Copy, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum AnyScheme {
             $(#[doc = concat!("[`", stringify!($variant), "`](SchemeId::", stringify!($variant), ")")]

@@ -12,14 +12,15 @@
 #[cfg(feature = "std")]
 use super::radix;
 use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
+use crate::filter::verbs::{ask_verbs, filter_impl, insert_impl, insert_verbs};
 use crate::filter::wish::{Wish, bit_filter_facts, wish_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
-use crate::simd::{self, Bools, Drawn, Given, Keys, Level, Mask, Pattern, Sink, Source};
+use crate::simd::{self, Given, Keys, Level, Mask, Pattern, Sink, Source};
 use crate::theory::blocked::{self, BLOCK_BITS, MAX_BLOCK_HASHES};
 use crate::theory::bloom::{Estimate, Shape};
-use crate::{DecodeError, EncodeError, Filter, Full, Insert, Merge, Mismatch, SizeError};
+use crate::{DecodeError, EncodeError, Merge, Mismatch, SizeError};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -105,41 +106,12 @@ impl BlockedBloom {
         BlockedBloomBuilder::default()
     }
 
-    /// Adds `key`; true if it was certainly absent before.
-    #[inline]
-    pub fn insert(&mut self, key: impl Key) -> bool {
-        self.about.took_key(&key);
-        let digest = self.hasher.digest_key(&key);
-        self.insert_digest(digest)
-    }
+    insert_verbs!();
 
     /// Adds the key with this digest; true if it was certainly absent before.
     #[inline]
     pub fn insert_digest(&mut self, digest: Digest) -> bool {
         simd::insert_one(&self.pattern, self.bits.words_mut(), digest)
-    }
-
-    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
-    ///
-    /// ```
-    /// let mut seen = gardenia::BlockedBloom::new(1_000, 1e-6)?;
-    /// assert_eq!(seen.insert_many(&["rose", "tulip", "rose"]), 2);
-    /// # Ok::<(), gardenia::SizeError>(())
-    /// ```
-    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
-        self.about.took::<K>();
-        let mut count = 0;
-        self.insert_each(Keys { hasher: self.hasher, keys }, &mut count);
-        count
-    }
-
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent.
-    ///
-    /// # Panics
-    /// If `new` is not as long as `digests`.
-    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
-        assert_eq!(digests.len(), new.len(), "one answer per digest");
-        self.insert_each(Given(digests), &mut Bools(new));
     }
 
     /// Adds digests in order; `new` is told of each whether it was certainly absent.
@@ -270,12 +242,7 @@ impl AtomicBlockedBloom {
 }
 
 impl<M: Memory> BlockedBloom<M> {
-    /// Whether `key` may be present: never false for a key that is.
-    #[inline]
-    #[must_use]
-    pub fn contains(&self, key: impl Key) -> bool {
-        self.contains_digest(self.hasher.digest_key(&key))
-    }
+    ask_verbs!("Whether `key` may be present: never false for a key that is.");
 
     /// Whether the key with this digest may be present.
     #[inline]
@@ -299,14 +266,6 @@ impl<M: Memory> BlockedBloom<M> {
         self.bits.memory().prefetch(self.pattern.block(digest) * 8);
     }
 
-    /// Answers for all keys in order, hashing and fetching ahead.
-    #[must_use]
-    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
-        let mut answers = alloc::vec![false; keys.len()];
-        self.contains_each(Keys { hasher: self.hasher, keys }, &mut Bools(&mut answers));
-        answers
-    }
-
     /// Answers for all keys in order, by up to `threads` threads.
     #[cfg(feature = "std")]
     #[must_use]
@@ -317,15 +276,6 @@ impl<M: Memory> BlockedBloom<M> {
         let each = keys.len().div_ceil(threads.clamp(1, 1024)).max(1);
         let answers = radix::in_threads(keys.chunks(each), |keys| self.contains_many(keys));
         answers.concat()
-    }
-
-    /// Answers for all digests in order, fetching ahead.
-    ///
-    /// # Panics
-    /// If `out` is not as long as `digests`.
-    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
-        assert_eq!(digests.len(), out.len(), "one answer per digest");
-        self.contains_each(Given(digests), &mut Bools(out));
     }
 
     /// Answers as a bit mask: bit `i % 64` of word `i / 64` for digest `i`.
@@ -418,14 +368,6 @@ impl<M: Memory> BlockedBloom<M> {
     }
 }
 
-impl<K: Key> Extend<K> for BlockedBloom {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        self.about.took::<K>();
-        let hasher = self.hasher;
-        self.insert_each(Drawn(keys.into_iter().fuse().map(|key| hasher.digest_key(&key))), &mut 0);
-    }
-}
-
 impl<M: Memory> fmt::Debug for BlockedBloom<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (hasher, hashes, bits) = (&self.hasher, &self.pattern.hashes, &self.bits);
@@ -444,23 +386,8 @@ impl<M: Memory, N: Memory> PartialEq<BlockedBloom<N>> for BlockedBloom<M> {
     }
 }
 
-impl<M: Memory> Filter for BlockedBloom<M> {
-    fn digest(&self, key: &[u8]) -> Digest {
-        self.hasher.digest(key)
-    }
-    fn contains_digest(&self, digest: Digest) -> bool {
-        BlockedBloom::contains_digest(self, digest)
-    }
-    fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
-        BlockedBloom::contains_digests(self, digests, out);
-    }
-}
-
-impl Insert for BlockedBloom {
-    fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
-        Ok(BlockedBloom::<Owned>::insert_digest(self, digest))
-    }
-}
+filter_impl!([M: Memory] BlockedBloom<M>);
+insert_impl!([] BlockedBloom);
 
 impl Merge for BlockedBloom {
     fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {

@@ -7,14 +7,15 @@
 
 use super::probe::{Contains, ContainsMany, Set, SetMany, SetShared};
 use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
+use crate::filter::verbs::{ask_verbs, filter_impl, insert_impl, insert_verbs};
 use crate::filter::wish::{Wish, bit_filter_facts, wish_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::{Fractional, NumberedScheme, Scheme};
-use crate::simd::{Bools, Drawn, Given, Keys, Sink, Source};
-use crate::theory::bloom::{Estimate, Shape, best_hashes, estimate_items, size};
-use crate::{DecodeError, EncodeError, Filter, Full, Insert, MAX_HASHES, Merge, Mismatch, SizeError};
+use crate::simd::{Given, Sink, Source};
+use crate::theory::bloom::{Estimate, Shape, estimate_items};
+use crate::{DecodeError, EncodeError, Merge, Mismatch, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -103,9 +104,7 @@ impl<S: Scheme, F: Fn(u32) -> S> BloomBuilder<S, F> {
 
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
-        let fit = |shape: Shape| (self.scheme)(shape.hashes).fit(shape.cells);
-        let rate = |shape: Shape, items| (self.scheme)(shape.hashes).planned_fpp(shape.cells, items);
-        self.wish.shape(MAX_HASHES, |items, fpp| size(items, fpp, rate, fit), best_hashes, fit)
+        self.wish.bloom_shape(&self.scheme)
     }
 
     /// The filter.
@@ -118,41 +117,12 @@ impl<S: Scheme, F: Fn(u32) -> S> BloomBuilder<S, F> {
 }
 
 impl<S: Scheme> Bloom<S> {
-    /// Adds `key`; true if it was certainly absent before.
-    #[inline]
-    pub fn insert(&mut self, key: impl Key) -> bool {
-        self.about.took_key(&key);
-        let digest = self.hasher.digest_key(&key);
-        self.insert_digest(digest)
-    }
+    insert_verbs!();
 
     /// Adds the key with this digest; true if it was certainly absent before.
     #[inline]
     pub fn insert_digest(&mut self, digest: Digest) -> bool {
         self.scheme.visit(Set { bits: &mut self.bits, digest })
-    }
-
-    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
-    ///
-    /// ```
-    /// let mut bed = gardenia::Bloom::new(1_000, 1e-6)?;
-    /// assert_eq!(bed.insert_many(&["rose", "tulip", "rose"]), 2);
-    /// # Ok::<(), gardenia::SizeError>(())
-    /// ```
-    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
-        self.about.took::<K>();
-        let mut count = 0;
-        self.insert_each(Keys { hasher: self.hasher, keys }, &mut count);
-        count
-    }
-
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent.
-    ///
-    /// # Panics
-    /// If `new` is not as long as `digests`.
-    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
-        assert_eq!(digests.len(), new.len(), "one answer per digest");
-        self.insert_each(Given(digests), &mut Bools(new));
     }
 
     /// Adds digests in order; `new` is told of each whether it was certainly absent.
@@ -227,35 +197,13 @@ impl<S: Scheme> AtomicBloom<S> {
 }
 
 impl<S: Scheme, M: Memory> Bloom<S, M> {
-    /// Whether `key` may be present: never false for a key that is.
-    #[inline]
-    #[must_use]
-    pub fn contains(&self, key: impl Key) -> bool {
-        self.contains_digest(self.hasher.digest_key(&key))
-    }
+    ask_verbs!("Whether `key` may be present: never false for a key that is.");
 
     /// Whether the key with this digest may be present.
     #[inline]
     #[must_use]
     pub fn contains_digest(&self, digest: Digest) -> bool {
         self.scheme.visit(Contains { bits: &self.bits, digest })
-    }
-
-    /// Answers for all keys in order, hashing and probing many at a time.
-    #[must_use]
-    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
-        let mut answers = vec![false; keys.len()];
-        self.contains_each(Keys { hasher: self.hasher, keys }, &mut Bools(&mut answers));
-        answers
-    }
-
-    /// Answers for all digests in order, probing many at a time.
-    ///
-    /// # Panics
-    /// If `out` is not as long as `digests`.
-    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
-        assert_eq!(digests.len(), out.len(), "one answer per digest");
-        self.contains_each(Given(digests), &mut Bools(out));
     }
 
     /// Hands the answers for digests to `answers`, in order.
@@ -325,6 +273,11 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
         Ok(Bloom { hasher: self.hasher, scheme: self.scheme.clone(), bits, about: self.about.clone() })
     }
 
+    /// A filter of these parts, which fit each other.
+    pub(crate) fn from_parts(hasher: KeyHasher, scheme: S, bits: Bits<M>, about: About) -> Self {
+        Self { hasher, scheme, bits, about }
+    }
+
     fn check_same(&self, other: &Bloom<S, impl Memory>) -> Result<(), Mismatch> {
         self.identity().check(&other.identity())?;
         if self.scheme != other.scheme {
@@ -332,14 +285,6 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
             return Err(Mismatch { what: "scheme", ours: named(&self.scheme), theirs: named(&other.scheme) });
         }
         Ok(())
-    }
-}
-
-impl<S: Scheme, K: Key> Extend<K> for Bloom<S> {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        self.about.took::<K>();
-        let hasher = self.hasher;
-        self.insert_each(Drawn(keys.into_iter().fuse().map(|key| hasher.digest_key(&key))), &mut 0);
     }
 }
 
@@ -373,23 +318,8 @@ impl<S: Scheme, M: Memory, N: Memory> PartialEq<Bloom<S, N>> for Bloom<S, M> {
     }
 }
 
-impl<S: Scheme, M: Memory> Filter for Bloom<S, M> {
-    fn digest(&self, key: &[u8]) -> Digest {
-        self.hasher.digest(key)
-    }
-    fn contains_digest(&self, digest: Digest) -> bool {
-        Bloom::contains_digest(self, digest)
-    }
-    fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
-        Bloom::contains_digests(self, digests, out);
-    }
-}
-
-impl<S: Scheme> Insert for Bloom<S> {
-    fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
-        Ok(Bloom::<S>::insert_digest(self, digest))
-    }
-}
+filter_impl!([S: Scheme, M: Memory] Bloom<S, M>);
+insert_impl!([S: Scheme] Bloom<S>);
 
 impl<S: Scheme> Merge for Bloom<S> {
     fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
@@ -416,10 +346,6 @@ fn restore<S: NumberedScheme>(
     header.check_params(&[])?;
     let scheme = header.scheme::<S>()?;
     let cells = header.identity.cells;
-    if scheme.fit(cells) != cells {
-        let rule = "this scheme needs a multiple of its hashes (with prime slices, of a prime)";
-        return Err(DecodeError::Field { field: "cells", value: cells, rule });
-    }
     header.check_payload(cells.div_ceil(64) * 8)?;
     Ok((header.hasher(options)?, scheme, cells, header.about()))
 }
@@ -471,7 +397,7 @@ mod tests {
         assert!(message(Bloom::builder()).contains("give items and fpp"));
         assert!(message(Bloom::builder().bits(10).hashes(2).fpp(0.1)).contains("leave out fpp"));
         assert!(message(Bloom::builder().bits(10).items(2).fpp(0.1)).contains("leave out one"));
-        assert!(message(Bloom::builder().hashes(3)).contains("needs bits"));
+        assert!(message(Bloom::builder().hashes(3)).contains("needs a size"));
         assert!(message(Bloom::builder().bits(10).hashes(0)).contains("0 hashes"));
         assert!(message(Bloom::builder().bits(10).hashes(256)).contains("256 hashes"));
         assert!(message(Bloom::builder().bits(0).hashes(1)).contains("at least 1 cell"));

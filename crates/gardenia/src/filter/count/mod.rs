@@ -1,0 +1,4 @@
+//! Filters that are asked "how often?", and that can forget.
+
+pub(super) mod counting;
+pub(super) mod row;
