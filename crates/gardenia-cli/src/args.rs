@@ -1,5 +1,6 @@
 //! The command line, as clap reads it. Every `--help` ends in examples.
 
+use crate::input::KeyArgs;
 use crate::{human, secret};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
@@ -23,6 +24,9 @@ Examples:
   gardenia build -o seen.gdn urls.txt            a filter of the lines of a file
   gardenia query seen.gdn new.txt                the lines that may be in it
   gardenia query -v seen.gdn new.txt             the lines that certainly are not
+  gardenia add seen.gdn new.txt                  put more lines in
+  gardenia count words.gdn vocabulary.txt        how often lines went in (kinds that count)
+  gardenia eval seen.gdn truth.txt               how often the filter errs
   gardenia info seen.gdn                         what is in a file
   gardenia bench                                 what a key costs on this machine
 
@@ -35,6 +39,10 @@ pub(crate) enum Command {
     Build(BuildArgs),
     #[command(visible_alias = "grep")]
     Query(QueryArgs),
+    Add(AddArgs),
+    Remove(RemoveArgs),
+    Count(CountArgs),
+    Eval(EvalArgs),
     Info(InfoArgs),
     Tour(TourArgs),
     Bench(BenchArgs),
@@ -66,7 +74,7 @@ pub(crate) struct BuildArgs {
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Kind of filter: blocked is fastest, bloom is smallest [default: blocked, or bloom with --scheme]
+    /// Kind of filter: blocked is fastest, bloom is smallest, the others can do more [default: blocked, or bloom with --scheme]
     #[arg(short, long, value_enum)]
     pub(crate) kind: Option<Kind>,
 
@@ -81,19 +89,39 @@ pub(crate) struct BuildArgs {
         value_name = "P",
         value_parser = human::parse_share,
         allow_negative_numbers = true,
-        conflicts_with = "bits"
+        conflicts_with = "size"
     )]
     pub(crate) fpp: Option<f64>,
 
     /// Size of the filter instead: bits such as 8M, or bytes such as 1MiB
-    #[arg(long, value_name = "M", value_parser = human::parse_bits, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "M",
+        value_parser = human::parse_bits,
+        allow_negative_numbers = true,
+        group = "size"
+    )]
     pub(crate) bits: Option<u64>,
 
-    /// Bits that a key sets, with --bits; left out, the best number for the items
-    #[arg(long, value_name = "K", requires = "bits", allow_negative_numbers = true)]
+    /// The same as a number of cells, for kinds whose cells have several bits
+    #[arg(
+        long,
+        value_name = "M",
+        value_parser = human::parse_count,
+        allow_negative_numbers = true,
+        group = "size"
+    )]
+    pub(crate) cells: Option<u64>,
+
+    /// Bits per cell, 1 to 32, for kinds that count [default: 4 for counting]
+    #[arg(short, long, value_name = "W", allow_negative_numbers = true)]
+    pub(crate) width: Option<u32>,
+
+    /// Bits or cells that a key sets, with --bits or --cells; left out, the best number for the items
+    #[arg(long, value_name = "K", requires = "size", allow_negative_numbers = true)]
     pub(crate) hashes: Option<u32>,
 
-    /// How positions follow from a key's digest, for the kind bloom [default: fractional]
+    /// How positions follow from a key's digest, for all kinds but blocked [default: fractional]
     #[arg(long, value_name = "NAME", value_parser = scheme())]
     pub(crate) scheme: Option<SchemeId>,
 
@@ -106,6 +134,9 @@ pub(crate) struct BuildArgs {
         conflicts_with_all = ["secret", "secret_file"]
     )]
     pub(crate) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
@@ -167,6 +198,141 @@ pub(crate) struct QueryArgs {
     /// Print the number of each line in its input before it, from 1
     #[arg(short = 'n', long)]
     pub(crate) line_number: bool,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+}
+
+/// Add lines to a filter file
+///
+/// The file is replaced when all lines are in: whole or not at all.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gardenia add seen.gdn today.txt            what was in stays in
+  zcat log.gz | gardenia add seen.gdn        lines from a pipe
+  gardenia add -o both.gdn seen.gdn new.txt  leaves seen.gdn as it is")]
+pub(crate) struct AddArgs {
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+}
+
+/// Take lines out of a filter file
+///
+/// For kinds that count: counting, spectral-ms, spectral-rm. Only take out what was put in: a line that is not in
+/// is refused, but a false positive passes that check, and taking it out can hide a line that is in. The file is
+/// replaced when all lines are out: whole or not at all.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gardenia remove stock.gdn sold.txt
+  gardenia remove -o left.gdn stock.gdn sold.txt
+
+Exit codes: 0 a line was taken out, 1 none was in, 2 error.")]
+pub(crate) struct RemoveArgs {
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+}
+
+/// What `add` and `remove` have in common.
+#[derive(Debug, Args)]
+pub(crate) struct ChangeArgs {
+    /// The filter file
+    pub(crate) filter: PathBuf,
+
+    /// Files of keys, one per line; none, or -, is stdin
+    pub(crate) keys: Vec<PathBuf>,
+
+    /// Write the changed filter here, and leave FILTER as it is; - is stdout
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Replace OUT if it exists
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+
+    /// Print no summary and no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Print how often lines went into a filter
+///
+/// Each line of the input is printed after its count and a tab; a count of 0 is certain, others may be too high.
+/// For kinds that count: counting, spectral-ms, spectral-mi, spectral-rm, bitwise.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gardenia count words.gdn vocabulary.txt | sort -rn | head
+  gardenia count --min 100 words.gdn vocabulary.txt    only the frequent ones
+  echo rose | gardenia count words.gdn
+
+Exit codes: 0 a line was counted, 1 none was, 2 error. An input that cannot be read does not stop the others.")]
+pub(crate) struct CountArgs {
+    /// The filter file; - is stdin
+    pub(crate) filter: PathBuf,
+
+    /// Files of lines to look up; none, or -, is stdin
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// Print only lines with at least this count
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true,
+          value_parser = human::parse_count, allow_negative_numbers = true)]
+    pub(crate) min: u64,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+}
+
+/// Compare a filter with the truth
+///
+/// The truth comes as `sort FILE | uniq -c` prints it: a count, then the line; a count of 0 stands for a line that
+/// never went in. Of filters that count, the counts are compared too.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gardenia eval in.gdn truth.txt                       how often it errs, with 95% intervals
+  sort in.txt | uniq -c > truth.txt                    where that came from,
+  seq 1000000 | sed 's/^/0 absent-/' >> truth.txt      and lines that never went in
+  gardenia eval --each in.gdn truth.txt                line by line
+  gardenia eval --json in.gdn truth.txt | jq .false_positive_rate
+
+Columns of --each, running totals first:
+  TN TP   right: absent, and present (of filters that count: with the right count)
+  FP FN   wrong: found or counted too much, missed or counted too little
+  G C     the count given by the truth, and the filter's (1 or 0 if it does not count)
+  E       the line
+
+Exit codes: 0 done, 2 error.")]
+pub(crate) struct EvalArgs {
+    /// The filter file
+    pub(crate) filter: PathBuf,
+
+    /// Files of counts and lines; none, or -, is stdin
+    pub(crate) truth: Vec<PathBuf>,
+
+    /// Print a line for each line of the truth
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) each: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
@@ -341,6 +507,24 @@ pub(crate) enum Kind {
     Bloom,
     /// One cache line per key, 9.9 bits per key at 1%
     Blocked,
+    /// Counts keys, and takes them out again; four times the size of bloom
+    Counting,
+}
+
+impl Kind {
+    /// As files call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bloom => "bloom",
+            Self::Blocked => "blocked",
+            Self::Counting => "counting",
+        }
+    }
+
+    /// Whether its cells have several bits.
+    pub(crate) fn has_counters(self) -> bool {
+        !matches!(self, Self::Bloom | Self::Blocked)
+    }
 }
 
 /// The names of the schemes, from the library.

@@ -5,6 +5,7 @@
 //! no record; the last record may lack it. A carriage return is a byte like any other.
 
 use crate::memory;
+use crate::message::{self, hinted};
 use crate::open::is_dash;
 use crate::progress::Progress;
 use anyhow::Context;
@@ -12,6 +13,7 @@ use gardenia::{Digest, KeyHasher};
 use memchr::{memchr_iter, memrchr};
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Bytes asked of the system at a time: some thousand lines, and small enough for the second-level cache.
@@ -95,6 +97,57 @@ impl Records {
         }
         Ok(block)
     }
+}
+
+/// What a subcommand makes of its inputs.
+pub(crate) trait Work {
+    /// An input begins.
+    fn begin(&mut self) {}
+    /// Takes whole records. An error ends this input.
+    fn take(&mut self, block: Block<'_>) -> anyhow::Result<()>;
+    /// Prints what came of them. An error, or a break, ends it all.
+    fn print(&mut self) -> anyhow::Result<ControlFlow<()>>;
+}
+
+/// Reads all inputs. One that cannot be read is complained about and does not stop the others; whether there was
+/// one.
+pub(crate) fn read_all(
+    sources: &[Source],
+    doing: &str,
+    progress: bool,
+    work: &mut impl Work,
+) -> anyhow::Result<bool> {
+    let mut trouble = false;
+    for source in sources {
+        work.begin();
+        let mut records = match source.open(doing, progress) {
+            Ok(records) => records,
+            Err(error) => {
+                message::complain(&error);
+                trouble = true;
+                continue;
+            }
+        };
+        let failed = loop {
+            match records.next_block() {
+                Ok(Some(block)) => match work.take(block) {
+                    Ok(()) => {}
+                    Err(error) => break Some(error.context(source.name())),
+                },
+                Ok(None) => break None,
+                Err(error) => break Some(error),
+            }
+            if work.print()?.is_break() {
+                return Ok(trouble);
+            }
+        };
+        drop(records); // and its progress bar with it, before anything is said
+        if let Some(error) = failed {
+            message::complain(&error);
+            trouble = true;
+        }
+    }
+    Ok(trouble)
 }
 
 /// Cuts what a reader gives into blocks of whole records.
@@ -184,12 +237,49 @@ impl<'a> Block<'a> {
     pub(crate) fn count(self) -> u64 {
         self.ends().count() as u64
     }
+}
 
-    /// Replaces `digests` by those of the records, in order.
-    pub(crate) fn digest(self, hasher: &KeyHasher, digests: &mut Vec<Digest>) {
-        digests.clear();
-        digests.extend(self.records().map(|record| hasher.digest(record)));
+/// What of a record is its key. The verbs of every subcommand read keys in one way, so that they agree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
+pub(crate) struct KeyArgs {
+    /// Lines are whole numbers, and the keys that programs insert as numbers: 7, +7 and 007 are one key
+    #[arg(long)]
+    pub(crate) int: bool,
+}
+
+impl KeyArgs {
+    /// The digest of a key.
+    pub(crate) fn digest(self, hasher: &KeyHasher, key: &[u8]) -> anyhow::Result<Digest> {
+        if self.int { Ok(hasher.digest_key(&integer(key)?)) } else { Ok(hasher.digest(key)) }
     }
+
+    /// Replaces `digests` by those of the records of `block`, in order.
+    pub(crate) fn digests(
+        self,
+        hasher: &KeyHasher,
+        block: Block<'_>,
+        digests: &mut Vec<Digest>,
+    ) -> anyhow::Result<()> {
+        digests.clear();
+        if self.int {
+            return block.records().try_for_each(|record| {
+                digests.push(self.digest(hasher, record)?);
+                Ok(())
+            });
+        }
+        digests.extend(block.records().map(|record| hasher.digest(record)));
+        Ok(())
+    }
+}
+
+/// A whole number from -2⁶³ to 2⁶⁴ - 1, as the 64 bits that stand for it.
+fn integer(text: &[u8]) -> anyhow::Result<u64> {
+    let number = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<i128>().ok());
+    let range = i128::from(i64::MIN)..=i128::from(u64::MAX);
+    number.filter(|number| range.contains(number)).map(|number| number as u64).ok_or_else(|| {
+        let text = String::from_utf8_lossy(&text[..text.len().min(40)]).into_owned();
+        hinted(format!("{text:?} is not a whole number of 64 bits"), "without --int any line is a key")
+    })
 }
 
 #[cfg(test)]
@@ -245,6 +335,20 @@ mod tests {
                 assert_eq!(found, expected, "{text:?} by {step} into {size}");
                 assert_eq!(counted, expected.len() as u64);
             }
+        }
+    }
+
+    #[test]
+    fn numbers_are_the_keys_that_programs_insert() {
+        let (hasher, key) = (KeyHasher::default(), KeyArgs { int: true });
+        let digest = |text: &str| key.digest(&hasher, text.as_bytes()).ok();
+        assert_eq!(digest("7"), Some(hasher.digest_key(&7u8)));
+        assert_eq!([" +007\r", "7"].map(digest), [digest("7"); 2]);
+        assert_eq!(digest("-1"), Some(hasher.digest_key(&-1i32)));
+        assert_eq!(digest("18446744073709551615"), digest("-1")); // by design: 64 bits
+        assert_eq!(digest("-9223372036854775808"), Some(hasher.digest_key(&i64::MIN)));
+        for text in ["", "x", "1.5", "18446744073709551616", "-9223372036854775809", "1 2", "0x7"] {
+            assert_eq!(digest(text), None, "{text}");
         }
     }
 

@@ -12,6 +12,7 @@ mod keys;
 mod memory;
 mod message;
 mod open;
+mod output;
 mod progress;
 mod secret;
 mod verbs;
@@ -53,6 +54,10 @@ fn run(command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Build(args) => cmd::build::run(&args),
         Command::Query(args) => cmd::query::run(&args),
+        Command::Add(args) => cmd::change::add(&args.change),
+        Command::Remove(args) => cmd::change::remove(&args.change),
+        Command::Count(args) => cmd::count::run(&args),
+        Command::Eval(args) => cmd::eval::run(&args),
         Command::Info(args) => cmd::info::run(&args),
         Command::Tour(args) => cmd::tour::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),

@@ -139,6 +139,7 @@ pub(crate) fn size(error: SizeError) -> anyhow::Error {
         SizeError::FppBelowFloor { .. } => "raise --fpp, or lower --items",
         SizeError::ZeroItems => "--items is the number of keys to make room for",
         SizeError::ZeroCells => "--bits is the size of the filter, such as 8M or 1MiB",
+        SizeError::Width { .. } => "--width is the number of bits per cell; 4 suit sets, 16 suit counts",
         SizeError::TooManyCells { .. } => "lower --items or --bits, or raise --fpp",
         SizeError::Hashes { hashes, max } if hashes > max && *max < MAX_HASHES => {
             "--kind bloom takes more of them; 5 or 6 suit 1%"

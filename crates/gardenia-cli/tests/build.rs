@@ -252,7 +252,7 @@ fn what_a_kind_cannot_have_the_other_takes_as_the_hint_says() {
 fn options_that_exclude_each_other_are_refused_before_the_keys_are_read() {
     let args = ["build", "-o", "f.gdn", "--kind", "blocked", "--scheme", "double"];
     let run = finish_by_itself(shell().command(&args).stdin(Stdio::piped()).spawn().unwrap());
-    assert_eq!(run.complaint(), "gardenia: a blocked filter has no --scheme");
+    assert_eq!(run.complaint(), "gardenia: a filter of kind blocked has no --scheme");
 }
 
 #[test]

@@ -24,6 +24,7 @@ fn everything_about_a_file_is_told() {
     for (kind, probes) in [
         ("bloom", ("scheme", "fractional, 7 probes per key")),
         ("blocked", ("probes", "5 bits in one block of 512")), // it has no scheme
+        ("counting", ("scheme", "fractional, 7 probes per key")),
     ] {
         let shell = shell_with(kind);
         let filter = shell.filter("f.gdn");
@@ -40,8 +41,9 @@ fn everything_about_a_file_is_told() {
         let bits = filter.identity().cells;
         let (thousands, rest, kilobytes) = (bits / 1000, bits % 1000, filter.memory_bytes() as f64 / 1e3);
         let size = line("size");
-        let memory = size.strip_prefix(&format!("{thousands},{rest:03} bits in ")).unwrap();
-        assert_eq!(memory.split(" kB; file 1.").next(), Some(&*kilobytes.to_string()));
+        let one = if kind == "counting" { "cells of 4 bits" } else { "bits" };
+        let memory = size.strip_prefix(&format!("{thousands},{rest:03} {one} in ")).unwrap();
+        assert_eq!(memory.split(" kB; file ").next(), Some(&*kilobytes.to_string()));
         assert_eq!(line("planned for"), "1,000 keys at 1% false positives");
         let fill = line("fill");
         assert!(fill.starts_with("▕█████████") && fill.ends_with('%'), "{fill}");
@@ -74,7 +76,9 @@ fn json_is_one_object_per_line_with_these_fields() {
             "secret_stored": false,
             "scheme": filter.identity().scheme.map(SchemeId::name), // null for the blocked kind
             "hashes": filter.identity().hashes,
-            "bits": filter.identity().cells,
+            "bits": filter.identity().cells * u64::from(filter.identity().width),
+            "cells": filter.identity().cells,
+            "width": filter.identity().width,
             "bytes": filter.memory_bytes(),
             "planned_items": 1000,
             "planned_fpp": 0.01,
@@ -105,7 +109,7 @@ fn json_has_no_infinity_and_no_made_up_plan() {
             assert_eq!(found[unknown], Value::Null, "{unknown}");
         }
         let text = String::from_utf8(shell.ok(&["info", "full.gdn"])).unwrap();
-        assert!(text.contains("every bit is set") && text.contains("built by its size"), "{text}");
+        assert!(text.contains("too many to tell: every ") && text.contains("built by its size"), "{text}");
     }
 }
 

@@ -45,7 +45,7 @@ fn no_subcommand_gives_the_help() {
 #[test]
 fn every_help_has_examples() {
     let shell = Shell::new();
-    for command in ["build", "query", "info", "tour", "bench"] {
+    for command in ["build", "query", "add", "remove", "count", "eval", "info", "tour", "bench"] {
         let run = shell.run(&[command, "--help"]);
         assert!(run.text().contains(&format!("Examples:\n  gardenia {command}")), "{command}");
         assert_eq!(shell.run(&["help", command]).quietly(), run.quietly());

@@ -6,7 +6,7 @@ use crate::format::{self, Header, Kind, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::AnyScheme;
 use crate::theory::bloom::Estimate;
-use crate::{Count, DecodeError, EncodeError, Filter, ReadOptions, RemoveError};
+use crate::{Count, DecodeError, EncodeError, Filter, ReadOptions, Remove};
 use alloc::vec::Vec;
 
 /// Any kind of filter, as files, the command line and engines hold it. The compiler lists every place that
@@ -51,7 +51,7 @@ impl AnyFilter {
         each!(self, f => f.insert_digests(digests, new))
     }
 
-    /// Takes the key with this digest out once; `None` if this kind of filter cannot.
+    /// The filter as one that keys can be taken out of; `None` if this kind cannot.
     ///
     /// ```
     /// use gardenia::{AnyFilter, Bloom, CountingBloom, Filter};
@@ -59,13 +59,15 @@ impl AnyFilter {
     /// bed.insert("rose");
     /// let mut any = AnyFilter::from(bed);
     /// let digest = any.digest(b"rose");
-    /// assert_eq!((any.count_digest(digest), any.remove_digest(digest)), (Some(1), Some(Ok(()))));
+    /// assert_eq!(any.as_count().unwrap().count_digest(digest), 1);
+    /// any.as_remove().unwrap().remove_digest(digest).unwrap();
+    /// assert!(!any.contains_digest(digest));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
-    pub fn remove_digest(&mut self, digest: Digest) -> Option<Result<(), RemoveError>> {
+    pub fn as_remove(&mut self) -> Option<&mut dyn Remove> {
         match self {
             Self::Bloom(_) | Self::Blocked(_) => None,
-            Self::Counting(filter) => Some(filter.remove_digest(digest)),
+            Self::Counting(filter) => Some(filter),
         }
     }
 
@@ -133,12 +135,6 @@ impl<M: Memory> AnyFilter<M> {
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         each!(self, f => f.estimated_items())
-    }
-
-    /// How often the key with this digest went in; `None` if this kind of filter does not count.
-    #[must_use]
-    pub fn count_digest(&self, digest: Digest) -> Option<u64> {
-        self.as_count().map(|filter| filter.count_digest(digest))
     }
 
     /// The filter as one that counts; `None` if this kind does not.

@@ -3,14 +3,11 @@
 use crate::args::{BuildArgs, Kind};
 use crate::input::Source;
 use crate::message::{hinted, say};
-use crate::open::is_dash;
+use crate::output::Output;
 use crate::{Outcome, human, memory, message};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use gardenia::theory::bloom::Shape;
-use gardenia::{AnyFilter, AnyScheme, BlockedBloom, Bloom, Digest, KeyHasher};
-use std::fs;
-use std::io::{self, IsTerminal};
-use std::path::Path;
+use gardenia::{AnyFilter, AnyScheme, BlockedBloom, Bloom, CountingBloom, Digest, KeyHasher};
 
 /// Without another wish.
 const FPP: f64 = 0.01;
@@ -21,17 +18,17 @@ const BATCH: usize = 4096;
 pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.keys);
     // Whatever can be known to fail is said before hours of reading.
-    if args.kind == Some(Kind::Blocked) && args.scheme.is_some() {
-        return Err(hinted("a blocked filter has no --scheme", "leave it out, or take --kind bloom"));
-    }
-    check_output(args)?;
+    check_options(args)?;
+    let output = Output { path: &args.output, force: args.force, inputs: &args.keys };
+    output.check()?;
     sources.iter().try_for_each(Source::check)?;
     let hasher = match args.secret.read()? {
         Some(secret) => KeyHasher::sip13(secret),
         None => KeyHasher::xxh3(args.seed.unwrap_or(0)),
     };
 
-    let planned = args.items.is_some() || (args.bits.is_some() && args.hashes.is_some());
+    let sized = args.bits.is_some() || args.cells.is_some();
+    let planned = args.items.is_some() || (sized && args.hashes.is_some());
     let mut bed = if planned {
         let mut bed = Bed::new(args, hasher, args.items)?;
         bed.fill(args, &sources)?;
@@ -48,8 +45,8 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     };
     bed.filter.about_mut().store_secret(args.store_secret);
 
-    write(args, &bed.filter)?;
-    bed.report(args);
+    output.write(&bed.filter)?;
+    bed.report(args, &output);
     Ok(Outcome::Done)
 }
 
@@ -84,17 +81,16 @@ impl Bed {
     }
 
     /// The summary, and a warning if the filter is fuller than it was meant to be.
-    fn report(&self, args: &BuildArgs) {
+    fn report(&self, args: &BuildArgs, output: &Output<'_>) {
         let (filter, fpp) = (&self.filter, human::share(self.filter.fpp()));
         if !args.quiet {
-            let to =
-                if is_dash(&args.output) { "stdout".to_owned() } else { args.output.display().to_string() };
+            let to = output.name();
             let (keys, new) = (human::plural(self.keys, "key"), human::count(self.new));
-            let (bits, bytes) =
-                (human::count(filter.identity().cells), human::bytes(filter.memory_bytes() as u64));
-            let set = human::plural(filter.identity().hashes.into(), "bit");
+            let (id, bytes) = (filter.identity(), human::bytes(filter.memory_bytes() as u64));
+            let one = if id.width == 1 { "bit" } else { "cell" };
+            let (cells, set) = (human::plural(id.cells, one), human::plural(id.hashes.into(), one));
             say(&format!(
-                "{to}: {keys} read, {new} certainly new; {bits} bits ({bytes}), {set} set per key; \
+                "{to}: {keys} read, {new} certainly new; {cells} ({bytes}), {set} set per key; \
                  estimated false positives {fpp}"
             ));
         }
@@ -115,29 +111,60 @@ impl Bed {
     }
 }
 
+/// The kind that was asked for, or that suits the other options.
+fn kind(args: &BuildArgs) -> Kind {
+    args.kind.unwrap_or(if args.scheme.is_some() { Kind::Bloom } else { Kind::Blocked })
+}
+
+/// Options that are of no use with this kind are said so, not ignored.
+fn check_options(args: &BuildArgs) -> anyhow::Result<()> {
+    let kind = kind(args);
+    let useless = |option: &str, hint: &str| {
+        Err(hinted(
+            format!("a filter of kind {} has no {option}", kind.name()),
+            format!("leave it out, or {hint}"),
+        ))
+    };
+    if args.scheme.is_some() && kind == Kind::Blocked {
+        return useless("--scheme", "take --kind bloom");
+    }
+    if args.width.is_some() && !kind.has_counters() {
+        return useless("--width", "take --kind counting");
+    }
+    if args.cells.is_some() && !kind.has_counters() {
+        return useless("--cells", "give its size by --bits");
+    }
+    Ok(())
+}
+
 /// The empty filter that the options of the command line describe.
 fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Result<AnyFilter> {
-    let fpp = if args.bits.is_some() { None } else { Some(args.fpp.unwrap_or(FPP)) };
-    let require = |shape: Shape| {
-        memory::require(shape.cells.div_ceil(8), "the filter", "lower --items or --bits, or raise --fpp")
+    let sized = args.bits.is_some() || args.cells.is_some();
+    let fpp = if sized { None } else { Some(args.fpp.unwrap_or(FPP)) };
+    let require = |cells: u64, width: u32| {
+        let bytes = cells.div_ceil(u64::from(64 / width.clamp(1, 32))).saturating_mul(8);
+        memory::require(bytes, "the filter", "lower --items, --bits or --cells, or raise --fpp")
     };
-    /// Sets what was given; both builders have these verbs.
+    /// Sets what was given; all builders have these verbs, and call their size bits or cells.
     macro_rules! with_options {
-        ($builder:expr, $explain:expr) => {{
+        ($builder:expr, $size:ident, $width:expr, $explain:expr) => {{
             let mut builder = $builder.hasher(hasher);
+            let width: u32 = $width;
             if let Some(items) = items {
                 builder = builder.items(items);
             }
             if let Some(fpp) = fpp {
                 builder = builder.fpp(fpp);
             }
-            if let Some(bits) = args.bits {
-                builder = builder.bits(bits);
+            // --bits is the size in memory, whatever the cells are.
+            if let Some(size) = args.cells.or(args.bits.map(|bits| bits / u64::from(width.max(1)))) {
+                builder = builder.$size(size);
             }
             if let Some(hashes) = args.hashes {
                 builder = builder.hashes(hashes);
             }
-            require(builder.shape().map_err($explain)?)?;
+            let shape: Shape = builder.shape().map_err($explain)?;
+            require(shape.cells, width)?;
             builder.build().map_err($explain)?.into()
         }};
     }
@@ -145,14 +172,17 @@ fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Res
         (Some(items), Some(fpp)) => message::blocked_size(error, items, fpp),
         _ => message::size(error),
     };
-    Ok(match (args.kind, args.scheme) {
-        (None | Some(Kind::Blocked), None) => with_options!(BlockedBloom::builder(), blocked_size),
-        (_, scheme) => {
-            let scheme = scheme.unwrap_or_default();
-            with_options!(
-                Bloom::builder().scheme(move |hashes| AnyScheme::new(scheme, hashes)),
-                message::size
-            )
+    let scheme = args.scheme.unwrap_or_default();
+    Ok(match kind(args) {
+        Kind::Blocked => with_options!(BlockedBloom::builder(), bits, 1, blocked_size),
+        Kind::Bloom => {
+            let builder = Bloom::builder().scheme(move |hashes| AnyScheme::new(scheme, hashes));
+            with_options!(builder, bits, 1, message::size)
+        }
+        Kind::Counting => {
+            let width = args.width.unwrap_or(4);
+            let builder = CountingBloom::builder().scheme(scheme).width(width);
+            with_options!(builder, cells, width, message::size)
         }
     })
 }
@@ -169,7 +199,7 @@ fn each_block(
     for source in sources {
         let mut records = source.open(doing, !args.quiet)?;
         while let Some(block) = records.next_block()? {
-            block.digest(&hasher, &mut digests);
+            args.key.digests(&hasher, block, &mut digests).with_context(|| source.name())?;
             take(&digests)?;
         }
     }
@@ -225,46 +255,4 @@ impl Aside {
         }
         Ok(())
     }
-}
-
-/// What is wrong with the place the filter is to go, if anything.
-fn check_output(args: &BuildArgs) -> anyhow::Result<()> {
-    let path = args.output.as_path();
-    if is_dash(path) {
-        if io::stdout().is_terminal() {
-            let hint = "give a file by -o FILE, or send it on with > or |";
-            return Err(hinted("a filter is not written to a terminal", hint));
-        }
-        return Ok(());
-    }
-    let check = || {
-        let Ok(metadata) = fs::metadata(path) else {
-            let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-            // Missing, not a folder, or not ours to enter: the system says it best.
-            return fs::read_dir(folder).map(drop).map_err(|error| {
-                hinted(format!("the folder {} cannot be used: {error}", folder.display()), "change -o")
-            });
-        };
-        if metadata.is_dir() {
-            bail!("Is a directory");
-        }
-        let real = |path: &Path| fs::canonicalize(path).ok();
-        if metadata.is_file() && args.keys.iter().any(|keys| real(keys) == real(path)) {
-            return Err(hinted("is one of the inputs, and would be lost", "change -o"));
-        }
-        if metadata.is_file() && !args.force {
-            return Err(hinted("already exists", "--force replaces it"));
-        }
-        Ok(())
-    };
-    check().with_context(|| path.display().to_string())
-}
-
-fn write(args: &BuildArgs, filter: &AnyFilter) -> anyhow::Result<()> {
-    let path = args.output.as_path();
-    if is_dash(path) {
-        return filter.write_to(io::stdout().lock()).map_err(message::encode).context("stdout");
-    }
-    check_output(args)?; // again: another process may have been faster
-    filter.save(path).map_err(message::encode).with_context(|| path.display().to_string())
 }

@@ -49,7 +49,10 @@ struct Report {
     secret_stored: bool,
     scheme: Option<&'static str>,
     hashes: u32,
+    /// Cells of `width` bits each; spare bits between them are not counted.
     bits: u64,
+    cells: u64,
+    width: u32,
     bytes: u64,
     planned_items: Option<u64>,
     planned_fpp: Option<f64>,
@@ -111,7 +114,9 @@ impl Report {
             secret_stored: false,
             scheme: id.scheme.map(SchemeId::name),
             hashes: id.hashes,
-            bits: id.cells,
+            bits: id.cells.saturating_mul(id.width.into()),
+            cells: id.cells,
+            width: id.width,
             bytes,
             // Zero stands for "given by its shape".
             planned_items: Some(planned.0).filter(|&items| items > 0),
@@ -158,7 +163,11 @@ impl Report {
         }
         let file =
             self.file_bytes.map_or_else(String::new, |bytes| format!("; file {}", human::bytes(bytes)));
-        line("size", format!("{} bits in {}{file}", human::count(self.bits), human::bytes(self.bytes)));
+        let cells = match self.width {
+            1 => human::plural(self.cells, "bit"),
+            width => format!("{} of {width} bits", human::plural(self.cells, "cell")),
+        };
+        line("size", format!("{cells} in {}{file}", human::bytes(self.bytes)));
         line("planned for", self.planned_text());
         match self.fill {
             Some(fill) => line("fill", format!("{} {}", bar(fill), human::share(fill))),
@@ -207,7 +216,7 @@ impl Report {
                 let (items, error) = (items.round() as u64, error.round() as u64);
                 format!("about {} ± {} different ones", human::count(items), human::count(error))
             }
-            _ => "too many to tell: every bit is set".to_owned(),
+            _ => format!("too many to tell: every {} is set", if self.width == 1 { "bit" } else { "cell" }),
         }
     }
 

@@ -2,6 +2,9 @@
 
 pub(crate) mod bench;
 pub(crate) mod build;
+pub(crate) mod change;
+pub(crate) mod count;
+pub(crate) mod eval;
 pub(crate) mod info;
 pub(crate) mod query;
 pub(crate) mod tour;

@@ -1,63 +1,49 @@
 //! `gardenia query`: the lines that may be in a filter, with the manners of `grep`.
 
+use crate::Outcome;
 use crate::args::QueryArgs;
-use crate::input::{Block, Source};
-use crate::open::{Opened, open};
-use crate::{Outcome, message};
+use crate::input::{Block, Source, Work, read_all};
+use crate::open::{Opened, is_dash, open};
 use anyhow::{Context, bail};
 use gardenia::{Digest, KeyHasher};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, StdoutLock, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
 
 pub(crate) fn run(args: &QueryArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.inputs);
-    let from_stdin = sources.iter().any(|source| matches!(source, Source::Stdin));
-    if from_stdin && crate::open::is_dash(&args.filter) {
-        bail!("the filter and the lines cannot both come from stdin");
-    }
+    check_stdin(&args.filter, &sources)?;
     let opened = open(&args.filter, args.secret.read()?)?;
-    let mut stdout = io::stdout().lock();
+    let stdout = io::stdout().lock();
     // A bar among the lines of a terminal would be in the way.
     let progress = args.count || args.quiet || !stdout.is_terminal();
-
-    let mut query = Query::new(args, &opened);
-    let mut trouble = false;
-    for source in &sources {
-        query.line = 0;
-        // An input that cannot be read is complained about; output that cannot be written ends it all.
-        let mut records = match source.open("looking up", progress) {
-            Ok(records) => records,
-            Err(error) => {
-                message::complain(&error);
-                trouble = true;
-                continue;
-            }
-        };
-        let failed = loop {
-            match records.next_block() {
-                Ok(Some(block)) => query.look_up(block),
-                Ok(None) => break None,
-                Err(error) => break Some(error),
-            }
-            if args.quiet && query.found > 0 {
-                return Ok(Outcome::Done); // as grep: found is found, whatever else went wrong
-            }
-            query.print(&mut stdout)?;
-        };
-        drop(records); // and its progress bar with it, before anything is said
-        if let Some(error) = failed {
-            message::complain(&error);
-            trouble = true;
-        }
+    let mut query = Query::new(args, &opened, stdout);
+    let trouble = read_all(&sources, "looking up", progress, &mut query)?;
+    if args.quiet && query.found > 0 {
+        return Ok(Outcome::Done); // as grep: found is found, whatever else went wrong
     }
     if args.count {
-        writeln!(stdout, "{}", query.found).context("stdout")?;
+        writeln!(query.stdout, "{}", query.found).context("stdout")?;
     }
-    stdout.flush().context("stdout")?;
-    Ok(match (trouble, query.found) {
+    query.stdout.flush().context("stdout")?;
+    Ok(outcome(trouble, query.found > 0))
+}
+
+/// The filter and the lines cannot both come from one pipe.
+pub(crate) fn check_stdin(filter: &Path, sources: &[Source]) -> anyhow::Result<()> {
+    if is_dash(filter) && sources.iter().any(|source| matches!(source, Source::Stdin)) {
+        bail!("the filter and the lines cannot both come from stdin");
+    }
+    Ok(())
+}
+
+/// The outcome of a search.
+pub(crate) fn outcome(trouble: bool, found: bool) -> Outcome {
+    match (trouble, found) {
         (true, _) => Outcome::Trouble,
-        (false, 0) => Outcome::Nothing,
-        (false, _) => Outcome::Done,
-    })
+        (false, false) => Outcome::Nothing,
+        (false, true) => Outcome::Done,
+    }
 }
 
 /// One question to one filter, a block of lines at a time.
@@ -73,16 +59,23 @@ struct Query<'a> {
     line: u64,
     /// Printed with one call per block: a call per line would cost more than all the rest.
     output: Vec<u8>,
+    stdout: StdoutLock<'static>,
 }
 
 impl<'a> Query<'a> {
-    fn new(args: &'a QueryArgs, opened: &'a Opened) -> Self {
+    fn new(args: &'a QueryArgs, opened: &'a Opened, stdout: StdoutLock<'static>) -> Self {
         let (digests, answers, output) = (Vec::new(), Vec::new(), Vec::new());
-        Self { args, opened, hasher: opened.hasher(), digests, answers, found: 0, line: 0, output }
+        Self { args, opened, hasher: opened.hasher(), digests, answers, found: 0, line: 0, output, stdout }
+    }
+}
+
+impl Work for Query<'_> {
+    fn begin(&mut self) {
+        self.line = 0;
     }
 
-    fn look_up(&mut self, block: Block<'_>) {
-        block.digest(&self.hasher, &mut self.digests);
+    fn take(&mut self, block: Block<'_>) -> anyhow::Result<()> {
+        self.args.key.digests(&self.hasher, block, &mut self.digests)?;
         self.answers.resize(self.digests.len(), false);
         self.opened.filter().contains_digests(&self.digests, &mut self.answers);
         if self.args.invert {
@@ -90,7 +83,7 @@ impl<'a> Query<'a> {
         }
         self.found += self.answers.iter().map(|&answer| u64::from(answer)).sum::<u64>();
         if self.args.count || self.args.quiet {
-            return;
+            return Ok(());
         }
         for (record, answer) in block.records().zip(&self.answers) {
             self.line += 1;
@@ -103,11 +96,15 @@ impl<'a> Query<'a> {
                 self.output.push(b'\n');
             }
         }
+        Ok(())
     }
 
-    fn print(&mut self, stdout: &mut impl Write) -> anyhow::Result<()> {
-        stdout.write_all(&self.output).context("stdout")?;
+    fn print(&mut self) -> anyhow::Result<ControlFlow<()>> {
+        if self.args.quiet && self.found > 0 {
+            return Ok(ControlFlow::Break(()));
+        }
+        self.stdout.write_all(&self.output).context("stdout")?;
         self.output.clear();
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 }

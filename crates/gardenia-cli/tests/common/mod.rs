@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Kinds of filter, as `--kind` takes them.
-pub(crate) const KINDS: [&str; 2] = ["bloom", "blocked"];
+pub(crate) const KINDS: [&str; 3] = ["bloom", "blocked", "counting"];
 
 /// How a command ended.
 pub(crate) struct Run {
