@@ -4,8 +4,8 @@
 //! crate; the hash values in them come from the reference libraries behind the Python packages.
 
 use gardenia::{
-    AnyFilter, AnyScheme, BlockedBloom, Bloom, Digest, Filter, KeyHasher, Level, ReadOptions, Scheme,
-    SchemeId, SecretKey,
+    AnyFilter, AnyScheme, BlockedBloom, Bloom, CountingBloom, Digest, Filter, KeyHasher, Level, ReadOptions,
+    Scheme, SchemeId, SecretKey,
 };
 
 const SECRET: SecretKey = SecretKey::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
@@ -78,13 +78,15 @@ fn check_answers(filter: &AnyFilter) {
 #[test]
 fn files_of_version_1_load_for_ever_and_are_written_alike() {
     let plain = ReadOptions::new();
-    let files: [(&[u8], ReadOptions); 6] = [
+    let files: [(&[u8], ReadOptions); 8] = [
         (include_bytes!("data/bloom.gdn"), plain),
         (include_bytes!("data/bloom-double.gdn"), plain),
         (include_bytes!("data/bloom-keyed.gdn"), plain.secret(SECRET)),
         (include_bytes!("data/bloom-keyed-stored.gdn"), plain),
         (include_bytes!("data/blocked.gdn"), plain),
         (include_bytes!("data/blocked-two-bits.gdn"), plain),
+        (include_bytes!("data/counting.gdn"), plain),
+        (include_bytes!("data/counting-wide.gdn"), plain),
     ];
     for (bytes, options) in files {
         let filter = AnyFilter::from_slice_with(bytes, &options).unwrap();
@@ -114,6 +116,27 @@ fn a_filter_made_here_equals_the_one_made_elsewhere() {
             assert_eq!(filter, BlockedBloom::from_slice(bytes).unwrap());
         }
     }
+}
+
+#[test]
+fn a_counting_filter_made_here_equals_the_one_made_elsewhere() {
+    let flowers = ["rose", "tulip", "", "\0", "Gänseblümchen"];
+    let mut filter = CountingBloom::builder().cells(10_000).hashes(7).build().unwrap();
+    (0..21).for_each(|_| filter.extend(["rose", "tulip"]));
+    (0..2).for_each(|_| filter.extend(&flowers[2..]));
+    filter.extend(["rose", "tulip"]);
+    filter.extend([-1, -1]);
+    filter.extend(0..990);
+    assert_eq!(filter, CountingBloom::from_slice(include_bytes!("data/counting.gdn")).unwrap());
+    assert_eq!((filter.count("rose"), filter.count("")), (15, 2)); // four bits end at 15
+
+    let builder = CountingBloom::builder().cells(10_000).hashes(7).width(11).seed(5);
+    let mut filter = builder.scheme(SchemeId::Partition).build().unwrap();
+    flowers[..3].iter().for_each(|flower| assert_eq!(filter.insert_times(*flower, 1000), Ok(true)));
+    filter.extend(flowers);
+    filter.extend(-1..990);
+    assert_eq!(filter, CountingBloom::from_slice(include_bytes!("data/counting-wide.gdn")).unwrap());
+    assert_eq!((filter.cells(), filter.count("rose")), (10_003, 1001));
 }
 
 #[test]

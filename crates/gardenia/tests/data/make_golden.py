@@ -109,19 +109,20 @@ def all_positions():
                 yield f"{scheme}\t{digest:016x}\t{m}\t{k}\t" + ",".join(map(str, row))
 
 
-def file(kind, keys, scheme, m, k, hasher, mark, flags, secret, planned, fpp, metadata):
-    digest = (lambda key: xxh3(key, mark)) if hasher == 1 else sip13
-    words = [0] * -(-m // 64)
-    for key in keys:
-        d = digest(key)
-        for at in positions(scheme, d, m, k) if kind == 1 else blocked_positions(d, m // 512, k):
-            words[at // 64] |= 1 << at % 64
-    payload = b"".join(struct.pack("<Q", w) for w in words)
+def words_bytes(words):
+    return b"".join(struct.pack("<Q", w) for w in words)
+
+
+def container(
+    payload, kind, m, k, scheme=0, width=1, hasher=1, mark=0, flags=0, secret=bytes(16),
+    planned=0, fpp=0.0, items=MASK, params=b"", metadata=b"",
+):
+    """Header, payload, checksums, end mark."""
     header = b"\x89GDN\r\n\x1a\n" + struct.pack(
         "<HHIBBHIQQIIQQdQII16s",
-        1, kind, 104 + len(metadata) + 8, hasher, scheme, flags, k, mark, m, 1, 0, len(payload),
-        planned, fpp, MASK, 0, len(metadata), secret,
-    ) + metadata
+        1, kind, 104 + len(params) + len(metadata) + 8, hasher, scheme, flags, k, mark, m, width, 0, len(payload),
+        planned, fpp, items, len(params), len(metadata), secret,
+    ) + params + metadata
     header += struct.pack("<Q", xxh3(header))
     header += bytes(-len(header) % 64)
     chunks = [payload[i : i + 2**20] for i in range(0, len(payload), 2**20)]
@@ -129,23 +130,66 @@ def file(kind, keys, scheme, m, k, hasher, mark, flags, secret, planned, fpp, me
     return header + payload + sums + struct.pack("<Q", xxh3(sums)) + b"GDN.END\n"
 
 
+def pack_bits(bits, m):
+    """Bit i is bit i mod 64 of word i / 64."""
+    words = [0] * -(-m // 64)
+    for at in bits:
+        words[at // 64] |= 1 << at % 64
+    return words_bytes(words)
+
+
+def pack_counters(values, width):
+    """As many whole counters as fit each word, the first at its low end."""
+    per_word = 64 // width
+    words = [0] * -(-len(values) // per_word)
+    for at, value in enumerate(values):
+        words[at // per_word] |= value << at % per_word * width
+    return words_bytes(words)
+
+
+def digester(hasher=1, mark=0, **_):
+    return (lambda key: xxh3(key, mark)) if hasher == 1 else sip13
+
+
+def bloom(keys, scheme, m, k, **options):
+    digest = digester(**options)
+    bits = [at for key in keys for at in positions(scheme, digest(key), m, k)]
+    return container(pack_bits(bits, m), 1, m, k, scheme, **options)
+
+
+def blocked(keys, blocks, k, **options):
+    digest = digester(**options)
+    bits = [at for key in keys for at in blocked_positions(digest(key), blocks, k)]
+    return container(pack_bits(bits, blocks * 512), 2, blocks * 512, k, **options)
+
+
+def counting(keys, scheme, m, k, width, **options):
+    digest = digester(**options)
+    cells = [0] * m
+    for key in keys:
+        for at in set(positions(scheme, digest(key), m, k)):
+            cells[at] = min(cells[at] + 1, 2**width - 1)
+    return container(pack_counters(cells, width), 3, m, k, scheme, width, **options)
+
+
 def main():
     (HERE / "hashes.tsv").write_text("\n".join(hashes()) + "\n")
     (HERE / "positions.tsv").write_text("\n".join(all_positions()) + "\n")
     flowers = [b"rose", b"tulip", b"", b"\0", "Gänseblümchen".encode(), struct.pack("<q", -1)]
-    secret_id = sip13(b"gardenia secret id")
-    none = bytes(16)
+    keyed = dict(hasher=2, mark=sip13(b"gardenia secret id"), planned=100, fpp=0.01)
     many = flowers + [struct.pack("<q", n) for n in range(990)]
     files = {
-        "bloom.gdn": (1, flowers, 10, 1000, 7, 1, 0, 0, none, 100, 0.01, b"made elsewhere"),
-        "bloom-double.gdn": (1, flowers, 4, 999, 5, 1, 7, 0, none, 0, 0.0, b""),
-        "bloom-keyed.gdn": (1, flowers, 10, 1000, 7, 2, secret_id, 0, none, 100, 0.01, b""),
-        "bloom-keyed-stored.gdn": (1, flowers, 7, 1000, 7, 2, secret_id, 1, SECRET, 100, 0.01, b""),
-        "blocked.gdn": (2, many, 0, 20 * 512, 6, 1, 0, 0, none, 1000, 0.01, b""),
-        "blocked-two-bits.gdn": (2, many, 0, 70 * 512, 13, 1, 3, 0, none, 0, 0.0, b""),
+        "bloom.gdn": bloom(flowers, 10, 1000, 7, planned=100, fpp=0.01, metadata=b"made elsewhere"),
+        "bloom-double.gdn": bloom(flowers, 4, 999, 5, mark=7),
+        "bloom-keyed.gdn": bloom(flowers, 10, 1000, 7, **keyed),
+        "bloom-keyed-stored.gdn": bloom(flowers, 7, 1000, 7, flags=1, secret=SECRET, **keyed),
+        "blocked.gdn": blocked(many, 20, 6, planned=1000, fpp=0.01),
+        "blocked-two-bits.gdn": blocked(many, 70, 13, mark=3),
+        "counting.gdn": counting(many + 20 * flowers[:2] + flowers, 10, 10_000, 7, 4),
+        "counting-wide.gdn": counting(many + 1000 * flowers[:3], 2, 10_003, 7, 11, mark=5),
     }
-    for name, parts in files.items():
-        (HERE / name).write_bytes(file(*parts))
+    for name, content in files.items():
+        (HERE / name).write_bytes(content)
 
 
 main()
