@@ -329,7 +329,7 @@ pub fn estimate_items(cells: u64, hashes: u32, ones: u64) -> Estimate {
 const TWO_POW_64: f64 = 18_446_744_073_709_551_616.0;
 
 /// Below this share of a sum of falling positive terms the rest is lost in rounding.
-const NEGLIGIBLE: f64 = 1e-18;
+pub(super) const NEGLIGIBLE: f64 = 1e-18;
 
 /// The answer where no formula is needed: nothing can be excluded, or nothing is stored.
 fn certain(cells: u64, items: u64, hashes: u32) -> Option<f64> {
@@ -341,7 +341,7 @@ fn certain(cells: u64, items: u64, hashes: u32) -> Option<f64> {
 }
 
 /// The distribution of the number of taken bins as balls are thrown one by one, up to a highest number.
-struct Occupancy {
+pub(super) struct Occupancy {
     highest: usize,
     /// `taken[s]`: the probability that s bins are taken.
     taken: [f64; WIDTH],
@@ -355,7 +355,7 @@ const WIDTH: usize = MAX_HASHES as usize + 1;
 
 impl Occupancy {
     /// `bins` empty bins, of which more than `highest` ≤ [`MAX_HASHES`] taken ones are not followed.
-    fn new(bins: f64, highest: usize) -> Self {
+    pub(super) fn new(bins: f64, highest: usize) -> Self {
         let (mut taken, mut again, mut fresh) = ([0.0; WIDTH], [0.0; WIDTH], [0.0; WIDTH]);
         taken[0] = 1.0;
         for s in 1..=highest {
@@ -365,7 +365,7 @@ impl Occupancy {
         Self { highest, taken, again, fresh }
     }
 
-    fn throw(&mut self) {
+    pub(super) fn throw(&mut self) {
         // The probabilities of few taken bins soon leave the range where arithmetic is fast and are dropped:
         // nothing that matters is within a hundred decimal orders of them.
         const DROPPED: f64 = 1e-290;
@@ -379,7 +379,7 @@ impl Occupancy {
         }
     }
 
-    fn of(&self, s: usize) -> f64 {
+    pub(super) fn of(&self, s: usize) -> f64 {
         self.taken[s]
     }
 }

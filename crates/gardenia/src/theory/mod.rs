@@ -8,6 +8,11 @@
 //! | which false-positive probability to expect? | [`bloom::fpp_exact`] and its neighbours |
 //! | what does deriving all positions from two values cost? | [`kirsch_mitzenmacher`] |
 //! | how many keys are in a filter with so many ones? | [`bloom::estimate_items`] |
+//! | how wide must a counter be? | [`counting::width`] |
+//! | how often is a count wrong, a minimum alone, and how many bits do counters hold? | [`spectral`] |
+//! | how large is each level of a count kept bit by bit? | [`bitwise::shapes`] |
+//! | how long does a filter that forgets remember, at which fpp? | [`stable::shape`], [`stable::memory`] |
+//! | how large are two buffers for a window of keys? | [`a2::size`] |
 //!
 //! Letters are those of the papers: n keys (`items`), m cells, k positions per key (`hashes`), p the fraction
 //! of ones (`fill`). No function panics; each says what it returns outside its range.
@@ -16,13 +21,19 @@
 //! from `f64::ln` and its kin, which call whatever library the system has and differ in the last digit. So
 //! the same `(items, fpp)` gives the same shape on every machine, with and without the standard library.
 
+pub mod a2;
+mod binomial;
+pub mod bitwise;
 pub mod blocked;
 pub mod bloom;
+pub mod counting;
 pub mod kirsch_mitzenmacher;
+pub mod spectral;
+pub mod stable;
 
 #[cfg(test)]
 mod testing {
-    //! What the simulations of both files share.
+    //! What the simulations of all files share.
 
     /// SplitMix64 (Steele, Lea and Flood 2014): tiny, seeded, and good enough to check rates to 1%.
     pub(super) struct SplitMix(pub u64);
