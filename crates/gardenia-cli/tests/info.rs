@@ -47,7 +47,7 @@ fn everything_about_a_file_is_told() {
         assert_eq!(line("planned for"), "1,000 keys at 1% false positives");
         let fill = line("fill");
         assert!(fill.starts_with("▕█████████") && fill.ends_with('%'), "{fill}");
-        let items = filter.estimated_items();
+        let items = filter.estimated_items().unwrap();
         let expected = format!("about {:.0} ± {:.0} different ones", items.items, items.std_error);
         assert_eq!(line("keys").replace(',', ""), expected);
         assert!(line("false positives").ends_with("% of absent keys, as it is now"));
@@ -83,8 +83,8 @@ fn json_is_one_object_per_line_with_these_fields() {
             "planned_items": 1000,
             "planned_fpp": 0.01,
             "fill": filter.fill(),
-            "estimated_items": filter.estimated_items().items,
-            "estimated_items_std_error": filter.estimated_items().std_error,
+            "estimated_items": filter.estimated_items().unwrap().items,
+            "estimated_items_std_error": filter.estimated_items().unwrap().std_error,
             "fpp": filter.fpp(),
             "metadata": null,
             "metadata_hex": "",

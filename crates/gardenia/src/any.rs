@@ -1,8 +1,8 @@
 //! A filter whose kind is learnt at run time.
 
 use crate::cells::{Bytes, Memory, Owned};
-use crate::filter::{About, BlockedBloom, Bloom, CountingBloom, Identity};
-use crate::format::{self, Header, Kind, Stored};
+use crate::filter::{About, BitwiseBloom, BlockedBloom, Bloom, CountingBloom, Identity};
+use crate::format::{self, Cut, Header, Kind, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::AnyScheme;
 use crate::theory::bloom::Estimate;
@@ -29,6 +29,8 @@ pub enum AnyFilter<M = Owned> {
     Blocked(BlockedBloom<M>),
     /// A counting Bloom filter.
     Counting(CountingBloom<M>),
+    /// A bitwise Bloom filter.
+    Bitwise(BitwiseBloom<M>),
 }
 
 /// Does the same with the filter of every kind. The one place that lists them.
@@ -38,6 +40,7 @@ macro_rules! each {
             AnyFilter::Bloom($filter) => $work,
             AnyFilter::Blocked($filter) => $work,
             AnyFilter::Counting($filter) => $work,
+            AnyFilter::Bitwise($filter) => $work,
         }
     };
 }
@@ -48,7 +51,7 @@ impl AnyFilter {
     /// # Panics
     /// If `new` is not as long as `digests`.
     pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
-        each!(self, f => f.insert_digests(digests, new))
+        each!(self, f => f.insert_digests(digests, new));
     }
 
     /// The filter as one that keys can be taken out of; `None` if this kind cannot.
@@ -66,7 +69,7 @@ impl AnyFilter {
     /// ```
     pub fn as_remove(&mut self) -> Option<&mut dyn Remove> {
         match self {
-            Self::Bloom(_) | Self::Blocked(_) => None,
+            Self::Bloom(_) | Self::Blocked(_) | Self::Bitwise(_) => None,
             Self::Counting(filter) => Some(filter),
         }
     }
@@ -92,6 +95,12 @@ impl<M> From<BlockedBloom<M>> for AnyFilter<M> {
 impl<M> From<CountingBloom<M>> for AnyFilter<M> {
     fn from(filter: CountingBloom<M>) -> Self {
         Self::Counting(filter)
+    }
+}
+
+impl<M> From<BitwiseBloom<M>> for AnyFilter<M> {
+    fn from(filter: BitwiseBloom<M>) -> Self {
+        Self::Bitwise(filter)
     }
 }
 
@@ -131,10 +140,15 @@ impl<M: Memory> AnyFilter<M> {
         each!(self, f => f.fpp())
     }
 
-    /// How many different keys are in, estimated.
+    /// How many different keys are in, estimated; `None` if this kind of filter cannot tell.
     #[must_use]
-    pub fn estimated_items(&self) -> Estimate {
-        each!(self, f => f.estimated_items())
+    pub fn estimated_items(&self) -> Option<Estimate> {
+        match self {
+            Self::Bloom(filter) => Some(filter.estimated_items()),
+            Self::Blocked(filter) => Some(filter.estimated_items()),
+            Self::Counting(filter) => Some(filter.estimated_items()),
+            Self::Bitwise(_) => None, // a key has no digit, and so no cell, wherever its count has a zero
+        }
     }
 
     /// The filter as one that counts; `None` if this kind does not.
@@ -143,6 +157,7 @@ impl<M: Memory> AnyFilter<M> {
         match self {
             Self::Bloom(_) | Self::Blocked(_) => None,
             Self::Counting(filter) => Some(filter),
+            Self::Bitwise(filter) => Some(filter),
         }
     }
 
@@ -167,7 +182,7 @@ impl<M: Memory> Filter for AnyFilter<M> {
         each!(self, f => f.contains_digest(digest))
     }
     fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
-        each!(self, f => f.contains_digests(digests, out))
+        each!(self, f => f.contains_digests(digests, out));
     }
 }
 
@@ -186,6 +201,7 @@ impl format::Restore for AnyFilter {
             Kind::Bloom => Self::Bloom(format::Restore::restore(header, options)?),
             Kind::Blocked => Self::Blocked(format::Restore::restore(header, options)?),
             Kind::Counting => Self::Counting(format::Restore::restore(header, options)?),
+            Kind::Bitwise => Self::Bitwise(format::Restore::restore(header, options)?),
         })
     }
     fn sections_mut(&mut self) -> Vec<&mut [u64]> {
@@ -196,12 +212,13 @@ impl format::Restore for AnyFilter {
     }
 }
 
-impl<B: AsRef<[u8]>> format::Attach<B> for AnyFilter<Bytes<B>> {
+impl<B: Cut> format::Attach<B> for AnyFilter<Bytes<B>> {
     fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
         Ok(match header.identity.kind {
             Kind::Bloom => Self::Bloom(format::Attach::attach(header, options, payload)?),
             Kind::Blocked => Self::Blocked(format::Attach::attach(header, options, payload)?),
             Kind::Counting => Self::Counting(format::Attach::attach(header, options, payload)?),
+            Kind::Bitwise => Self::Bitwise(format::Attach::attach(header, options, payload)?),
         })
     }
 }

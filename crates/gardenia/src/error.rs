@@ -50,6 +50,16 @@ pub enum SizeError {
         /// What was asked for.
         width: u32,
     },
+    /// A digit, or the cell around it, out of range.
+    #[error(
+        "a digit of {digit} bits in cells of {width}: digits have 1 to 29 bits, and cells at least 3 more, for the keys that share them"
+    )]
+    Digit {
+        /// What was asked for.
+        digit: u32,
+        /// The cell's width.
+        width: u32,
+    },
     /// The memory could not be had.
     #[error("{bytes} bytes of memory could not be allocated")]
     Memory {

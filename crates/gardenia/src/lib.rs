@@ -40,8 +40,8 @@ mod traits;
 pub use any::AnyFilter;
 pub use error::{DecodeError, EncodeError, Error, Full, Mismatch, Overflow, Part, RemoveError, SizeError};
 pub use filter::{
-    About, AtomicBlockedBloom, AtomicBloom, BlockedBloom, BlockedBloomBuilder, Bloom, BloomBuilder,
-    CountingBloom, CountingBloomBuilder, Identity,
+    About, AtomicBlockedBloom, AtomicBloom, BitwiseBloom, BitwiseBloomBuilder, BitwiseLevel, BlockedBloom,
+    BlockedBloomBuilder, Bloom, BloomBuilder, CountingBloom, CountingBloomBuilder, Identity,
 };
 #[cfg(feature = "mmap")]
 pub use format::Mapped;

@@ -1,7 +1,10 @@
 //! The decoder against damaged, foreign, newer and hostile bytes: a specific error, no panic, and no more
 //! memory than the caller allows.
 
-use gardenia::{AnyFilter, AnyScheme, Bloom, DecodeError, Part, ReadOptions, SchemeId, SecretKey, format};
+use gardenia::{
+    AnyFilter, AnyScheme, BitwiseBloom, Bloom, DecodeError, Digest, Part, ReadOptions, SchemeId, SecretKey,
+    format,
+};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -49,6 +52,14 @@ const BESIDE_PAYLOAD: usize = 2 << 20;
 fn sample(bits: u64) -> Vec<u8> {
     let mut filter = Bloom::builder().bits(bits).hashes(5).build().unwrap();
     filter.extend(0..bits / 8);
+    filter.about_mut().set_metadata(b"a note").unwrap();
+    filter.to_vec().unwrap()
+}
+
+/// A bitwise filter of two levels.
+fn bitwise_sample(cells: u64) -> Vec<u8> {
+    let mut filter = BitwiseBloom::builder().cells(cells).hashes(3).digit(2).max_levels(2).build().unwrap();
+    filter.extend((0..cells / 10 + 1).flat_map(|key| [key; 5]));
     filter.about_mut().set_metadata(b"a note").unwrap();
     filter.to_vec().unwrap()
 }
@@ -189,6 +200,79 @@ fn a_huge_claim_is_refused_before_memory_is_taken() {
     assert!(peak < BESIDE_PAYLOAD, "{peak} bytes");
 }
 
+#[test]
+fn every_parameter_of_a_bitwise_filter_is_checked() {
+    let good = bitwise_sample(1000);
+    assert_eq!(BitwiseBloom::from_slice(&good).unwrap().levels().count(), 2);
+    let change = |changes: &[(usize, u8)]| {
+        let mut bytes = good.clone();
+        changes.iter().for_each(|(at, value)| bytes[*at] = *value);
+        reseal(&mut bytes);
+        let view = BitwiseBloom::view(&bytes).map(|_| ()).unwrap_err().to_string();
+        let (error, peak) = peak_of(|| decode(&bytes).unwrap_err().to_string());
+        assert_eq!(error, view);
+        assert!(peak < BESIDE_PAYLOAD, "{peak} bytes");
+        error
+    };
+    assert!(change(&[(104, 0)]).contains("max_levels")); // fewer than there are
+    assert!(change(&[(104, 1)]).contains("max_levels"));
+    assert!(change(&[(104, 65)]).contains("max_levels"));
+    assert!(change(&[(107, 1)]).contains("max_levels"));
+    assert!(change(&[(108, 1)]).contains("reserved"));
+    assert!(change(&[(119, 0xbf)]).contains("share")); // negative
+    assert!(change(&[(119, 0x7f), (118, 0xf8)]).contains("share")); // not a number
+    assert!(change(&[(119, 0x40)]).contains("share")); // 2
+    for level in [120, 136] {
+        assert!(change(&[(level + 1, 0)]).contains("payload length")); // fewer cells
+        assert!(change(&[(level + 2, 1)]).contains("payload length")); // more cells
+        assert!(change(&[(level + 5, 2)]).contains("more than a filter can have"));
+        assert!(change(&[(level, 0), (level + 1, 0)]).contains("at least 1 cell"));
+        assert!(change(&[(level + 8, 0)]).contains("0 hashes"));
+        assert!(change(&[(level + 9, 1)]).contains("259 hashes"));
+        assert!(change(&[(level + 12, 0)]).contains("a digit of 0 bits"));
+        assert!(change(&[(level + 12, 4)]).contains("a digit of 4 bits in cells of 6"));
+        assert!(change(&[(level + 13, 1)]).contains("a digit of 258 bits"));
+        assert!(change(&[(level + 14, 7)]).contains("payload length"));
+        assert!(change(&[(level + 14, 33)]).contains("33 bits per cell"));
+        assert!(change(&[(level + 15, 1)]).contains("262 bits per cell"));
+    }
+    // The header tells the first level too, and must not tell another.
+    assert!(change(&[(120 + 8, 4)]).contains("first level"));
+    assert!(change(&[(20, 4)]).contains("first level"));
+    assert!(change(&[(40, 7)]).contains("first level"));
+    assert!(change(&[(32, 0)]).contains("first level"));
+    assert!(change(&[(17, 0)]).contains("scheme 0"));
+    assert_eq!(
+        change(&[(17, 2)]), // 1,000 cells are no multiple of 3
+        "the header's cells is 1000, but this scheme needs a multiple of its hashes (with prime slices, of a prime)"
+    );
+    // Too many, too few and broken parameters.
+    for len in [0, 15, 16, 17, 31, 33, 47, 16 + 65 * 16] {
+        let mut bytes = good[..104].to_vec();
+        bytes.extend(good[104..].iter().cycle().take(len));
+        bytes.extend(b"a note");
+        bytes[12..16].copy_from_slice(&(118 + len as u32).to_le_bytes());
+        bytes[80..84].copy_from_slice(&(len as u32).to_le_bytes());
+        bytes.resize((118 + len).next_multiple_of(64), 0);
+        bytes.extend(&good[192..]);
+        reseal(&mut bytes);
+        let error = decode(&bytes).unwrap_err().to_string();
+        assert!(error.contains("parameter length"), "{len}: {error}");
+    }
+}
+
+#[test]
+fn flipping_any_bit_of_a_bitwise_filter_is_detected() {
+    let good = bitwise_sample(50);
+    for at in 0..good.len() {
+        for bit in 0..8 {
+            let mut bad = good.clone();
+            bad[at] ^= 1 << bit;
+            assert!(decode(&bad).is_err(), "byte {at}, bit {bit}");
+        }
+    }
+}
+
 /// Enough to see every kind of error in a few seconds; more by the variable that proptest itself knows.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(30_000)
@@ -229,6 +313,37 @@ proptest! {
         let _ = format::verify(&bytes[..]);
         if let Ok(view) = Bloom::view_as::<AnyScheme>(&bytes, &options) {
             let _ = (view.contains("rose"), view.fpp(), view.estimated_items());
+        }
+    }
+
+    /// The same for a bitwise filter, whose parameters tell the sizes of its levels.
+    #[test]
+    fn mutated_bitwise_files_do_no_harm(
+        cells in 1u64..200,
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..3), 1..6),
+        sealed in proptest::bool::weighted(0.8),
+        cap in prop_oneof![Just(1u64 << 16), Just(4 << 20)],
+    ) {
+        let mut bytes = bitwise_sample(cells);
+        for (at, value, part) in changes {
+            let range = [0..104, 104..152, 0..bytes.len()][part as usize].clone();
+            bytes[range.start + at.index(range.len())] = value;
+        }
+        if sealed {
+            reseal(&mut bytes);
+        }
+        let options = ReadOptions::new().max_bytes(cap);
+        let ask = |f: &AnyFilter| (f.fpp(), f.fill(), f.as_count().map(|f| f.count_digest(Digest(7))));
+        let (result, peak) = peak_of(|| AnyFilter::from_slice_with(&bytes, &options).map(|f| ask(&f)));
+        prop_assert!(peak <= cap as usize + BESIDE_PAYLOAD, "{peak} bytes");
+        let (streamed, peak) = peak_of(|| AnyFilter::read_from_with(&bytes[..], &options).map(|f| ask(&f)));
+        prop_assert!(peak <= cap as usize + BESIDE_PAYLOAD, "{peak} bytes");
+        prop_assert!(result.is_err() || streamed.is_ok());
+        if let Ok(view) = BitwiseBloom::view_with(&bytes, &options) {
+            let _ = (view.count("rose"), view.fpp(), view.max_count());
+        }
+        if let Ok(mut filter) = BitwiseBloom::from_slice_with(&bytes, &options) {
+            let _ = (filter.insert("rose"), filter.insert_times("rose", 9));
         }
     }
 
@@ -276,6 +391,25 @@ mod files {
         assert!(format::verify_file(&path).is_ok());
         let any = AnyFilter::open_mapped(&path).unwrap();
         assert!(any.contains_digest(any.digest(&7u64.to_le_bytes())));
+    }
+
+    #[test]
+    fn a_saved_filter_of_several_levels_answers_the_same_loaded_and_mapped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bed.gdn");
+        // Above one core's cache, and the second level not on a page.
+        let mut filter = BitwiseBloom::builder().cells(3_000_003).hashes(5).digit(2).build().unwrap();
+        filter.extend((0..50_000u32).flat_map(|key| std::iter::repeat_n(key, 1 + key as usize % 20)));
+        filter.save(&path).unwrap();
+        assert_eq!(filter.levels().count(), 3);
+        let (loaded, mapped) =
+            (BitwiseBloom::load(&path).unwrap(), BitwiseBloom::open_mapped(&path).unwrap());
+        assert!(loaded == filter && mapped == filter && mapped.to_owned().unwrap() == filter);
+        let probes: Vec<u32> = (20_000..80_000).collect();
+        assert_eq!(mapped.count_many(&probes), filter.count_many(&probes));
+        let any = AnyFilter::open_mapped(&path).unwrap();
+        assert_eq!(any.as_count().unwrap().count_digest(any.digest(&39u64.to_le_bytes())), 20);
+        assert!(any.estimated_items().is_none() && any.fpp() == filter.fpp());
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! crate; the hash values in them come from the reference libraries behind the Python packages.
 
 use gardenia::{
-    AnyFilter, AnyScheme, BlockedBloom, Bloom, CountingBloom, Digest, Filter, KeyHasher, Level, ReadOptions,
-    Scheme, SchemeId, SecretKey,
+    AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, CountingBloom, Digest, Filter,
+    KeyHasher, Level, ReadOptions, Scheme, SchemeId, SecretKey,
 };
 
 const SECRET: SecretKey = SecretKey::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
@@ -78,7 +78,7 @@ fn check_answers(filter: &AnyFilter) {
 #[test]
 fn files_of_version_1_load_for_ever_and_are_written_alike() {
     let plain = ReadOptions::new();
-    let files: [(&[u8], ReadOptions); 8] = [
+    let files: [(&[u8], ReadOptions); 10] = [
         (include_bytes!("data/bloom.gdn"), plain),
         (include_bytes!("data/bloom-double.gdn"), plain),
         (include_bytes!("data/bloom-keyed.gdn"), plain.secret(SECRET)),
@@ -87,6 +87,8 @@ fn files_of_version_1_load_for_ever_and_are_written_alike() {
         (include_bytes!("data/blocked-two-bits.gdn"), plain),
         (include_bytes!("data/counting.gdn"), plain),
         (include_bytes!("data/counting-wide.gdn"), plain),
+        (include_bytes!("data/bitwise.gdn"), plain),
+        (include_bytes!("data/bitwise-placed.gdn"), plain),
     ];
     for (bytes, options) in files {
         let filter = AnyFilter::from_slice_with(bytes, &options).unwrap();
@@ -137,6 +139,35 @@ fn a_counting_filter_made_here_equals_the_one_made_elsewhere() {
     filter.extend(-1..990);
     assert_eq!(filter, CountingBloom::from_slice(include_bytes!("data/counting-wide.gdn")).unwrap());
     assert_eq!((filter.cells(), filter.count("rose")), (10_003, 1001));
+}
+
+#[test]
+fn a_bitwise_filter_made_here_equals_the_one_made_elsewhere() {
+    let counts = [("rose", 1000), ("tulip", 5), ("", 16), ("\0", 1), ("Gänseblümchen", 37)];
+    let minus_one = [(-1, 255)];
+    let mut filter = BitwiseBloom::builder().cells(12_000).hashes(5).digit(2).seed(7).build().unwrap();
+    for (key, count) in counts {
+        filter.extend(std::iter::repeat_n(key, count as usize));
+    }
+    filter.extend(std::iter::repeat_n(-1, 255));
+    filter.extend(["rose", "tulip", "", "\0", "Gänseblümchen"]);
+    filter.extend(-1..990);
+    let bytes = include_bytes!("data/bitwise.gdn");
+    assert_eq!(filter, BitwiseBloom::from_slice(bytes).unwrap());
+    assert_eq!(filter.to_vec().unwrap(), bytes);
+    let sizes: Vec<_> = filter.levels().map(|level| level.cells).collect();
+    assert_eq!((filter.count("rose"), sizes), (1001, vec![12_000, 6_000, 3_000, 1_500, 1_024]));
+
+    let level = |(cells, hashes, digit, width)| BitwiseLevel { cells, hashes, digit, width };
+    let levels = [(999, 3, 3, 6), (300, 5, 1, 5), (400, 4, 6, 9)].map(level);
+    let builder = BitwiseBloom::builder().levels(&levels).scheme(SchemeId::Double).share(1.0).max_levels(3);
+    let mut filter = builder.clone().from_counts(counts).unwrap();
+    // Where no key shares all its cells, insertion comes to the same.
+    assert_eq!(filter.insert_times(-1, 255), Ok(true));
+    let placed = include_bytes!("data/bitwise-placed.gdn");
+    assert_eq!(filter, BitwiseBloom::from_slice(placed).unwrap());
+    assert_eq!(filter.to_vec().unwrap(), placed);
+    assert_eq!(builder.from_counts(minus_one).unwrap().count(-1), 255);
 }
 
 #[test]

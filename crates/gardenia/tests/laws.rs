@@ -1,8 +1,9 @@
 //! Laws of the family, written once and run for every variant.
 
 use gardenia::{
-    AnyFilter, AnyScheme, AtomicBlockedBloom, AtomicBloom, BlockedBloom, Bloom, Count, CountingBloom, Digest,
-    Filter, Insert, KeyHasher, Level, Merge, ReadOptions, Remove, Scheme, SchemeId, SecretKey,
+    AnyFilter, AnyScheme, AtomicBlockedBloom, AtomicBloom, BitwiseBloom, BlockedBloom, Bloom, Count,
+    CountingBloom, Digest, Filter, Insert, KeyHasher, Level, Merge, ReadOptions, Remove, Scheme, SchemeId,
+    SecretKey,
 };
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -37,6 +38,18 @@ fn counting() -> impl Strategy<Value = CountingBloom> {
             builder.width(width).scheme(scheme).build().unwrap()
         },
     )
+}
+
+/// Bitwise filters of every scheme and digit, some of them with so few cells that most counts are wrong.
+fn bitwise() -> impl Strategy<Value = BitwiseBloom> {
+    let shapes = prop_oneof![(1u64..300, 1u32..12), (1_000u64..50_000, 1u32..30), Just((3_000_000, 7))];
+    let rule = (0.01..=1.0, 1u32..=64);
+    (proptest::sample::select(SchemeId::ALL.to_vec()), shapes, any::<u64>(), 1u32..=10, 3u32..9, rule)
+        .prop_map(|(scheme, (cells, hashes), seed, digit, slack, (share, max_levels))| {
+            let builder = BitwiseBloom::builder().cells(cells).hashes(hashes).seed(seed).scheme(scheme);
+            let builder = builder.digit(digit).width(digit + slack).share(share).max_levels(max_levels);
+            builder.build().unwrap()
+        })
 }
 
 fn keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -166,6 +179,95 @@ proptest! {
         direct.clear();
         direct.extend(&a);
         prop_assert_eq!(direct, plain);
+    }
+
+    #[test]
+    fn bitwise_bloom_keeps_the_laws_of_filters_that_err_both_ways(filter in bitwise(), a in keys(), b in keys()) {
+        // Some keys again and again, so that there are carries.
+        let mut all = a.clone();
+        (0..a.len()).for_each(|i| all.push(a[i % (1 + a.len() / 30)].clone()));
+        batches_agree(filter.clone(), &all, &b);
+        counts_agree(filter.clone(), &all, &b);
+        let (mut single, mut batch, mut many) = (filter.clone(), filter.clone(), filter);
+        let digests = digests(&single, &all);
+        let new = digests.iter().map(|digest| {
+            let before = single.count_digest(*digest);
+            let new = single.insert_digest(*digest);
+            assert_eq!(new, before == 0 && single.count_digest(*digest) > 0);
+            new
+        });
+        let new: Vec<bool> = new.collect();
+        let mut answers = vec![false; digests.len()];
+        batch.insert_digests(&digests, &mut answers);
+        prop_assert_eq!(&new, &answers);
+        prop_assert_eq!(many.insert_many(&all), new.iter().filter(|new| **new).count() as u64);
+        prop_assert!(single == batch && batch == many);
+        many.clear();
+        prop_assert_eq!((many.count_many(&all), many.fill()), (vec![0; all.len()], 0.0));
+    }
+
+    #[test]
+    fn bitwise_bloom_counts_exactly_where_cells_are_plenty(
+        digit in 1u32..6,
+        scheme in proptest::sample::select(SchemeId::ALL.to_vec()),
+        counts in proptest::collection::hash_map(any::<u32>(), 1u64..70, 0..60),
+        order in any::<u64>(),
+    ) {
+        // 60 keys in 30,000 cells: two keys share all seven once in 10^12 times, and no other count is wrong.
+        let builder = || BitwiseBloom::builder().cells(30_000).hashes(7).digit(digit).scheme(scheme).share(1.0);
+        let mut stream: Vec<u32> =
+            counts.iter().flat_map(|(key, count)| std::iter::repeat_n(*key, *count as usize)).collect();
+        stream.sort_by_key(|key| Digest(order).word(*key));
+        for i in (1..stream.len()).rev() {
+            stream.swap(i, (Digest(order).word(i as u32) % (i as u64 + 1)) as usize);
+        }
+        let mut filter = builder().build().unwrap();
+        filter.extend(&stream);
+        for (key, count) in &counts {
+            prop_assert_eq!(filter.count(key), *count);
+        }
+        // Known counts are placed where insertion would have brought them.
+        prop_assert_eq!(&builder().from_counts(counts.clone()).unwrap(), &filter);
+        let mut at_once = builder().build().unwrap();
+        counts.iter().for_each(|(key, count)| _ = at_once.insert_times(key, *count).unwrap());
+        prop_assert_eq!(at_once, filter);
+    }
+
+    #[test]
+    fn known_counts_are_never_too_low(
+        cells in 1u64..300,
+        hashes in 1u32..6,
+        digit in 1u32..6,
+        counts in proptest::collection::vec((any::<u16>(), 0u64..10_000), 0..200),
+    ) {
+        let filter = BitwiseBloom::builder().cells(cells).hashes(hashes).digit(digit).from_counts(counts.clone());
+        let filter = filter.unwrap();
+        let mut model: HashMap<u16, u64> = HashMap::new();
+        counts.iter().for_each(|(key, count)| *model.entry(*key).or_default() += count);
+        for (key, count) in model {
+            prop_assert!(filter.count(key) >= count && filter.contains(key) == (filter.count(key) > 0));
+        }
+    }
+
+    #[test]
+    fn bitwise_bloom_survives_encoding(filter in bitwise(), a in keys()) {
+        let mut filter = filter;
+        filter.insert_many(&a);
+        (0..4 * a.len()).for_each(|i| _ = filter.insert(&a[i % (1 + a.len() / 30)]));
+        let bytes = filter.to_vec().unwrap();
+        prop_assert_eq!(&BitwiseBloom::from_slice(&bytes).unwrap(), &filter);
+        let view = BitwiseBloom::view(&bytes).unwrap();
+        prop_assert!(view == filter && view.to_owned().unwrap() == filter);
+        let any = AnyFilter::from_slice(&bytes).unwrap();
+        prop_assert_eq!(any.to_vec().unwrap(), &bytes[..]);
+        prop_assert_eq!(filter.count_many(&a), view.count_many(&a));
+        prop_assert_eq!(filter.contains_many(&a), view.contains_many(&a));
+        // What was read grows on as what was written.
+        let mut copy = BitwiseBloom::from_slice(&bytes).unwrap();
+        let many = std::iter::repeat_n("rose", 5_000);
+        copy.extend(many.clone());
+        filter.extend(many);
+        prop_assert_eq!(copy, filter);
     }
 
     #[test]

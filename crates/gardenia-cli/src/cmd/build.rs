@@ -103,9 +103,8 @@ impl Bed {
                  false positives {fpp}, not {wanted}"
             ));
             // Three standard errors more than estimated, or the advice might lead to this warning again.
-            let estimate = filter.estimated_items();
-            let items = (estimate.items + 3.0 * estimate.std_error).ceil() as u64;
-            let items = items.clamp(self.new, self.keys);
+            let estimate = filter.estimated_items().map_or(0.0, |about| about.items + 3.0 * about.std_error);
+            let items = (estimate.ceil() as u64).clamp(self.new, self.keys);
             say(&format!("hint: build it again with --items {items}"));
         }
     }

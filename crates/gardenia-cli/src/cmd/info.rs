@@ -143,8 +143,8 @@ impl Report {
         Self {
             secret_stored: about.stores_secret(),
             fill: Some(filter.fill()),
-            estimated_items: finite(items.items),
-            estimated_items_std_error: finite(items.std_error),
+            estimated_items: items.and_then(|items| finite(items.items)),
+            estimated_items_std_error: items.and_then(|items| finite(items.std_error)),
             fpp: Some(filter.fpp()),
             ..Self::of_identity(&filter.identity(), filter.memory_bytes() as u64, planned, about.metadata())
         }
@@ -216,6 +216,7 @@ impl Report {
                 let (items, error) = (items.round() as u64, error.round() as u64);
                 format!("about {} ± {} different ones", human::count(items), human::count(error))
             }
+            _ if self.fill.is_some_and(|fill| fill < 1.0) => "this kind of filter cannot tell".to_owned(),
             _ => format!("too many to tell: every {} is set", if self.width == 1 { "bit" } else { "cell" }),
         }
     }

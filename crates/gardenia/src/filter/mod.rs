@@ -7,6 +7,7 @@ mod verbs;
 mod wish;
 
 pub use about::{About, Identity};
+pub use count::bitwise::{BitwiseBloom, BitwiseBloomBuilder, BitwiseLevel};
 pub use count::counting::{CountingBloom, CountingBloomBuilder};
 pub use member::blocked::{AtomicBlockedBloom, BlockedBloom, BlockedBloomBuilder};
 pub use member::bloom::{AtomicBloom, Bloom, BloomBuilder};

@@ -34,10 +34,14 @@ macro_rules! ask_verbs {
 }
 pub(crate) use ask_verbs;
 
-/// `insert` and its batches, from `insert_digest` and `insert_each`.
+/// `insert` and its batches, from `insert_digest` and `insert_each`. What it tells of the key can be said in other
+/// words where nothing is certain.
 macro_rules! insert_verbs {
     () => {
-        /// Adds `key`; true if it was certainly absent before.
+        $crate::filter::verbs::insert_verbs!("certainly absent");
+    };
+    ($absent:literal) => {
+        #[doc = concat!("Adds `key`; true if it was ", $absent, " before.")]
         #[inline]
         pub fn insert(&mut self, key: impl $crate::Key) -> bool {
             self.about.took_key(&key);
@@ -45,7 +49,7 @@ macro_rules! insert_verbs {
             self.insert_digest(digest)
         }
 
-        /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
+        #[doc = concat!("Adds all keys, hashing and fetching ahead; how many were ", $absent, " before.")]
         pub fn insert_many<K: $crate::Key>(&mut self, keys: &[K]) -> u64 {
             self.about.took::<K>();
             let mut count = 0;
@@ -53,7 +57,7 @@ macro_rules! insert_verbs {
             count
         }
 
-        /// Adds the keys with these digests in order, and tells of each whether it was certainly absent.
+        #[doc = concat!("Adds the keys with these digests in order, and tells of each whether it was ", $absent, " before.")]
         ///
         /// # Panics
         /// If `new` is not as long as `digests`.

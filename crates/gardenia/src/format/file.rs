@@ -3,11 +3,14 @@
 
 use super::ReadOptions;
 use super::header::Header;
-use super::native::{Attach, Reader, Restore, Stored, file_len, read_filter, read_header, verify, write_to};
+use super::native::{
+    Attach, Cut, Reader, Restore, Stored, file_len, read_filter, read_header, verify, write_to,
+};
 use crate::{DecodeError, EncodeError};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The payload of a file that is mapped into memory, read-only.
 ///
@@ -16,13 +19,23 @@ use std::path::Path;
 /// renaming, which leaves open maps as they were.
 #[derive(Debug)]
 pub struct Mapped {
-    map: memmap2::Mmap,
+    /// Shared by the sections of one filter.
+    map: Arc<memmap2::Mmap>,
+    start: usize,
+    end: usize,
 }
 
 impl AsRef<[u8]> for Mapped {
     #[inline]
     fn as_ref(&self) -> &[u8] {
-        &self.map
+        &self.map[self.start..self.end]
+    }
+}
+
+impl Cut for Mapped {
+    fn cut(self, len: usize) -> Option<(Self, Self)> {
+        let middle = self.start.checked_add(len).filter(|middle| *middle <= self.end)?;
+        Some((Self { map: self.map.clone(), end: middle, ..self }, Self { start: middle, ..self }))
     }
 }
 
@@ -104,7 +117,7 @@ pub(crate) fn open_mapped<T: Attach<Mapped>>(path: &Path, options: &ReadOptions)
     // SAFETY: the map is read-only and its length was checked against the file's. What remains is the rule
     // in the documentation of `Mapped`: nobody changes the file in place.
     let map = unsafe { memmap2::MmapOptions::new().offset(header.payload_offset()).len(len).map(&file)? };
-    T::attach(&header, options, Mapped { map })
+    T::attach(&header, options, Mapped { map: Arc::new(map), start: 0, end: len })
 }
 
 /// Reads a whole file of any kind and checks every byte of it. The header, if all is well.

@@ -36,11 +36,13 @@ pub enum Kind {
     Blocked = 2,
     /// [`CountingBloom`](crate::CountingBloom)
     Counting = 3,
+    /// [`BitwiseBloom`](crate::BitwiseBloom)
+    Bitwise = 4,
 }
 
 impl Kind {
     /// All kinds, by number.
-    pub const ALL: [Self; 3] = [Self::Bloom, Self::Blocked, Self::Counting];
+    pub const ALL: [Self; 4] = [Self::Bloom, Self::Blocked, Self::Counting, Self::Bitwise];
 
     /// The kind with this number, if there is one.
     ///
@@ -67,6 +69,7 @@ impl Kind {
             Self::Bloom => "bloom",
             Self::Blocked => "blocked",
             Self::Counting => "counting",
+            Self::Bitwise => "bitwise",
         }
     }
 }

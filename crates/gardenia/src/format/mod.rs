@@ -14,9 +14,9 @@ pub(crate) mod serde;
 pub use file::Mapped;
 #[cfg(feature = "mmap")]
 pub use file::{replace_file, verify_file};
-pub(crate) use header::MAX_METADATA;
 pub use header::{Header, Kind};
-pub(crate) use native::{Attach, Restore, Stored};
+pub(crate) use header::{MAX_METADATA, check_fit};
+pub(crate) use native::{Attach, Cut, Restore, Stored};
 #[cfg(feature = "std")]
 pub use native::{header, verify};
 

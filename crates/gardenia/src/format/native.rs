@@ -38,6 +38,18 @@ pub(crate) trait Attach<B>: Sized {
     fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError>;
 }
 
+/// Payload bytes that can be cut into the sections of a filter.
+pub(crate) trait Cut: AsRef<[u8]> + Sized {
+    /// The first `len` bytes, and the rest; `None` if there are fewer.
+    fn cut(self, len: usize) -> Option<(Self, Self)>;
+}
+
+impl Cut for &[u8] {
+    fn cut(self, len: usize) -> Option<(Self, Self)> {
+        self.split_at_checked(len)
+    }
+}
+
 /// Bytes after the payload: checksums, checksum of the checksums, end mark.
 fn trailer_len(payload_len: u64) -> u64 {
     payload_len.div_ceil(CHUNK as u64) * 8 + 8 + 8

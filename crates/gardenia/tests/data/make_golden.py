@@ -172,6 +172,46 @@ def counting(keys, scheme, m, k, width, **options):
     return container(pack_counters(cells, width), 3, m, k, scheme, width, **options)
 
 
+def bitwise(keys, levels, scheme, seed, share, max_levels, grow):
+    """A bitwise filter (kind 4). With `grow` keys go in one by one and carry, and levels are added after the last;
+    without, keys come with their counts, whose digits are placed. A level is (cells, hashes, digit, width)."""
+    levels = list(levels)
+    cells = [[0] * level[0] for level in levels]
+
+    def places(d, i):
+        return set(positions(scheme, word(d, 256 * i), levels[i][0], levels[i][1]))
+
+    for key in keys:
+        if not grow:
+            key, count = key
+        d = xxh3(key, seed)
+        if not grow:
+            for i, (_, _, digit, _) in enumerate(levels):
+                for at in places(d, i):
+                    cells[i][at] += count % 2**digit
+                count >>= digit
+            assert count == 0
+            continue
+        i = 0
+        while True:
+            if i == len(levels):
+                m, k, digit, width = levels[-1]
+                levels.append((max(math.ceil(m * share), min(1024, levels[0][0])), k, digit, width))
+                cells.append([0] * levels[-1][0])
+            full = 2 ** levels[i][2] - 1
+            carry = min(cells[i][at] for at in places(d, i)) >= full
+            for at in places(d, i):
+                cells[i][at] += -full if carry else 1
+            if not carry:
+                break
+            i += 1
+    params = struct.pack("<IId", max_levels, 0, share)
+    params += b"".join(struct.pack("<QIHH", *level) for level in levels)
+    payload = b"".join(pack_counters([min(v, 2 ** level[3] - 1) for v in values], level[3]) for values, level in zip(cells, levels))
+    m, k, _, width = levels[0]
+    return container(payload, 4, m, k, scheme, width, mark=seed, params=params)
+
+
 def main():
     (HERE / "hashes.tsv").write_text("\n".join(hashes()) + "\n")
     (HERE / "positions.tsv").write_text("\n".join(all_positions()) + "\n")
@@ -188,6 +228,11 @@ def main():
         "counting.gdn": counting(many + 20 * flowers[:2] + flowers, 10, 10_000, 7, 4),
         "counting-wide.gdn": counting(many + 1000 * flowers[:3], 2, 10_003, 7, 11, mark=5),
     }
+    counts = dict(zip(flowers, (1000, 5, 16, 1, 37, 255)))
+    often = [key for key in flowers for _ in range(counts[key])] + many
+    mixed = [(999, 3, 3, 6), (300, 5, 1, 5), (400, 4, 6, 9)]
+    files["bitwise.gdn"] = bitwise(often, [(12000, 5, 2, 6)], 10, 7, 0.5, 64, True)
+    files["bitwise-placed.gdn"] = bitwise(counts.items(), mixed, 4, 0, 1.0, 3, False)
     for name, content in files.items():
         (HERE / name).write_bytes(content)
 

@@ -1,4 +1,5 @@
 //! Filters that are asked "how often?", and that can forget.
 
+pub(super) mod bitwise;
 pub(super) mod counting;
 pub(super) mod row;

@@ -14,10 +14,10 @@ use crate::simd::{Sink, Source};
 const FIRST: usize = 3;
 
 /// Keys whose lines are asked for before they are visited.
-const AHEAD: usize = 16;
+pub(crate) const AHEAD: usize = 16;
 
 /// Tables up to this many words (2 MiB) are near enough to the core that asking ahead costs more than it hides.
-const IN_CACHE: usize = 1 << 18;
+pub(crate) const IN_CACHE: usize = 1 << 18;
 
 /// Where the cells of a key are, and what they held when they were read.
 pub(crate) struct Row<'a> {
