@@ -1,12 +1,14 @@
 //! A filter whose kind is learnt at run time.
 
 use crate::cells::{Bytes, Memory, Owned};
-use crate::filter::{About, BitwiseBloom, BlockedBloom, Bloom, CountingBloom, Identity};
-use crate::format::{self, Cut, Header, Kind, Stored};
+use crate::filter::{
+    About, BitwiseBloom, BlockedBloom, Bloom, CountingBloom, Identity, Policy, PolicyId, SpectralBloom,
+};
+use crate::format::{self, Cut, Header, Kind, Section, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::AnyScheme;
 use crate::theory::bloom::Estimate;
-use crate::{Count, DecodeError, EncodeError, Filter, ReadOptions, Remove};
+use crate::{Count, DecodeError, EncodeError, Filter, ReadOptions, RemoveError};
 use alloc::vec::Vec;
 
 /// Any kind of filter, as files, the command line and engines hold it. The compiler lists every place that
@@ -31,6 +33,8 @@ pub enum AnyFilter<M = Owned> {
     Counting(CountingBloom<M>),
     /// A bitwise Bloom filter.
     Bitwise(BitwiseBloom<M>),
+    /// A spectral Bloom filter by any algorithm.
+    Spectral(SpectralBloom<PolicyId, M>),
 }
 
 /// Does the same with the filter of every kind. The one place that lists them.
@@ -41,6 +45,7 @@ macro_rules! each {
             AnyFilter::Blocked($filter) => $work,
             AnyFilter::Counting($filter) => $work,
             AnyFilter::Bitwise($filter) => $work,
+            AnyFilter::Spectral($filter) => $work,
         }
     };
 }
@@ -54,7 +59,7 @@ impl AnyFilter {
         each!(self, f => f.insert_digests(digests, new));
     }
 
-    /// The filter as one that keys can be taken out of; `None` if this kind cannot.
+    /// Takes the key with this digest out once; `None` if this filter cannot.
     ///
     /// ```
     /// use gardenia::{AnyFilter, Bloom, CountingBloom, Filter};
@@ -63,14 +68,15 @@ impl AnyFilter {
     /// let mut any = AnyFilter::from(bed);
     /// let digest = any.digest(b"rose");
     /// assert_eq!(any.as_count().unwrap().count_digest(digest), 1);
-    /// any.as_remove().unwrap().remove_digest(digest).unwrap();
-    /// assert!(!any.contains_digest(digest));
+    /// assert_eq!(any.remove_digest(digest), Some(Ok(())));
+    /// assert!(any.removes() && !any.contains_digest(digest));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
-    pub fn as_remove(&mut self) -> Option<&mut dyn Remove> {
+    pub fn remove_digest(&mut self, digest: Digest) -> Option<Result<(), RemoveError>> {
         match self {
             Self::Bloom(_) | Self::Blocked(_) | Self::Bitwise(_) => None,
-            Self::Counting(filter) => Some(filter),
+            Self::Counting(filter) => Some(filter.remove_digest(digest)),
+            Self::Spectral(filter) => filter.try_remove_digest(digest),
         }
     }
 
@@ -101,6 +107,12 @@ impl<M> From<CountingBloom<M>> for AnyFilter<M> {
 impl<M> From<BitwiseBloom<M>> for AnyFilter<M> {
     fn from(filter: BitwiseBloom<M>) -> Self {
         Self::Bitwise(filter)
+    }
+}
+
+impl<P: Policy, M: Memory> From<SpectralBloom<P, M>> for AnyFilter<M> {
+    fn from(filter: SpectralBloom<P, M>) -> Self {
+        Self::Spectral(filter.into_any())
     }
 }
 
@@ -147,6 +159,7 @@ impl<M: Memory> AnyFilter<M> {
             Self::Bloom(filter) => Some(filter.estimated_items()),
             Self::Blocked(filter) => Some(filter.estimated_items()),
             Self::Counting(filter) => Some(filter.estimated_items()),
+            Self::Spectral(filter) => Some(filter.estimated_items()),
             Self::Bitwise(_) => None, // a key has no digit, and so no cell, wherever its count has a zero
         }
     }
@@ -158,6 +171,17 @@ impl<M: Memory> AnyFilter<M> {
             Self::Bloom(_) | Self::Blocked(_) => None,
             Self::Counting(filter) => Some(filter),
             Self::Bitwise(filter) => Some(filter),
+            Self::Spectral(filter) => Some(filter),
+        }
+    }
+
+    /// Whether keys can be taken out.
+    #[must_use]
+    pub fn removes(&self) -> bool {
+        match self {
+            Self::Bloom(_) | Self::Blocked(_) | Self::Bitwise(_) => false,
+            Self::Counting(_) => true,
+            Self::Spectral(filter) => filter.policy() != PolicyId::MinimumIncrease,
         }
     }
 
@@ -193,6 +217,9 @@ impl<M: Memory> Stored for AnyFilter<M> {
     fn sections(&self) -> Vec<&dyn Memory> {
         each!(self, f => f.sections())
     }
+    fn payload(&self) -> Result<Vec<Section<'_>>, EncodeError> {
+        each!(self, f => f.payload())
+    }
 }
 
 impl format::Restore for AnyFilter {
@@ -202,6 +229,7 @@ impl format::Restore for AnyFilter {
             Kind::Blocked => Self::Blocked(format::Restore::restore(header, options)?),
             Kind::Counting => Self::Counting(format::Restore::restore(header, options)?),
             Kind::Bitwise => Self::Bitwise(format::Restore::restore(header, options)?),
+            Kind::Spectral => Self::Spectral(format::Restore::restore(header, options)?),
         })
     }
     fn sections_mut(&mut self) -> Vec<&mut [u64]> {
@@ -209,6 +237,16 @@ impl format::Restore for AnyFilter {
     }
     fn check(&self) -> Result<(), DecodeError> {
         each!(self, f => f.check())
+    }
+    fn read(
+        header: &Header,
+        options: &ReadOptions,
+        fill: impl FnOnce(Vec<&mut [u64]>) -> Result<(), DecodeError>,
+    ) -> Result<Self, DecodeError> {
+        match header.identity.kind {
+            Kind::Spectral => Ok(Self::Spectral(format::Restore::read(header, options, fill)?)),
+            _ => format::read_in_place(header, options, fill),
+        }
     }
 }
 
@@ -219,6 +257,7 @@ impl<B: Cut> format::Attach<B> for AnyFilter<Bytes<B>> {
             Kind::Blocked => Self::Blocked(format::Attach::attach(header, options, payload)?),
             Kind::Counting => Self::Counting(format::Attach::attach(header, options, payload)?),
             Kind::Bitwise => Self::Bitwise(format::Attach::attach(header, options, payload)?),
+            Kind::Spectral => Self::Spectral(format::Attach::attach(header, options, payload)?),
         })
     }
 }

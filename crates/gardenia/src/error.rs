@@ -128,6 +128,9 @@ pub enum EncodeError {
         /// The limit.
         max: usize,
     },
+    /// The memory for the form that is stored could not be had.
+    #[error(transparent)]
+    Size(#[from] SizeError),
     /// The bytes could not be written.
     #[cfg(feature = "std")]
     #[error(transparent)]

@@ -41,7 +41,8 @@ pub use any::AnyFilter;
 pub use error::{DecodeError, EncodeError, Error, Full, Mismatch, Overflow, Part, RemoveError, SizeError};
 pub use filter::{
     About, AtomicBlockedBloom, AtomicBloom, BitwiseBloom, BitwiseBloomBuilder, BitwiseLevel, BlockedBloom,
-    BlockedBloomBuilder, Bloom, BloomBuilder, CountingBloom, CountingBloomBuilder, Identity,
+    BlockedBloomBuilder, Bloom, BloomBuilder, CountingBloom, CountingBloomBuilder, Identity, MinimumIncrease,
+    MinimumSelection, Policy, PolicyId, RecurringMinimum, Reversible, SpectralBloom, SpectralBloomBuilder,
 };
 #[cfg(feature = "mmap")]
 pub use format::Mapped;

@@ -2,8 +2,8 @@
 
 use gardenia::{
     AnyFilter, AnyScheme, AtomicBlockedBloom, AtomicBloom, BitwiseBloom, BlockedBloom, Bloom, Count,
-    CountingBloom, Digest, Filter, Insert, KeyHasher, Level, Merge, ReadOptions, Remove, Scheme, SchemeId,
-    SecretKey,
+    CountingBloom, Digest, Filter, Insert, KeyHasher, Level, Merge, MinimumIncrease, MinimumSelection,
+    Policy, PolicyId, ReadOptions, RecurringMinimum, Remove, Scheme, SchemeId, SecretKey, SpectralBloom,
 };
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -50,6 +50,31 @@ fn bitwise() -> impl Strategy<Value = BitwiseBloom> {
             let builder = builder.digit(digit).width(digit + slack).share(share).max_levels(max_levels);
             builder.build().unwrap()
         })
+}
+
+/// Spectral filters of one algorithm: every scheme, width and storage, with and without a marker, some with very few cells.
+fn spectral<P: Policy>(policy: P) -> impl Strategy<Value = SpectralBloom<P>> {
+    let shapes = prop_oneof![(1u64..300, 1u32..12), (1_000u64..50_000, 1u32..30), Just((1_000_000, 7))];
+    let secondary = proptest::option::of((1u64..20_000, 1u32..12, any::<bool>()));
+    let width = proptest::option::weighted(0.7, 1u32..=32);
+    let choice = (proptest::sample::select(SchemeId::ALL.to_vec()), any::<u64>(), width);
+    (shapes, choice, secondary).prop_map(move |((cells, hashes), (scheme, seed, width), secondary)| {
+        let builder = SpectralBloom::builder().cells(cells).hashes(hashes).seed(seed).scheme(scheme);
+        let mut builder = match width {
+            Some(width) => builder.width(width),
+            None => builder.compact(),
+        }
+        .policy(policy);
+        if let (PolicyId::RecurringMinimum, Some((cells, hashes, marker))) = (policy.id(), secondary) {
+            builder = builder.secondary_cells(cells).secondary_hashes(hashes).marker(marker);
+        }
+        builder.build().unwrap()
+    })
+}
+
+/// The same of any algorithm.
+fn any_spectral() -> impl Strategy<Value = SpectralBloom<PolicyId>> {
+    proptest::sample::select(PolicyId::ALL.to_vec()).prop_flat_map(spectral)
 }
 
 fn keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -250,6 +275,77 @@ proptest! {
     }
 
     #[test]
+    fn spectral_bloom_keeps_the_laws_of_every_algorithm(filter in any_spectral(), a in keys(), b in keys()) {
+        let few = [&a[..a.len() / 20], &a[..a.len() / 20], &a].concat();
+        inserted_keys_are_found(filter.clone(), &few);
+        batches_agree(filter.clone(), &few, &b);
+        counts_agree(filter.clone(), &few, &b);
+        // What recurring minimum may miss is told by its rates, not by a law.
+        if filter.policy() != PolicyId::RecurringMinimum {
+            counts_are_never_too_small(filter.clone(), &few, (1 << filter.width()) - 1);
+        }
+        let (mut single, mut batch, mut many) = (filter.clone(), filter.clone(), filter);
+        let digests = digests(&single, &few);
+        let one_by_one: Vec<bool> = digests.iter().map(|digest| single.insert_digest(*digest)).collect();
+        let mut answers = vec![false; digests.len()];
+        batch.insert_digests(&digests, &mut answers);
+        let new = many.insert_many(&few);
+        prop_assert_eq!(new, one_by_one.iter().map(|new| u64::from(*new)).sum::<u64>());
+        prop_assert_eq!(one_by_one, answers);
+        prop_assert!(single == batch && batch == many);
+        many.clear();
+        prop_assert_eq!((many.fill(), many.count_many(&few)), (0.0, vec![0; few.len()]));
+    }
+
+    #[test]
+    fn minimum_selection_is_a_counting_bloom_filter(
+        filter in spectral(MinimumSelection), a in keys(), b in keys(),
+    ) {
+        let few = [&a[..a.len() / 20], &a[..a.len() / 20], &a].concat();
+        if few.len() + b.len() < (1 << filter.width()) - 1 {
+            removal_undoes_insertion(filter.clone(), &few, &b);
+        }
+        merge_is_insertion_of_both(filter.clone(), &few, &b);
+        let (mut filter, id) = (filter.clone(), filter.identity());
+        let builder = CountingBloom::builder().cells(id.cells).hashes(id.hashes).width(id.width);
+        let mut counting = builder.seed(id.mark).scheme(id.scheme.unwrap()).build().unwrap();
+        filter.extend(&few);
+        counting.extend(&few);
+        prop_assert_eq!(filter.count_many(&few), counting.count_many(&few));
+        prop_assert_eq!(filter.count_many(&b), counting.count_many(&b));
+        prop_assert_eq!(filter.fill(), counting.fill());
+    }
+
+    /// Cell by cell: a cell that minimum increase raises was the least of the key's, and minimum selection
+    /// raises it as well.
+    #[test]
+    fn minimum_increase_never_counts_above_minimum_selection(
+        filter in spectral(MinimumIncrease), a in keys(), b in keys(), times in 1u64..5,
+    ) {
+        let few = [&a[..a.len() / 20], &a[..a.len() / 20], &a].concat();
+        let (mut increase, mut other, id) = (filter.clone(), filter.clone(), filter.identity());
+        let builder = SpectralBloom::builder().cells(id.cells).hashes(id.hashes).width(id.width);
+        let mut selection = builder.seed(id.mark).scheme(id.scheme.unwrap()).build().unwrap();
+        for key in &few {
+            if selection.insert_times(key, times).is_ok() {
+                prop_assert!(increase.insert_times(key, times).is_ok(), "its cells are not above the other's");
+            }
+        }
+        for (selected, increased) in selection.count_many(&few).into_iter().zip(increase.count_many(&few)) {
+            prop_assert!(increased <= selected);
+        }
+        let mut model: HashMap<&Vec<u8>, u64> = HashMap::new();
+        few.iter().chain(&b).for_each(|key| *model.entry(key).or_default() += 1);
+        let mut union = filter;
+        union.extend(&few);
+        other.extend(&b);
+        union.union(&other).unwrap();
+        for (key, count) in model {
+            prop_assert!(union.count(key) >= count.min((1 << union.width()) - 1), "a union counts too little");
+        }
+    }
+
+    #[test]
     fn bitwise_bloom_survives_encoding(filter in bitwise(), a in keys()) {
         let mut filter = filter;
         filter.insert_many(&a);
@@ -268,6 +364,51 @@ proptest! {
         copy.extend(many.clone());
         filter.extend(many);
         prop_assert_eq!(copy, filter);
+    }
+
+    #[test]
+    fn recurring_minimum_finds_what_is_in_and_refuses_what_is_not(
+        filter in spectral(RecurringMinimum), a in keys(), b in keys(),
+    ) {
+        let mut filter = filter;
+        filter.extend(&a);
+        filter.extend(&b);
+        let top = (1 << filter.width()) - 1;
+        for key in &b {
+            let (contained, count) = (filter.contains(key), filter.count(key));
+            match filter.remove(key) {
+                Ok(()) => prop_assert!(contained && count > 0),
+                Err(gardenia::RemoveError::Absent) => prop_assert!(!contained && count == 0),
+                Err(_) => prop_assert!(count > 0),
+            }
+        }
+        // Without overflow the primary cells are those of minimum selection: nothing that is in is lost.
+        if a.len() + b.len() < top {
+            prop_assert_eq!(filter.contains_many(&a), vec![true; a.len()]);
+        }
+    }
+
+    #[test]
+    fn spectral_bloom_survives_encoding(filter in any_spectral(), a in keys()) {
+        let mut filter = filter;
+        filter.insert_many(&[&a[..a.len() / 20], &a].concat());
+        let bytes = filter.to_vec().unwrap();
+        let options = ReadOptions::new();
+        prop_assert_eq!(&SpectralBloom::from_slice_as::<PolicyId>(&bytes, &options).unwrap(), &filter);
+        let view = SpectralBloom::view_as::<PolicyId>(&bytes, &options).unwrap();
+        prop_assert!(view == filter && view.to_owned().unwrap() == filter);
+        prop_assert_eq!(filter.count_many(&a), view.count_many(&a));
+        let any = AnyFilter::from_slice(&bytes).unwrap();
+        prop_assert_eq!(any.to_vec().unwrap(), &bytes[..]);
+        prop_assert_eq!(AnyFilter::view(&bytes).unwrap().as_count().unwrap().count_digest(Digest(1)), filter.count_digest(Digest(1)));
+        // A type reads only its own algorithm.
+        let own = [
+            SpectralBloom::from_slice(&bytes).is_ok(),
+            SpectralBloom::from_slice_as::<MinimumIncrease>(&bytes, &options).is_ok(),
+            SpectralBloom::from_slice_as::<RecurringMinimum>(&bytes, &options).is_ok(),
+        ];
+        prop_assert_eq!(own, PolicyId::ALL.map(|id| id == filter.policy()));
+        prop_assert!(CountingBloom::from_slice(&bytes).is_err());
     }
 
     #[test]

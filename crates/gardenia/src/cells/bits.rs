@@ -188,6 +188,13 @@ impl<M: Memory> Bits<M> {
         (0..self.memory.words()).map(|at| u64::from(self.memory.load(at).count_ones())).sum()
     }
 
+    /// A copy in own memory.
+    pub(crate) fn to_owned(&self) -> Result<Bits, SizeError> {
+        let mut copy = Bits::new(self.len)?;
+        copy.combine(self, |_, theirs| theirs);
+        Ok(copy)
+    }
+
     /// The memory below.
     #[must_use]
     pub fn memory(&self) -> &M {

@@ -294,6 +294,13 @@ impl<M: Memory> Counters<M> {
         }
     }
 
+    /// A copy in own memory.
+    pub(crate) fn to_owned(&self) -> Result<Counters, SizeError> {
+        let mut copy = Counters::new(self.len(), self.width())?;
+        copy.copy_from(self);
+        Ok(copy)
+    }
+
     /// The memory below.
     #[must_use]
     pub fn memory(&self) -> &M {

@@ -5,12 +5,14 @@
 
 pub(crate) mod atom;
 mod bits;
+mod compact;
 mod counters;
 mod memory;
 mod tally;
 
 pub use bits::Bits;
 pub(crate) use bits::Lines;
+pub use compact::{Compact, CompactView};
 pub use counters::Counters;
 pub(crate) use counters::counter_bytes;
 pub use memory::{Bytes, Memory, Owned, Shared};

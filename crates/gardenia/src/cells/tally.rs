@@ -1,7 +1,7 @@
 //! Cells that hold numbers, as the loops of counting filters see them.
 
 use super::counters::CounterLines;
-use super::{Counters, Memory};
+use super::{Compact, CompactView, Counters, Memory};
 
 /// Numbered cells that can be read.
 pub(crate) trait Tally {
@@ -72,4 +72,69 @@ impl TallyMut for Counters {
     fn set(&mut self, at: u64, value: u32) {
         Counters::set(self, at, value);
     }
+}
+
+/// Compact counters are not asked for ahead while they are lent out: finding one reads its segment.
+impl Ahead for () {
+    #[inline(always)]
+    fn prefetch(self, _: u64) {}
+}
+
+impl Tally for Compact {
+    #[inline]
+    fn len(&self) -> u64 {
+        Compact::len(self)
+    }
+    #[inline]
+    fn top(&self) -> u32 {
+        u32::MAX
+    }
+    #[inline]
+    fn get(&self, at: u64) -> u32 {
+        Compact::get(self, at) as u32 // none is above `top`
+    }
+    #[inline]
+    fn prefetch(&self, at: u64) {
+        Compact::prefetch(self, at);
+    }
+    fn words(&self) -> usize {
+        compact_words(Compact::len(self))
+    }
+}
+
+impl TallyMut for Compact {
+    type Lines = ();
+    #[inline]
+    fn lines(&self) {}
+    #[inline]
+    fn set(&mut self, at: u64, value: u32) {
+        Compact::set(self, at, value.into());
+    }
+}
+
+impl<M: Memory> Tally for CompactView<M> {
+    #[inline]
+    fn len(&self) -> u64 {
+        CompactView::len(self)
+    }
+    #[inline]
+    fn top(&self) -> u32 {
+        u32::MAX
+    }
+    #[inline]
+    fn get(&self, at: u64) -> u32 {
+        CompactView::get(self, at).min(u32::MAX.into()) as u32 // damaged words can hold anything
+    }
+    #[inline]
+    fn prefetch(&self, at: u64) {
+        CompactView::prefetch(self, at);
+    }
+    fn words(&self) -> usize {
+        compact_words(CompactView::len(self))
+    }
+}
+
+/// About as many words as compact counters take. Adding up their segments would take longer than a query.
+fn compact_words(len: u64) -> usize {
+    (len / 16) as usize
 }

@@ -9,5 +9,9 @@ mod wish;
 pub use about::{About, Identity};
 pub use count::bitwise::{BitwiseBloom, BitwiseBloomBuilder, BitwiseLevel};
 pub use count::counting::{CountingBloom, CountingBloomBuilder};
+pub use count::spectral::{
+    MinimumIncrease, MinimumSelection, Policy, PolicyId, RecurringMinimum, Reversible, SpectralBloom,
+    SpectralBloomBuilder,
+};
 pub use member::blocked::{AtomicBlockedBloom, BlockedBloom, BlockedBloomBuilder};
 pub use member::bloom::{AtomicBloom, Bloom, BloomBuilder};

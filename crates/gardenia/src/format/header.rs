@@ -38,11 +38,13 @@ pub enum Kind {
     Counting = 3,
     /// [`BitwiseBloom`](crate::BitwiseBloom)
     Bitwise = 4,
+    /// [`SpectralBloom`](crate::SpectralBloom)
+    Spectral = 5,
 }
 
 impl Kind {
     /// All kinds, by number.
-    pub const ALL: [Self; 4] = [Self::Bloom, Self::Blocked, Self::Counting, Self::Bitwise];
+    pub const ALL: [Self; 5] = [Self::Bloom, Self::Blocked, Self::Counting, Self::Bitwise, Self::Spectral];
 
     /// The kind with this number, if there is one.
     ///
@@ -70,6 +72,7 @@ impl Kind {
             Self::Blocked => "blocked",
             Self::Counting => "counting",
             Self::Bitwise => "bitwise",
+            Self::Spectral => "spectral",
         }
     }
 }

@@ -16,7 +16,7 @@ pub use file::Mapped;
 pub use file::{replace_file, verify_file};
 pub use header::{Header, Kind};
 pub(crate) use header::{MAX_METADATA, check_fit};
-pub(crate) use native::{Attach, Cut, Restore, Stored};
+pub(crate) use native::{Attach, Cut, Restore, Section, Stored, read_in_place};
 #[cfg(feature = "std")]
 pub use native::{header, verify};
 

@@ -2,7 +2,7 @@
 
 use super::ReadOptions;
 use super::header::{FIXED, Header};
-use crate::cells::Memory;
+use crate::cells::{Memory, Owned};
 use crate::error::Part;
 use crate::{DecodeError, EncodeError};
 use alloc::vec;
@@ -20,6 +20,28 @@ pub(crate) trait Stored {
     fn header(&self) -> Result<Header, EncodeError>;
     /// The payload, in order.
     fn sections(&self) -> Vec<&dyn Memory>;
+    /// The payload, in order, of filters that do not keep it as it is stored.
+    fn payload(&self) -> Result<Vec<Section<'_>>, EncodeError> {
+        Ok(self.sections().into_iter().map(Section::Kept).collect())
+    }
+}
+
+/// A part of a payload.
+pub(crate) enum Section<'a> {
+    /// Words of the filter.
+    Kept(&'a dyn Memory),
+    /// Words that were made for the file.
+    Made(Owned),
+}
+
+impl Section<'_> {
+    /// The words.
+    pub(crate) fn memory(&self) -> &dyn Memory {
+        match self {
+            Self::Kept(memory) => *memory,
+            Self::Made(memory) => memory,
+        }
+    }
 }
 
 /// A filter that can be read into own memory.
@@ -30,6 +52,26 @@ pub(crate) trait Restore: Sized {
     fn sections_mut(&mut self) -> Vec<&mut [u64]>;
     /// What must hold of the words once they are filled.
     fn check(&self) -> Result<(), DecodeError>;
+    /// The filter that the header describes, with the words that `fill` puts where it is told.
+    fn read(
+        header: &Header,
+        options: &ReadOptions,
+        fill: impl FnOnce(Vec<&mut [u64]>) -> Result<(), DecodeError>,
+    ) -> Result<Self, DecodeError> {
+        read_in_place(header, options, fill)
+    }
+}
+
+/// [`Restore::read`] of filters that keep their payload as it is stored.
+pub(crate) fn read_in_place<T: Restore>(
+    header: &Header,
+    options: &ReadOptions,
+    fill: impl FnOnce(Vec<&mut [u64]>) -> Result<(), DecodeError>,
+) -> Result<T, DecodeError> {
+    let mut filter = T::restore(header, options)?;
+    fill(filter.sections_mut())?;
+    filter.check()?;
+    Ok(filter)
 }
 
 /// A filter that can be read where its payload lies.
@@ -65,7 +107,9 @@ fn encode<E: From<EncodeError>>(
     filter: &impl Stored,
     mut put: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let header = filter.header()?;
+    let sections = filter.payload()?;
+    let payload_len = sections.iter().map(|section| section.memory().words() as u64 * 8).sum();
+    let header = Header { payload_len, ..filter.header()? };
     put(&header.encode())?;
     let mut sums = Vec::new();
     let mut chunk = vec![0; CHUNK.min(header.payload_len as usize)];
@@ -74,7 +118,7 @@ fn encode<E: From<EncodeError>>(
         sums.extend_from_slice(&xxh3_64(chunk).to_le_bytes());
         put(chunk)
     };
-    for section in filter.sections() {
+    for section in sections.iter().map(Section::memory) {
         let mut at = 0;
         while at < section.words() {
             let len = (chunk.len() - filled).min((section.words() - at) * 8);
@@ -228,9 +272,8 @@ pub(super) fn read_filter<T: Restore>(
     options: &ReadOptions,
 ) -> Result<T, DecodeError> {
     check_cap(header, options)?;
-    let mut filter = T::restore(header, options)?;
-    {
-        let mut sections = filter.sections_mut().into_iter();
+    T::read(header, options, |sections| {
+        let mut sections = sections.into_iter();
         let mut room: &mut [u64] = &mut [];
         read_payload(source, header, |chunk| {
             let mut words = chunk.as_chunks::<8>().0;
@@ -248,10 +291,8 @@ pub(super) fn read_filter<T: Restore>(
                 }
                 (room, words) = (later, &words[len..]);
             }
-        })?;
-    }
-    filter.check()?;
-    Ok(filter)
+        })
+    })
 }
 
 /// A slice must hold one filter and nothing else.

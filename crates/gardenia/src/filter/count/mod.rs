@@ -3,3 +3,4 @@
 pub(super) mod bitwise;
 pub(super) mod counting;
 pub(super) mod row;
+pub(super) mod spectral;

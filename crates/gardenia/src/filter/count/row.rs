@@ -9,9 +9,10 @@ use crate::cells::{Ahead, Tally, TallyMut};
 use crate::hash::Digest;
 use crate::index::{Scheme, SchemeVisitor, Walk};
 use crate::simd::{Sink, Source};
+use core::hint::select_unpredictable;
 
 /// Cells that are read before the first branch; see `member/probe.rs`.
-const FIRST: usize = 3;
+pub(crate) const FIRST: usize = 3;
 
 /// Keys whose lines are asked for before they are visited.
 pub(crate) const AHEAD: usize = 16;
@@ -21,6 +22,8 @@ pub(crate) const IN_CACHE: usize = 1 << 18;
 
 /// Where the cells of a key are, and what they held when they were read.
 pub(crate) struct Row<'a> {
+    /// The key.
+    pub(crate) digest: Digest,
     at: &'a mut [u64],
     value: &'a mut [u32],
 }
@@ -41,12 +44,12 @@ impl Row<'_> {
         self.value.iter().fold(u32::MAX, |least, value| least.min(*value))
     }
 
-    /// Whether at least two *different* cells hold the least value.
-    pub(crate) fn least_recurs(&self) -> bool {
-        let least = self.least();
-        let mut minima = self.at.iter().zip(self.value.iter()).filter(|(_, value)| **value == least);
-        let first = minima.next().map(|(at, _)| *at);
-        minima.any(|(at, _)| Some(*at) != first)
+    /// Whether at least two *different* cells hold the least value, once `change` has been done to each.
+    #[inline(always)]
+    pub(crate) fn least_recurs(&self, change: impl Fn(u32) -> u32) -> bool {
+        let mut minimum = Minimum::default();
+        self.at.iter().zip(self.value.iter()).for_each(|(at, value)| minimum.take(*at, change(*value)));
+        minimum.recurs()
     }
 
     /// Writes `change` of each cell's old value.
@@ -79,19 +82,58 @@ impl Row<'_> {
     }
 }
 
+/// The least value of a key's cells, and whether it recurs in a different one. Without a branch: which cell is
+/// the least cannot be predicted.
+pub(crate) struct Minimum {
+    /// Above every value until a cell came.
+    least: u64,
+    at: u64,
+    again: u64,
+}
+
+impl Default for Minimum {
+    fn default() -> Self {
+        Self { least: u64::MAX, at: 0, again: 0 }
+    }
+}
+
+impl Minimum {
+    /// Takes the cell at `at` into account.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, at: u64, value: u32) {
+        let value = u64::from(value);
+        let (less, same) = (value < self.least, u64::from(value == self.least) & u64::from(at != self.at));
+        self.again = select_unpredictable(less, 0, self.again | same);
+        self.at = select_unpredictable(less, at, self.at);
+        self.least = self.least.min(value);
+    }
+
+    /// The least value.
+    #[inline(always)]
+    pub(crate) fn least(&self) -> u32 {
+        self.least as u32
+    }
+
+    /// Whether at least two different cells hold it.
+    #[inline(always)]
+    pub(crate) fn recurs(&self) -> bool {
+        self.again == 1
+    }
+}
+
 /// Calls `work` with room for the cells of a key. Clearing room for 255 of them would cost more than all the
 /// rest for the usual seven.
 #[inline(always)]
-fn with_row<R>(hashes: u32, work: impl FnOnce(Row<'_>) -> R) -> R {
+fn with_row<R>(digest: Digest, hashes: u32, work: impl FnOnce(Row<'_>) -> R) -> R {
     #[inline(always)]
-    fn room<const N: usize, R>(hashes: usize, work: impl FnOnce(Row<'_>) -> R) -> R {
+    fn room<const N: usize, R>(digest: Digest, hashes: usize, work: impl FnOnce(Row<'_>) -> R) -> R {
         let (mut at, mut value) = ([0; N], [0; N]);
-        work(Row { at: &mut at[..hashes], value: &mut value[..hashes] })
+        work(Row { digest, at: &mut at[..hashes], value: &mut value[..hashes] })
     }
     match hashes as usize {
-        hashes @ ..=8 => room::<8, R>(hashes, work),
-        hashes @ ..=24 => room::<24, R>(hashes, work),
-        hashes => room::<{ crate::MAX_HASHES as usize }, R>(hashes, work),
+        hashes @ ..=8 => room::<8, R>(digest, hashes, work),
+        hashes @ ..=24 => room::<24, R>(digest, hashes, work),
+        hashes => room::<{ crate::MAX_HASHES as usize }, R>(digest, hashes, work),
     }
 }
 
@@ -158,7 +200,7 @@ impl<C: TallyMut, R, F: FnOnce(&mut C, &Row<'_>) -> R> SchemeVisitor for Touch<'
     #[inline]
     fn visit<S: Scheme>(self, scheme: &S) -> R {
         let Self { cells, digest, work } = self;
-        with_row(scheme.hashes(), |mut row| {
+        with_row(digest, scheme.hashes(), |mut row| {
             row.read(cells, scheme.walk(digest, cells.len()));
             work(cells, &row)
         })
@@ -215,11 +257,12 @@ mod tests {
     #[test]
     fn a_least_value_recurs_only_in_another_cell() {
         let mut one = Counters::new(1, 8).unwrap();
-        assert!(!touch(&mut one, 7, |_, row| row.least_recurs()), "one cell seven times");
+        assert!(!touch(&mut one, 7, |_, row| row.least_recurs(|value| value)), "one cell seven times");
         let mut two = Counters::new(2, 8).unwrap();
-        assert!(touch(&mut two, 20, |_, row| row.least_recurs()), "both cells are zero");
+        assert!(touch(&mut two, 20, |_, row| row.least_recurs(|value| value)), "both cells are zero");
         two.set(1, 3);
-        assert!(!touch(&mut two, 20, |_, row| row.least_recurs()));
+        assert!(!touch(&mut two, 20, |_, row| row.least_recurs(|value| value)));
+        assert!(touch(&mut two, 20, |_, row| row.least_recurs(|value| value.max(3))), "equal once changed");
         assert_eq!(touch(&mut two, 20, |_, row| row.least()), 0);
     }
 

@@ -2,6 +2,6 @@
 
 pub(super) mod blocked;
 pub(super) mod bloom;
-mod probe;
+pub(super) mod probe;
 #[cfg(feature = "std")]
 mod radix;

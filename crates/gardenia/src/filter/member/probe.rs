@@ -36,9 +36,9 @@ fn all_set(bits: &Bits<impl Memory>, count: usize, mut next: impl FnMut() -> u64
 }
 
 /// Whether all positions of `digest` are set.
-pub(super) struct Contains<'a, M> {
-    pub(super) bits: &'a Bits<M>,
-    pub(super) digest: Digest,
+pub(crate) struct Contains<'a, M> {
+    pub(crate) bits: &'a Bits<M>,
+    pub(crate) digest: Digest,
 }
 
 impl<M: Memory> SchemeVisitor for Contains<'_, M> {
@@ -55,9 +55,9 @@ impl<M: Memory> SchemeVisitor for Contains<'_, M> {
 }
 
 /// Sets all positions of `digest`; true if one was clear.
-pub(super) struct Set<'a> {
-    pub(super) bits: &'a mut Bits,
-    pub(super) digest: Digest,
+pub(crate) struct Set<'a> {
+    pub(crate) bits: &'a mut Bits,
+    pub(crate) digest: Digest,
 }
 
 impl SchemeVisitor for Set<'_> {

@@ -1,0 +1,290 @@
+//! Counters of variable length with an index: small where the counts are small.
+//!
+//! An array of counters as wide as the largest wastes most of its room on a skewed multiset. Here each counter takes
+//! about as many bits as its value needs, and is still found in constant time: what the *string-array index* of the
+//! spectral Bloom filter is for. Cohen and Matias build it of offset vectors in several levels and a lookup table; the
+//! same end is reached here with eight lengths for every 512 counters, and with ranks and selects inside a word.
+//!
+//! **The code.** A counter is a bit that says whether it is zero, and if not, an Exp-Golomb code of its value, whose
+//! *order* k is chosen for every 512 counters. That is near the entropy of such loads: 2.87 bits for a counter of
+//! entropy 2.82, where keys with Zipf frequencies (exponent 1) fill half of the cells. The index, the headers and the
+//! room to grow add a third of a bit. `cargo run --release -p gardenia --example compact` measures it.
+//!
+//! **The subtle rule.** What is stored is the *canonical form*: one sequence of words for one sequence of values,
+//! whatever was done to reach them. In memory the same code is used with room to grow and with an order that may be
+//! out of date.
+//!
+//! Source: S. Cohen and Y. Matias, "Spectral Bloom Filters" (SIGMOD 2003), for the task and its bound of
+//! N + o(N) + O(m) bits; J. Teuhola, "A compression method for clustered bit-vectors" (1978), for the code.
+//!
+//! # The canonical form
+//!
+//! Bit i of a string of bits is bit i mod 8 of byte ⌊i/8⌋; bytes are put into 64-bit words from the lowest on, and
+//! numbers of several bytes have their lowest byte first. 64 counters are a *block*, 8 blocks a *group* (512 counters),
+//! 8 groups a *segment* (4,096 counters). Counters behind the last are zero.
+//!
+//! First comes the directory, three words for each segment:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | the number of words that all segments before it take, without the directory |
+//! | 8 × 2 | for each group, where it ends: the number of words that it and the groups before it in the segment take |
+//!
+//! Then the groups, one behind the other. A group whose counters are all zero takes no words. Any other is
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 × 8 | for each block a *plane*: bit i is one if counter i of the block is not zero |
+//! | 8 × 1 | for each block its length in bytes, modulo 256 |
+//! | 1 | the order k of the code, 0 to 31 |
+//! | 1 | 1 if some block is longer than 255 bytes, else 0 |
+//! | 8 × 1 or 0 | if that is 1: for each block its length divided by 256, rounded down |
+//! | … | the blocks, as long as said |
+//! | 0 to 7 | zero, up to a whole word |
+//!
+//! A block holds its counters that are not zero, in order. Let v be the value and b the number of bits of v − 1 + 2^k
+//! (so k < b ≤ 33). From the block's first bit upwards stand the *unary numbers*, for each counter b − 1 − k zeros and
+//! a one. From the block's last bit downwards stand the *low bits*, for each counter the b − 1 bits of v − 1 + 2^k
+//! below its highest: those of the first counter end with the last bit of the block, those of the second end just
+//! below them. The bits between are zero, and fewer than eight. So a counter takes 2b − 1 − k bits, and one plane bit.
+//!
+//! k is the order for which these bits of all counters of the group are fewest, the least if there are several.
+//!
+//! *To read counter i* of a group: if its bit in the plane is zero, so is the counter. Else let r be the number of
+//! ones before that bit, and s the number of bits up to and with the r-th one of the block; z zeros follow. The low
+//! bits of the r counters before it are s − r + r·k; the k + z bits that end below them are l, and
+//! v = 2^(k+z) + l − 2^k + 1.
+//!
+//! Values are at most 2³² − 1. A reader refuses everything that is not the canonical form of some values.
+
+mod edit;
+mod frozen;
+mod group;
+mod segment;
+#[cfg(test)]
+mod tests;
+
+pub use frozen::CompactView;
+
+use self::group::{GROUP, Spot, Values};
+use self::segment::{GROUPS, Segment};
+use crate::{MAX_CELLS, SizeError};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// The largest value of a counter.
+const TOP: u64 = u32::MAX as u64;
+/// Counters of a segment.
+const SEGMENT: u64 = (GROUP * GROUPS) as u64;
+
+/// `len` counters of up to 32 bits, each taking about as many bits as its value has, and saturating at both ends.
+///
+/// ```
+/// let mut counters = gardenia::cells::Compact::new(100_000)?;
+/// assert_eq!((counters.add(7, 2), counters.add(8, 1_000_000)), (2, 1_000_000));
+/// assert_eq!((counters.sub(7, 5), counters.get(8), counters.get(9)), (0, 1_000_000, 0));
+/// (0..100_000).step_by(3).for_each(|at| _ = counters.add(at, 1));
+/// assert!(counters.memory_bytes() < 3 * 100_000 / 8); // a fixed width would take 20 bits for each
+/// assert_eq!(counters.add(7, u64::MAX), u64::from(u32::MAX));
+/// assert_eq!(counters.sub(7, 1), u64::from(u32::MAX)); // what reached its top stays there
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+///
+/// Calls that make counters longer allocate, and like [`Vec::push`] they do not return when memory is short.
+#[derive(Clone)]
+pub struct Compact {
+    segments: Vec<Segment>,
+    len: u64,
+}
+
+/// The number of segments of `len` counters, if there may be so many.
+fn segments_for(len: u64) -> Result<usize, SizeError> {
+    if len == 0 {
+        return Err(SizeError::ZeroCells);
+    }
+    if len > MAX_CELLS {
+        return Err(SizeError::TooManyCells { cells: len, max: MAX_CELLS });
+    }
+    let count = len.div_ceil(SEGMENT);
+    let bytes = count * size_of::<Segment>() as u64;
+    usize::try_from(count).map_err(|_| SizeError::Memory { bytes })
+}
+
+/// Segment, group in it and place in the group of counter `at`.
+#[inline(always)]
+fn place(at: u64) -> (usize, usize, usize) {
+    ((at / SEGMENT) as usize, at as usize / GROUP % GROUPS, at as usize % GROUP)
+}
+
+impl Compact {
+    /// `len` counters, all zero. They take a sixteenth of a bit each.
+    pub fn new(len: u64) -> Result<Self, SizeError> {
+        let count = segments_for(len)?;
+        let mut segments = Vec::new();
+        let bytes = (count as u64) * size_of::<Segment>() as u64;
+        segments.try_reserve_exact(count).map_err(|_| SizeError::Memory { bytes })?;
+        segments.resize_with(count, Segment::default);
+        Ok(Self { segments, len })
+    }
+
+    /// Number of counters.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Never true: there is at least one counter.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The largest value that a counter can hold.
+    #[must_use]
+    pub fn top(&self) -> u64 {
+        TOP
+    }
+
+    /// Counter `at`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such counter, like all calls that take a position.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, at: u64) -> u64 {
+        assert!(at < self.len, "counter {at} of {}", self.len);
+        let (segment, number, at) = place(at);
+        let group = self.segments[segment].group(number);
+        if group.is_empty() { 0 } else { group::get(group, at) }
+    }
+
+    /// Sets counter `at` to `change` of what it is, or to the top if that is less; its new value.
+    ///
+    /// ```
+    /// let mut counters = gardenia::cells::Compact::new(10)?;
+    /// assert_eq!(counters.update(3, |old| old.max(5)), 5);
+    /// assert_eq!(counters.update(3, |old| old * 2), 10);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[inline]
+    pub fn update(&mut self, at: u64, change: impl FnOnce(u64) -> u64) -> u64 {
+        assert!(at < self.len, "counter {at} of {}", self.len);
+        let (segment, number, at) = place(at);
+        let segment = &mut self.segments[segment];
+        let group = segment.group_mut(number);
+        // A zero is known early. Its place is only looked for if it is to change.
+        if group.is_empty() || group::is_zero(group, at) {
+            let value = change(0).min(TOP);
+            if value > 0 {
+                segment.raise(number, at, value);
+            }
+            return value;
+        }
+        let spot = Spot::of(group, at);
+        let value = change(spot.value).min(TOP);
+        if spot.holds(value) {
+            spot.set(group, value);
+        } else {
+            segment.replace(number, at, spot, value);
+        }
+        value
+    }
+
+    /// Raises counter `at` by `by`, stopping at the top; its new value.
+    #[inline]
+    pub fn add(&mut self, at: u64, by: u64) -> u64 {
+        self.update(at, |old| old.saturating_add(by))
+    }
+
+    /// Lowers counter `at` by `by`, stopping at 0; a counter at its top stays. Its new value.
+    #[inline]
+    pub fn sub(&mut self, at: u64, by: u64) -> u64 {
+        self.update(at, |old| if old == TOP { old } else { old.saturating_sub(by) })
+    }
+
+    /// Sets counter `at` to `value`, or to the top if that is less.
+    #[inline]
+    pub fn set(&mut self, at: u64, value: u64) {
+        self.update(at, |_| value);
+    }
+
+    /// All counters to zero; their memory is given back.
+    pub fn clear(&mut self) {
+        self.segments.fill_with(Segment::default);
+    }
+
+    /// Asks for the cache lines that counter `at` is probably in.
+    #[inline]
+    pub fn prefetch(&self, at: u64) {
+        let (segment, number, at) = place(at);
+        if let Some(segment) = self.segments.get(segment) {
+            segment.prefetch(number, at / 64);
+        }
+    }
+
+    /// Bytes of memory held: counters, index and room to grow.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let index = self.segments.capacity() * size_of::<Segment>();
+        index as u64 + self.segments.iter().map(|segment| segment.bytes().len() as u64).sum::<u64>()
+    }
+
+    /// Bits of the codes alone: planes and blocks, without index, headers and room to grow.
+    ///
+    /// ```
+    /// let mut counters = gardenia::cells::Compact::new(1_000)?;
+    /// assert_eq!(counters.bits_used(), 0); // zeros that were never anything else
+    /// counters.set(5, 1);
+    /// assert_eq!(counters.bits_used(), 512 + 8); // a bit for each of a group, and one in a block of whole bytes
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn bits_used(&self) -> u64 {
+        self.groups().filter(|group| !group.is_empty()).map(|group| group::code_bits(group) as u64).sum()
+    }
+
+    /// Chooses the best code again and gives back the room to grow.
+    ///
+    /// ```
+    /// let mut counters = gardenia::cells::Compact::new(4_096)?;
+    /// (0..4_096).for_each(|at| _ = counters.add(at, 100 + at % 50));
+    /// let before = counters.memory_bytes();
+    /// counters.shrink_to_fit();
+    /// assert!(counters.memory_bytes() < before && counters.get(17) == 117);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn shrink_to_fit(&mut self) {
+        self.segments.iter_mut().for_each(Segment::shrink_to_fit);
+    }
+
+    /// A copy without room to grow, or an error when memory is short.
+    pub fn try_clone(&self) -> Result<Self, SizeError> {
+        let mut copy = Self::new(self.len)?;
+        for (copy, segment) in copy.segments.iter_mut().zip(&self.segments) {
+            *copy = segment.try_clone()?;
+        }
+        Ok(copy)
+    }
+
+    /// The bytes of all groups.
+    fn groups(&self) -> impl Iterator<Item = &[u8]> {
+        self.segments.iter().flat_map(|segment| (0..GROUPS).map(|number| segment.group(number)))
+    }
+}
+
+impl PartialEq for Compact {
+    /// By values, however they are coded.
+    fn eq(&self, other: &Self) -> bool {
+        self.len == other.len && self.groups().map(Values::decode).eq(other.groups().map(Values::decode))
+    }
+}
+
+impl Eq for Compact {}
+
+impl fmt::Debug for Compact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Compact({} in {} bytes)", self.len, self.memory_bytes())
+    }
+}

@@ -1,0 +1,143 @@
+//! How spectral filters are made.
+
+use super::store::{Packed, Store};
+use super::tables::Tables;
+use super::{MinimumSelection, Policy, PolicyId, SpectralBloom};
+use crate::SizeError;
+use crate::cells::Counters;
+use crate::filter::wish::{Wish, scheme_verb, wish_verbs};
+use crate::index::{AnyScheme, Scheme};
+use crate::theory::bloom::Shape;
+
+/// Bits per cell unless another width is asked for: counts up to 65,534.
+const WIDTH: u32 = 16;
+
+/// How [`SpectralBloom`]s other than the plainest are made.
+///
+/// ```
+/// use gardenia::{RecurringMinimum, SpectralBloom};
+/// let bed = SpectralBloom::builder().policy(RecurringMinimum).cells(10_000).hashes(7).width(8).build()?;
+/// assert_eq!((bed.cells(), bed.secondary_cells(), bed.width()), (10_000, 5_000, 8));
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SpectralBloomBuilder<P = MinimumSelection> {
+    wish: Wish,
+    width: Option<u32>,
+    compact: bool,
+    policy: P,
+    secondary_cells: Option<u64>,
+    secondary_hashes: Option<u32>,
+    marker: Option<bool>,
+}
+
+impl SpectralBloomBuilder {
+    pub(super) fn new() -> Self {
+        Self {
+            wish: Wish::default(),
+            width: None,
+            compact: false,
+            policy: MinimumSelection,
+            secondary_cells: None,
+            secondary_hashes: None,
+            marker: None,
+        }
+    }
+}
+
+impl<P: Policy> SpectralBloomBuilder<P> {
+    wish_verbs!(cells);
+    scheme_verb!();
+
+    /// The algorithm, by its type or, as [`PolicyId`], at run time; minimum selection unless set.
+    pub fn policy<Q: Policy>(self, policy: Q) -> SpectralBloomBuilder<Q> {
+        let Self { wish, width, compact, secondary_cells, secondary_hashes, marker, .. } = self;
+        SpectralBloomBuilder { wish, width, compact, policy, secondary_cells, secondary_hashes, marker }
+    }
+
+    /// Bits per cell, 1 to 32; 16 unless set. Counts up to 2^width − 2 can be told and taken back.
+    pub fn width(mut self, width: u32) -> Self {
+        self.width = Some(width);
+        self
+    }
+
+    /// Cells that take about as many bits as their counts need, up to 32, instead of one width for all: less memory where
+    /// most counts are small, and slower.
+    ///
+    /// ```
+    /// use gardenia::SpectralBloom;
+    /// let builder = SpectralBloom::builder().items(10_000).fpp(0.01);
+    /// let (mut plain, mut compact) = (builder.clone().build()?, builder.compact().build()?);
+    /// plain.extend(0..10_000);
+    /// compact.extend(0..10_000);
+    /// assert!(compact.memory_bytes() * 5 < plain.memory_bytes());
+    /// assert_eq!(compact.count(7), plain.count(7));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn compact(mut self) -> Self {
+        self.compact = true;
+        self
+    }
+
+    /// Number of secondary cells, for recurring minimum; half as many as the primary unless set, as in the paper.
+    pub fn secondary_cells(mut self, cells: u64) -> Self {
+        self.secondary_cells = Some(cells);
+        self
+    }
+
+    /// Probes per key in the secondary cells, for recurring minimum; as many as in the primary unless set.
+    pub fn secondary_hashes(mut self, hashes: u32) -> Self {
+        self.secondary_hashes = Some(hashes);
+        self
+    }
+
+    /// Whether recurring minimum marks the keys that have secondary cells; it does unless told not to. Without
+    /// the marker, which takes a bit per primary cell, some counts are too small.
+    pub fn marker(mut self, yes: bool) -> Self {
+        self.marker = Some(yes);
+        self
+    }
+
+    /// The shape of the primary cells, before any memory is taken.
+    pub fn shape(&self) -> Result<Shape, SizeError> {
+        self.wish.any_shape()
+    }
+
+    /// The shape of the secondary cells, if there are some.
+    fn secondary_shape(&self, primary: Shape) -> Result<Option<Shape>, SizeError> {
+        let asked =
+            self.secondary_cells.is_some() || self.secondary_hashes.is_some() || self.marker.is_some();
+        match self.policy.id() {
+            PolicyId::RecurringMinimum => {
+                let cells = self.secondary_cells.unwrap_or(primary.cells.div_ceil(2));
+                let hashes = self.secondary_hashes.unwrap_or(primary.hashes);
+                let wish = Wish { cells: Some(cells), hashes: Some(hashes), ..Wish::default() };
+                Wish { scheme: self.wish.scheme, ..wish }.any_shape().map(Some)
+            }
+            _ if asked => {
+                Err(SizeError::Conflict("only the policy recurring minimum has secondary cells and a marker"))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The filter.
+    pub fn build(self) -> Result<SpectralBloom<P>, SizeError> {
+        let shape = self.shape()?;
+        let secondary = self.secondary_shape(shape)?;
+        let scheme = AnyScheme::new(self.wish.scheme, shape.hashes);
+        let secondary = secondary.map(|shape| (AnyScheme::new(self.wish.scheme, shape.hashes), shape.cells));
+        let (about, marker) = (self.wish.about(|items| scheme.planned_fpp(shape.cells, items)), self.marker);
+        let marker = marker.unwrap_or(true);
+        let store = match (self.compact, self.width) {
+            (false, width) => {
+                let new = |len| Counters::new(len, width.unwrap_or(WIDTH));
+                Store::Plain(Tables::new(scheme, shape.cells, secondary, marker, new)?)
+            }
+            (true, None) => Store::Compact(Tables::new(scheme, shape.cells, secondary, marker, Packed::new)?),
+            (true, Some(_)) => return Err(SizeError::Conflict("compact cells have no width: leave it out")),
+        };
+        Ok(SpectralBloom { hasher: self.wish.hasher, scheme, policy: self.policy, store, about })
+    }
+}

@@ -1,0 +1,376 @@
+//! The spectral Bloom filter: how often did a key come?
+//!
+//! Cells are counters as in the counting filter, and a key's count is the least of its cells. That is *minimum
+//! selection*, and it errs, upward, exactly as often as a Bloom filter finds absent keys. Two more algorithms err
+//! less. *Minimum increase* raises only the least of a key's cells, since the others are too large already; then
+//! nothing can be taken out again, and the type does not offer it. *Recurring minimum* keeps a second filter for
+//! the keys that are likely to be wrong, and can take out; see `recurring.rs`.
+//!
+//! As in every filter of counters here, a cell at its top sticks, and a key that meets a cell twice changes it
+//! once.
+//!
+//! Source: Cohen and Matias, "Spectral Bloom Filters" (2003).
+
+mod build;
+mod policy;
+mod recurring;
+mod store;
+mod stored;
+mod tables;
+#[cfg(all(test, feature = "std"))]
+mod tests;
+
+pub use build::SpectralBloomBuilder;
+pub use policy::{MinimumIncrease, MinimumSelection, Policy, PolicyId, RecurringMinimum, Reversible};
+
+use crate::cells::{Memory, Owned, Tally};
+use crate::filter::verbs::{
+    ask_verbs, count_impl, count_verbs, filter_impl, insert_impl, insert_verbs, remove_impl, remove_verbs,
+};
+use crate::filter::wish::filter_facts;
+use crate::filter::{About, Identity};
+use crate::format::Kind;
+use crate::hash::{Digest, KeyHasher};
+use crate::index::{AnyScheme, Scheme};
+use crate::simd::{Given, Sink, Source};
+use crate::theory::bloom::{Estimate, estimate_items};
+use crate::{DecodeError, Merge, Mismatch, Overflow, RemoveError, SizeError};
+use core::fmt;
+use recurring::Marker;
+use store::{Cells, CellsMut, Store, each};
+
+/// A Bloom filter that tells how often a key came, by one of the three algorithms of its paper.
+///
+/// ```
+/// use gardenia::{MinimumIncrease, SpectralBloom};
+/// let mut bed = SpectralBloom::new(1_000, 0.01)?; // minimum selection: keys can be taken out again
+/// bed.insert_many(&["rose", "rose", "tulip"]);
+/// bed.remove("rose").unwrap();
+/// assert_eq!(bed.count_many(&["rose", "tulip", "thistle"]), [1, 1, 0]);
+///
+/// let mut log = SpectralBloom::builder().items(1_000).fpp(0.01).policy(MinimumIncrease).build()?;
+/// assert_eq!(log.insert_times("rose", 40_000), Ok(true));
+/// assert_eq!(log.count("rose"), 40_000); // and nothing comes out
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+///
+/// Under minimum increase there is no `remove`, because it would make other counts too small:
+///
+/// ```compile_fail,E0599
+/// use gardenia::{MinimumIncrease, SpectralBloom};
+/// let mut log = SpectralBloom::builder().items(1_000).fpp(0.01).policy(MinimumIncrease).build().unwrap();
+/// log.insert("rose");
+/// log.remove("rose").unwrap();
+/// ```
+#[derive(Clone)]
+pub struct SpectralBloom<P = MinimumSelection, M = Owned> {
+    hasher: KeyHasher,
+    scheme: AnyScheme,
+    policy: P,
+    store: Store<M>,
+    about: About,
+}
+
+impl SpectralBloom {
+    /// A filter by minimum selection for `items` different keys, of whose counts a share of at most `fpp` is wrong, with
+    /// cells of 16 bits.
+    pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
+        Self::builder().items(items).fpp(fpp).build()
+    }
+
+    /// A filter with choices: algorithm, shape, width, seed, secret, scheme.
+    pub fn builder() -> SpectralBloomBuilder {
+        SpectralBloomBuilder::new()
+    }
+}
+
+impl<P: Policy> SpectralBloom<P> {
+    insert_verbs!();
+
+    /// Adds the key with this digest; true if it was certainly absent before.
+    #[inline]
+    pub fn insert_digest(&mut self, digest: Digest) -> bool {
+        let mut new = 0;
+        self.insert_each(Given(&[digest]), &mut new);
+        new == 1
+    }
+
+    /// Adds digests in order; `new` is told of each whether it was certainly absent.
+    fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
+        each!(&mut self.store, tables => tables.insert_each(self.policy.id(), &self.scheme, digests, new));
+    }
+
+    /// Adds `key` as often as `times` says; true if it was certainly absent before. If its count would reach the
+    /// top of the cells, and so be lost, nothing changes.
+    ///
+    /// ```
+    /// let mut bed = gardenia::SpectralBloom::new(1_000, 0.01)?;
+    /// assert_eq!(bed.insert_times("rose", 65_000), Ok(true));
+    /// assert_eq!(bed.insert_times("rose", 1_000).unwrap_err().count, 66_000); // 16 bits end at 65,535
+    /// assert_eq!(bed.count("rose"), 65_000);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn insert_times(&mut self, key: impl crate::Key, times: u64) -> Result<bool, Overflow> {
+        let new = self.insert_digest_times(self.hasher.digest_key(&key), times)?;
+        self.about.took_key(&key);
+        Ok(new)
+    }
+
+    /// [`insert_times`](Self::insert_times) of the key with this digest.
+    pub fn insert_digest_times(&mut self, digest: Digest, times: u64) -> Result<bool, Overflow> {
+        each!(&mut self.store, tables => tables.insert_times(self.policy.id(), &self.scheme, digest, times))
+    }
+
+    /// Forgets all keys.
+    pub fn clear(&mut self) {
+        each!(&mut self.store, tables => tables.clear());
+        self.about.forget();
+    }
+}
+
+impl<P: Reversible> SpectralBloom<P> {
+    remove_verbs!();
+
+    /// Takes the key with this digest out once. If that cannot be, the error says why and nothing has changed.
+    #[inline]
+    pub fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError> {
+        each!(&mut self.store, tables => tables.remove(&self.scheme, digest))
+    }
+}
+
+impl SpectralBloom<PolicyId> {
+    /// Takes the key with this digest out once; `None` if the algorithm does not allow it.
+    pub fn try_remove_digest(&mut self, digest: Digest) -> Option<Result<(), RemoveError>> {
+        match self.policy {
+            PolicyId::MinimumIncrease => None,
+            _ => Some(each!(&mut self.store, tables => tables.remove(&self.scheme, digest))),
+        }
+    }
+}
+
+impl SpectralBloom<MinimumIncrease> {
+    /// Adds the cells of `other`, stopping at the top. No count is too small then, but they err more than if
+    /// all keys had gone into one filter: that is why this is not [`Merge`].
+    ///
+    /// ```
+    /// use gardenia::{MinimumIncrease, SpectralBloom};
+    /// let builder = SpectralBloom::builder().items(100).fpp(0.01).policy(MinimumIncrease);
+    /// let (mut monday, mut tuesday) = (builder.clone().build()?, builder.build()?);
+    /// monday.insert_many(&["rose", "tulip"]);
+    /// tuesday.insert_many(&["rose", "rose"]);
+    /// monday.union(&tuesday).unwrap();
+    /// assert_eq!(monday.count_many(&["rose", "tulip"]), [3, 1]);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn union(&mut self, other: &Self) -> Result<(), Mismatch> {
+        self.add_all(other)
+    }
+}
+
+impl<P: Policy> SpectralBloom<P> {
+    /// Adds the primary cells of `other`.
+    fn add_all(&mut self, other: &Self) -> Result<(), Mismatch> {
+        self.identity().check(&other.identity())?;
+        each!(&mut self.store, ours => each!(&other.store, theirs => ours.primary.take_in(&theirs.primary)));
+        self.about.took_all(&other.about);
+        Ok(())
+    }
+}
+
+impl<P: Policy, M: Memory> SpectralBloom<P, M> {
+    ask_verbs!("Whether `key` may be present: never false for a key that is.");
+    count_verbs!(
+        "How often `key` went in, less how often it was taken out: never too little below the cells' top, but see \
+         [`RecurringMinimum`] for what its marker does."
+    );
+
+    /// Whether the key with this digest may be present.
+    #[inline]
+    #[must_use]
+    pub fn contains_digest(&self, digest: Digest) -> bool {
+        let mut found = 0;
+        self.contains_each(Given(&[digest]), &mut found);
+        found == 1
+    }
+
+    /// The count of the key with this digest.
+    #[inline]
+    #[must_use]
+    pub fn count_digest(&self, digest: Digest) -> u64 {
+        let mut count = 0;
+        let take = |found| count = u64::from(found);
+        each!(&self.store, tables => tables.count_each(&self.scheme, Given(&[digest]), take));
+        count
+    }
+
+    /// Hands the answers for digests to `answers`, in order.
+    fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
+        each!(&self.store, tables => tables.contains_each(&self.scheme, digests, answers));
+    }
+
+    /// Writes the counts of digests, in order.
+    fn count_each(&self, digests: impl Source, counts: &mut [u64]) {
+        let mut counts = counts.iter_mut();
+        let take = |found| counts.by_ref().take(1).for_each(|count| *count = u64::from(found));
+        each!(&self.store, tables => tables.count_each(&self.scheme, digests, take));
+    }
+
+    filter_facts!();
+
+    /// The algorithm.
+    #[must_use]
+    pub fn policy(&self) -> PolicyId {
+        self.policy.id()
+    }
+
+    /// Number of cells, m; those of the secondary filter of recurring minimum are not among them.
+    #[must_use]
+    pub fn cells(&self) -> u64 {
+        each!(&self.store, tables => tables.primary.len())
+    }
+
+    /// Number of cells in the secondary filter of recurring minimum; 0 under other algorithms.
+    #[must_use]
+    pub fn secondary_cells(&self) -> u64 {
+        each!(&self.store, tables => tables.secondary.as_ref().map_or(0, |secondary| secondary.cells.len()))
+    }
+
+    /// Whether keys with secondary cells are marked.
+    #[must_use]
+    pub fn has_marker(&self) -> bool {
+        self.marker().is_some()
+    }
+
+    /// The share of the marker's bits that are set, if there is a marker. To the power of k it is the marker's own
+    /// false-positive probability.
+    #[must_use]
+    pub fn marker_fill(&self) -> Option<f64> {
+        self.marker().map(|marker| marker.bits.count_ones() as f64 / marker.bits.len() as f64)
+    }
+
+    fn secondary_scheme(&self) -> Option<&AnyScheme> {
+        each!(&self.store, tables => tables.secondary.as_ref().map(|secondary| &secondary.scheme))
+    }
+
+    fn marker(&self) -> Option<&Marker<M>> {
+        each!(&self.store, tables => tables.secondary.as_ref()?.marker.as_ref())
+    }
+
+    /// Whether cells take as many bits as their counts need.
+    #[must_use]
+    pub fn is_compact(&self) -> bool {
+        matches!(self.store, Store::Compact(_))
+    }
+
+    /// Bits per cell, w; the most that one can take, 32, if they are compact.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        each!(&self.store, tables => u32::BITS - tables.primary.top().leading_zeros())
+    }
+
+    /// Probes per key, k.
+    #[must_use]
+    pub fn hashes(&self) -> u32 {
+        self.scheme.hashes()
+    }
+
+    /// The share of cells that are not zero.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        self.count_nonzero() as f64 / self.cells() as f64
+    }
+
+    /// Cells at their top, which have lost count and stay.
+    #[must_use]
+    pub fn saturated(&self) -> u64 {
+        each!(&self.store, tables => tables.saturated())
+    }
+
+    fn count_nonzero(&self) -> u64 {
+        each!(&self.store, tables => tables.primary.nonzero())
+    }
+
+    /// Bytes of memory that cells and marker take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        each!(&self.store, tables => tables.bytes())
+    }
+
+    /// The probability, as the filter is now, that an absent key is found, and that a count by minimum selection
+    /// is wrong.
+    #[must_use]
+    pub fn fpp(&self) -> f64 {
+        self.scheme.fpp_at_fill(self.cells(), self.fill())
+    }
+
+    /// How many different keys are in, estimated from the fill, with its standard error.
+    #[must_use]
+    pub fn estimated_items(&self) -> Estimate {
+        estimate_items(self.cells(), self.hashes(), self.count_nonzero())
+    }
+
+    /// Hasher, scheme and shape.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity {
+            kind: Kind::Spectral,
+            hasher: self.hasher.id(),
+            mark: self.hasher.mark(),
+            scheme: self.scheme.id(),
+            hashes: self.hashes(),
+            cells: self.cells(),
+            width: self.width(),
+        }
+    }
+
+    /// An own copy of the filter: of a mapped one, or of its own kind. Compact cells are checked on the way.
+    pub fn to_owned(&self) -> Result<SpectralBloom<P>, DecodeError> {
+        let store = match &self.store {
+            Store::Plain(tables) => Store::Plain(tables.copy()?),
+            Store::Compact(tables) => Store::Compact(tables.copy()?),
+        };
+        let Self { hasher, scheme, policy, about, .. } = self;
+        Ok(SpectralBloom { hasher: *hasher, scheme: *scheme, policy: *policy, store, about: about.clone() })
+    }
+
+    /// The same filter with its algorithm as a number, as [`AnyFilter`](crate::AnyFilter) holds it.
+    #[must_use]
+    pub fn into_any(self) -> SpectralBloom<PolicyId, M> {
+        let Self { hasher, scheme, policy, store, about } = self;
+        SpectralBloom { hasher, scheme, policy: policy.id(), store, about }
+    }
+}
+
+impl<P: Policy, M: Memory> fmt::Debug for SpectralBloom<P, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("SpectralBloom");
+        debug.field("policy", &self.policy.id()).field("hasher", &self.hasher).field("scheme", &self.scheme);
+        each!(&self.store, tables => {
+            debug.field("primary", &tables.primary);
+            tables.secondary.iter().for_each(|secondary| _ = debug.field("secondary", &secondary.cells));
+        });
+        debug.field("marker", &self.marker().map(|marker| &marker.bits)).finish()
+    }
+}
+
+/// Equal in identity, algorithm and cells: the same answer to every key. What they were planned for does not
+/// count.
+impl<P: Policy, Q: Policy, M: Memory, N: Memory> PartialEq<SpectralBloom<Q, N>> for SpectralBloom<P, M> {
+    fn eq(&self, other: &SpectralBloom<Q, N>) -> bool {
+        self.identity() == other.identity()
+            && self.policy.id() == other.policy.id()
+            && self.store == other.store
+    }
+}
+
+filter_impl!([P: Policy, M: Memory] SpectralBloom<P, M>);
+insert_impl!([P: Policy] SpectralBloom<P>);
+count_impl!([P: Policy, M: Memory] SpectralBloom<P, M>);
+remove_impl!([P: Reversible] SpectralBloom<P>);
+
+impl Merge for SpectralBloom {
+    /// Adds the counts of `other`, stopping at the top.
+    fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
+        self.add_all(other)
+    }
+}

@@ -1,0 +1,226 @@
+//! Recurring minimum: a second filter for the keys that are likely to be wrong.
+//!
+//! A key is wrong only if other keys share *every* one of its cells, and then it is unlikely that two different
+//! cells hold the same least value. So a key whose least value *recurs* is believed, and one with a single least
+//! cell moves, with its count, to secondary cells, where few keys are and few collide.
+//!
+//! The subtle rule: a key that has moved must be counted in both places from then on. Without a marker that is
+//! not known: a key can move, recur for a while, in which its secondary cells stand still, and be single again;
+//! then its count is *too small* (of up to four keys in a hundred). The marker, a plain Bloom filter of the moved
+//! keys, closes that gap up to its own false positives. Its hash functions are its own: on the positions of the
+//! primary cells ten times as many keys would pass for moved, because a key's neighbours move more often.
+
+use super::store::{Cells, CellsMut};
+use crate::Overflow;
+use crate::cells::{Ahead, Bits, Memory, Owned};
+use crate::filter::count::row::{AHEAD, FIRST, IN_CACHE, Least, Minimum, Row, Touch};
+use crate::filter::member::probe::{Contains, Set};
+use crate::hash::Digest;
+use crate::index::{AnyScheme, Scheme, SchemeVisitor};
+use crate::simd::{Sink, Source};
+
+/// The secondary cells follow from this word of a key's digest, taken as a digest, and the marker's bits from the
+/// next. No scheme uses them for the primary cells (it uses words 0 to 254), so that keys which meet there do
+/// not meet here.
+const SECONDARY_WORD: u32 = 256;
+
+/// The secondary cells, and which keys have moved there.
+#[derive(Clone)]
+pub(super) struct Secondary<C, M> {
+    pub(super) scheme: AnyScheme,
+    pub(super) cells: C,
+    pub(super) marker: Option<Marker<M>>,
+}
+
+/// A Bloom filter of the keys that have secondary cells: as many bits as there are primary cells, and as many
+/// probes.
+#[derive(Clone)]
+pub(super) struct Marker<M> {
+    pub(super) scheme: AnyScheme,
+    pub(super) bits: Bits<M>,
+}
+
+/// The digest that leads to a key's secondary cells.
+#[inline(always)]
+pub(super) fn second(digest: Digest) -> Digest {
+    Digest(digest.word(SECONDARY_WORD))
+}
+
+/// The digest that leads to a key's bits in the marker.
+#[inline(always)]
+pub(super) fn third(digest: Digest) -> Digest {
+    Digest(digest.word(SECONDARY_WORD + 1))
+}
+
+// What visits a scheme from inside the loop of another is not inlined: it would be compiled for each pair of them.
+
+impl<M: Memory> Marker<M> {
+    /// Whether a key has moved.
+    #[inline(never)]
+    fn contains(&self, digest: Digest) -> bool {
+        self.scheme.visit(Contains { bits: &self.bits, digest: third(digest) })
+    }
+}
+
+impl Marker<Owned> {
+    /// Notes that a key has moved.
+    #[inline(never)]
+    fn insert(&mut self, digest: Digest) {
+        self.scheme.visit(Set { bits: &mut self.bits, digest: third(digest) });
+    }
+}
+
+impl<C: Cells, M: Memory> Secondary<C, M> {
+    /// The least of a key's secondary cells.
+    #[inline(never)]
+    fn least(&self, digest: Digest) -> u32 {
+        C::visit(&self.scheme, Least { cells: &self.cells, digest: second(digest) })
+    }
+
+    /// The count of a key with this least primary cell, `recurring` or not.
+    #[inline(always)]
+    fn count(&self, digest: Digest, least: u32, recurring: bool) -> u32 {
+        let moved = match &self.marker {
+            Some(marker) => marker.contains(digest),
+            None => !recurring,
+        };
+        match if moved { self.least(digest) } else { 0 } {
+            0 => least,
+            // The paper believes the secondary ones. But the primary ones are never too small, so the smaller of
+            // both is at least as near.
+            other => other.min(least),
+        }
+    }
+
+    /// What the secondary cells get when a key goes in `by` times and `raised` happens to its primary ones: nothing
+    /// while its least value recurs, all that was counted so far when it moves, and from then on the same as the
+    /// primary ones.
+    #[inline(always)]
+    fn share(&self, row: &Row<'_>, by: u32, raised: impl Fn(u32) -> u32) -> u32 {
+        match &self.marker {
+            Some(marker) if marker.contains(row.digest) => by,
+            _ if row.least_recurs(&raised) => 0,
+            None if self.least(row.digest) > 0 => by,
+            _ => raised(row.least()),
+        }
+    }
+
+    /// Whether the key of `row` can go in `by` times without its count in the secondary cells being lost.
+    pub(super) fn check(&self, row: &Row<'_>, by: u32) -> Result<(), Overflow> {
+        let share = self.share(row, by, |value| value.saturating_add(by));
+        let top = u64::from(self.cells.top());
+        let count = u64::from(self.least(row.digest)) + u64::from(share);
+        if share > 0 && count >= top { Err(Overflow { count, top: top - 1 }) } else { Ok(()) }
+    }
+}
+
+impl<C: CellsMut> Secondary<C, Owned> {
+    /// Adds the key of `row` as often as `by` says, to its primary cells and here; what does not fit stops at the top.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, primary: &mut C, row: &Row<'_>, by: u32) {
+        let top = primary.top();
+        let raised = |value: u32| value.saturating_add(by).min(top);
+        let share = self.share(row, by, raised);
+        row.write(primary, raised);
+        if share > 0 {
+            self.raise(row.digest, share);
+        }
+    }
+
+    /// Raises a key's secondary cells, and marks it.
+    #[inline(never)]
+    fn raise(&mut self, digest: Digest, by: u32) {
+        let work = |cells: &mut C, row: &Row<'_>| row.raise(cells, by);
+        C::visit(&self.scheme, Touch { cells: &mut self.cells, digest: second(digest), work });
+        self.marker.iter_mut().for_each(|marker| marker.insert(digest));
+    }
+
+    /// Takes the key of `row`, which is in, out once.
+    pub(super) fn remove(&mut self, primary: &mut C, row: &Row<'_>) {
+        let top = primary.top();
+        let lowered = |value: u32| if value == top { top } else { value.saturating_sub(1) };
+        let moved = match &self.marker {
+            Some(marker) => marker.contains(row.digest),
+            None => !row.least_recurs(lowered),
+        };
+        row.write(primary, lowered);
+        if moved {
+            self.lower(row.digest);
+        }
+    }
+
+    /// Lowers a key's secondary cells by one, unless one of them is 0: then it is not in them.
+    #[inline(never)]
+    fn lower(&mut self, digest: Digest) {
+        let work = |cells: &mut C, row: &Row<'_>| {
+            if row.least() > 0 {
+                row.lower(cells, 1);
+            }
+        };
+        C::visit(&self.scheme, Touch { cells: &mut self.cells, digest: second(digest), work });
+    }
+}
+
+/// Adds the keys of a batch in order; `new` is told of each whether it was certainly absent.
+pub(super) struct InsertMany<'a, C, D, A> {
+    pub(super) primary: &'a mut C,
+    pub(super) secondary: &'a mut Secondary<C, Owned>,
+    pub(super) digests: D,
+    pub(super) new: &'a mut A,
+}
+
+impl<C: CellsMut, D: Source, A: Sink> SchemeVisitor for InsertMany<'_, C, D, A> {
+    type Output = ();
+    fn visit<S: Scheme>(self, scheme: &S) {
+        let Self { primary, secondary, digests, new } = self;
+        let (len, lines, far) = (primary.len(), primary.lines(), primary.words() > IN_CACHE);
+        let marker = secondary.marker.as_ref().map(|marker| marker.bits.lines());
+        let fetch = |digest| {
+            scheme.positions(digest, len).for_each(|at| lines.prefetch(at));
+            if let Some(lines) = marker {
+                scheme.positions(third(digest), len).take(FIRST).for_each(|at| lines.prefetch(at));
+            }
+        };
+        let visit = |digest| {
+            let work = |primary: &mut C, row: &Row<'_>| {
+                secondary.insert(primary, row, 1);
+                row.least() == 0
+            };
+            Touch { cells: &mut *primary, digest, work }.visit(scheme)
+        };
+        digests.each::<AHEAD>(far, fetch, visit, new);
+    }
+}
+
+/// Hands the counts of a batch of keys to `take`, in order.
+pub(super) struct CountMany<'a, C, M, D, F> {
+    pub(super) primary: &'a C,
+    pub(super) secondary: &'a Secondary<C, M>,
+    pub(super) digests: D,
+    pub(super) take: F,
+}
+
+impl<C: Cells, M: Memory, D: Source, F: FnMut(u32)> SchemeVisitor for CountMany<'_, C, M, D, F> {
+    type Output = ();
+    fn visit<S: Scheme>(self, scheme: &S) {
+        let Self { primary, secondary, digests, mut take } = self;
+        let len = primary.len();
+        let marker = secondary.marker.as_ref().map(|marker| &marker.bits);
+        let fetch = |digest| {
+            scheme.positions(digest, len).for_each(|at| primary.prefetch(at));
+            if let Some(bits) = marker {
+                scheme.positions(third(digest), len).take(FIRST).for_each(|at| bits.prefetch(at));
+            }
+        };
+        let visit = |digest| {
+            let mut minimum = Minimum::default();
+            scheme.positions(digest, len).for_each(|at| minimum.take(at, primary.get(at)));
+            take(match minimum.least() {
+                0 => 0,
+                least => secondary.count(digest, least, minimum.recurs()),
+            });
+            false
+        };
+        digests.each::<AHEAD>(primary.words() > IN_CACHE, fetch, visit, &mut 0);
+    }
+}
