@@ -61,6 +61,9 @@ Examples:
   zcat log.gz | gardenia build -o log.gdn --items 10M    size known: built while reading
   gardenia build -o seen.gdn --bits 64MiB --hashes 6 urls.txt
   gardenia build -o small.gdn --kind bloom urls.txt      smaller, and several times slower
+  gardenia build -o stock.gdn --kind counting parts.txt  lines can be taken out again
+  gardenia build -o words.gdn --kind spectral-mi words.txt       how often each line came
+  gardenia build -o last.gdn --kind a2 --items 1M log.txt        the last million lines, no others
   gardenia build -o safe.gdn --secret-file secret.txt keys.txt   keys that an adversary may choose")]
 pub(crate) struct BuildArgs {
     /// Files of keys, one per line; none, or -, is stdin
@@ -88,8 +91,7 @@ pub(crate) struct BuildArgs {
         long,
         value_name = "P",
         value_parser = human::parse_share,
-        allow_negative_numbers = true,
-        conflicts_with = "size"
+        allow_negative_numbers = true
     )]
     pub(crate) fpp: Option<f64>,
 
@@ -113,7 +115,7 @@ pub(crate) struct BuildArgs {
     )]
     pub(crate) cells: Option<u64>,
 
-    /// Bits per cell, 1 to 32, for kinds that count [default: 4 for counting]
+    /// Bits per cell, 1 to 32, for kinds that count or age [default: 4; 16 for spectral, 8 for bitwise]
     #[arg(short, long, value_name = "W", allow_negative_numbers = true)]
     pub(crate) width: Option<u32>,
 
@@ -136,6 +138,9 @@ pub(crate) struct BuildArgs {
     pub(crate) seed: Option<u64>,
 
     #[command(flatten)]
+    pub(crate) more: MoreArgs,
+
+    #[command(flatten)]
     pub(crate) key: KeyArgs,
 
     #[command(flatten)]
@@ -148,6 +153,34 @@ pub(crate) struct BuildArgs {
     /// Print no summary and no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// What only some kinds have.
+#[derive(Debug, Default, Args)]
+pub(crate) struct MoreArgs {
+    /// Cells that an insertion ages, for the kind stable; with --cells and --hashes, instead of --fpp
+    #[arg(long, alias = "evict", value_name = "P", value_parser = human::parse_count, allow_negative_numbers = true)]
+    pub(crate) decrements: Option<u64>,
+
+    /// Cells of the secondary filter, for the kind spectral-rm [default: half of the primary's]
+    #[arg(long, value_name = "M", value_parser = human::parse_count, allow_negative_numbers = true)]
+    pub(crate) secondary_cells: Option<u64>,
+
+    /// Cells that a key sets there [default: as in the primary]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    pub(crate) secondary_hashes: Option<u32>,
+
+    /// Leave out the marker of spectral-rm, as its paper's basic form does: some counts are then too small
+    #[arg(long)]
+    pub(crate) no_marker: bool,
+
+    /// Cells as wide as their counts need, for the kinds spectral-*: smaller and slower
+    #[arg(long)]
+    pub(crate) compact: bool,
+
+    /// Bits per digit of a count, for the kind bitwise
+    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    pub(crate) digit: Option<u32>,
 }
 
 /// The secret of a keyed filter.
@@ -509,6 +542,18 @@ pub(crate) enum Kind {
     Blocked,
     /// Counts keys, and takes them out again; four times the size of bloom
     Counting,
+    /// Counts by the least of a key's cells; keys can be taken out
+    SpectralMs,
+    /// Raises only the least cells: the smallest errors; keys cannot be taken out
+    SpectralMi,
+    /// A second filter for keys with a single least cell; keys can be taken out
+    SpectralRm,
+    /// Counts without end, a digit per level
+    Bitwise,
+    /// Forgets keys by chance, the older the likelier; --items is how many are to be remembered
+    Stable,
+    /// Remembers the last --items keys for certain, and forgets older ones
+    A2,
 }
 
 impl Kind {
@@ -518,12 +563,28 @@ impl Kind {
             Self::Bloom => "bloom",
             Self::Blocked => "blocked",
             Self::Counting => "counting",
+            Self::SpectralMs => "spectral-ms",
+            Self::SpectralMi => "spectral-mi",
+            Self::SpectralRm => "spectral-rm",
+            Self::Bitwise => "bitwise",
+            Self::Stable => "stable",
+            Self::A2 => "a2",
         }
     }
 
     /// Whether its cells have several bits.
     pub(crate) fn has_counters(self) -> bool {
-        !matches!(self, Self::Bloom | Self::Blocked)
+        !matches!(self, Self::Bloom | Self::Blocked | Self::A2)
+    }
+
+    /// Whether it forgets keys, and so can be given a size and a rate for a stream of any length.
+    pub(crate) fn forgets(self) -> bool {
+        matches!(self, Self::Stable | Self::A2)
+    }
+
+    /// Whether it is one of the spectral filters.
+    pub(crate) fn is_spectral(self) -> bool {
+        matches!(self, Self::SpectralMs | Self::SpectralMi | Self::SpectralRm)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::{
-    About, BitwiseBloom, BlockedBloom, Bloom, CountingBloom, Identity, Policy, PolicyId, SpectralBloom,
+    A2Bloom, About, BitwiseBloom, BlockedBloom, Bloom, CountingBloom, Identity, Policy, PolicyId,
+    SpectralBloom, StableBloom,
 };
 use crate::format::{self, Cut, Header, Kind, Section, Stored};
 use crate::hash::{Digest, KeyHasher};
@@ -35,6 +36,10 @@ pub enum AnyFilter<M = Owned> {
     Bitwise(BitwiseBloom<M>),
     /// A spectral Bloom filter by any algorithm.
     Spectral(SpectralBloom<PolicyId, M>),
+    /// A stable Bloom filter.
+    Stable(StableBloom<M>),
+    /// An A² filter.
+    A2(A2Bloom<M>),
 }
 
 /// Does the same with the filter of every kind. The one place that lists them.
@@ -46,6 +51,8 @@ macro_rules! each {
             AnyFilter::Counting($filter) => $work,
             AnyFilter::Bitwise($filter) => $work,
             AnyFilter::Spectral($filter) => $work,
+            AnyFilter::Stable($filter) => $work,
+            AnyFilter::A2($filter) => $work,
         }
     };
 }
@@ -74,7 +81,7 @@ impl AnyFilter {
     /// ```
     pub fn remove_digest(&mut self, digest: Digest) -> Option<Result<(), RemoveError>> {
         match self {
-            Self::Bloom(_) | Self::Blocked(_) | Self::Bitwise(_) => None,
+            Self::Bloom(_) | Self::Blocked(_) | Self::Bitwise(_) | Self::Stable(_) | Self::A2(_) => None,
             Self::Counting(filter) => Some(filter.remove_digest(digest)),
             Self::Spectral(filter) => filter.try_remove_digest(digest),
         }
@@ -113,6 +120,18 @@ impl<M> From<BitwiseBloom<M>> for AnyFilter<M> {
 impl<P: Policy, M: Memory> From<SpectralBloom<P, M>> for AnyFilter<M> {
     fn from(filter: SpectralBloom<P, M>) -> Self {
         Self::Spectral(filter.into_any())
+    }
+}
+
+impl<M> From<StableBloom<M>> for AnyFilter<M> {
+    fn from(filter: StableBloom<M>) -> Self {
+        Self::Stable(filter)
+    }
+}
+
+impl<M> From<A2Bloom<M>> for AnyFilter<M> {
+    fn from(filter: A2Bloom<M>) -> Self {
+        Self::A2(filter)
     }
 }
 
@@ -160,6 +179,8 @@ impl<M: Memory> AnyFilter<M> {
             Self::Blocked(filter) => Some(filter.estimated_items()),
             Self::Counting(filter) => Some(filter.estimated_items()),
             Self::Spectral(filter) => Some(filter.estimated_items()),
+            Self::A2(filter) => Some(filter.estimated_items()),
+            Self::Stable(_) => None,  // it forgets keys little by little
             Self::Bitwise(_) => None, // a key has no digit, and so no cell, wherever its count has a zero
         }
     }
@@ -168,7 +189,7 @@ impl<M: Memory> AnyFilter<M> {
     #[must_use]
     pub fn as_count(&self) -> Option<&dyn Count> {
         match self {
-            Self::Bloom(_) | Self::Blocked(_) => None,
+            Self::Bloom(_) | Self::Blocked(_) | Self::Stable(_) | Self::A2(_) => None,
             Self::Counting(filter) => Some(filter),
             Self::Bitwise(filter) => Some(filter),
             Self::Spectral(filter) => Some(filter),
@@ -179,7 +200,7 @@ impl<M: Memory> AnyFilter<M> {
     #[must_use]
     pub fn removes(&self) -> bool {
         match self {
-            Self::Bloom(_) | Self::Blocked(_) | Self::Bitwise(_) => false,
+            Self::Bloom(_) | Self::Blocked(_) | Self::Bitwise(_) | Self::Stable(_) | Self::A2(_) => false,
             Self::Counting(_) => true,
             Self::Spectral(filter) => filter.policy() != PolicyId::MinimumIncrease,
         }
@@ -230,6 +251,8 @@ impl format::Restore for AnyFilter {
             Kind::Counting => Self::Counting(format::Restore::restore(header, options)?),
             Kind::Bitwise => Self::Bitwise(format::Restore::restore(header, options)?),
             Kind::Spectral => Self::Spectral(format::Restore::restore(header, options)?),
+            Kind::Stable => Self::Stable(format::Restore::restore(header, options)?),
+            Kind::A2 => Self::A2(format::Restore::restore(header, options)?),
         })
     }
     fn sections_mut(&mut self) -> Vec<&mut [u64]> {
@@ -258,6 +281,8 @@ impl<B: Cut> format::Attach<B> for AnyFilter<Bytes<B>> {
             Kind::Counting => Self::Counting(format::Attach::attach(header, options, payload)?),
             Kind::Bitwise => Self::Bitwise(format::Attach::attach(header, options, payload)?),
             Kind::Spectral => Self::Spectral(format::Attach::attach(header, options, payload)?),
+            Kind::Stable => Self::Stable(format::Attach::attach(header, options, payload)?),
+            Kind::A2 => Self::A2(format::Attach::attach(header, options, payload)?),
         })
     }
 }

@@ -60,6 +60,14 @@ pub enum SizeError {
         /// The cell's width.
         width: u32,
     },
+    /// Cells lowered per insertion of a stable filter out of range.
+    #[error("{decrements} cells lowered per insertion: must be between 1 and all {max}")]
+    Decrements {
+        /// What was asked for.
+        decrements: u64,
+        /// The number of cells.
+        max: u64,
+    },
     /// The memory could not be had.
     #[error("{bytes} bytes of memory could not be allocated")]
     Memory {

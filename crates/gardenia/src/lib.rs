@@ -40,9 +40,10 @@ mod traits;
 pub use any::AnyFilter;
 pub use error::{DecodeError, EncodeError, Error, Full, Mismatch, Overflow, Part, RemoveError, SizeError};
 pub use filter::{
-    About, AtomicBlockedBloom, AtomicBloom, BitwiseBloom, BitwiseBloomBuilder, BitwiseLevel, BlockedBloom,
-    BlockedBloomBuilder, Bloom, BloomBuilder, CountingBloom, CountingBloomBuilder, Identity, MinimumIncrease,
-    MinimumSelection, Policy, PolicyId, RecurringMinimum, Reversible, SpectralBloom, SpectralBloomBuilder,
+    A2Bloom, A2BloomBuilder, About, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BitwiseBloom,
+    BitwiseBloomBuilder, BitwiseLevel, BlockedBloom, BlockedBloomBuilder, Bloom, BloomBuilder, CountingBloom,
+    CountingBloomBuilder, Identity, MinimumIncrease, MinimumSelection, Policy, PolicyId, RecurringMinimum,
+    Reversible, SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder,
 };
 #[cfg(feature = "mmap")]
 pub use format::Mapped;

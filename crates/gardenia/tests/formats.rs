@@ -2,8 +2,8 @@
 //! memory than the caller allows.
 
 use gardenia::{
-    AnyFilter, AnyScheme, BitwiseBloom, Bloom, DecodeError, Digest, Part, ReadOptions, SchemeId, SecretKey,
-    format,
+    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, Bloom, DecodeError, Digest, Filter, Part, ReadOptions,
+    SchemeId, SecretKey, StableBloom, format,
 };
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -64,6 +64,22 @@ fn bitwise_sample(cells: u64) -> Vec<u8> {
     filter.to_vec().unwrap()
 }
 
+/// A small filter of each kind that has parameters of its own, or an evolving state.
+const SAMPLES: [fn(u64) -> Vec<u8>; 3] = [
+    sample,
+    |cells| {
+        let builder = StableBloom::builder().cells(cells).hashes(5).width(3).decrements(1 + cells / 9);
+        let mut filter = builder.aging_seed(7).build().unwrap();
+        filter.extend(0..cells / 8);
+        filter.to_vec().unwrap()
+    },
+    |bits| {
+        let mut filter = A2Bloom::builder().bits(bits).hashes(5).items(1 + bits / 20).build().unwrap();
+        filter.extend(0..bits / 8);
+        filter.to_vec().unwrap()
+    },
+];
+
 /// Puts the header's checksum right again after a change, so that deeper checks are reached.
 fn reseal(bytes: &mut [u8]) {
     let field = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
@@ -80,16 +96,17 @@ fn decode(bytes: &[u8]) -> Result<AnyFilter, DecodeError> {
 
 #[test]
 fn flipping_any_bit_of_any_byte_is_detected() {
-    let good = sample(3000);
-    for at in 0..good.len() {
-        for bit in 0..8 {
-            let mut bad = good.clone();
-            bad[at] ^= 1 << bit;
-            assert!(decode(&bad).is_err(), "byte {at}, bit {bit}");
-            assert!(format::verify(&bad[..]).is_err(), "byte {at}, bit {bit}");
+    for good in SAMPLES.map(|sample| sample(1500)) {
+        for at in 0..good.len() {
+            for bit in 0..8 {
+                let mut bad = good.clone();
+                bad[at] ^= 1 << bit;
+                assert!(decode(&bad).is_err(), "byte {at}, bit {bit}");
+                assert!(format::verify(&bad[..]).is_err(), "byte {at}, bit {bit}");
+            }
         }
+        assert!(decode(&good).is_ok() && format::verify(&good[..]).is_ok());
     }
-    assert!(decode(&good).is_ok() && format::verify(&good[..]).is_ok());
 }
 
 #[test]
@@ -159,6 +176,50 @@ fn foreign_and_newer_files_are_called_so() {
     assert!(change(44, 1).contains("reserved"));
     assert!(change(71, 0xff).contains("planned rate"));
     assert!(change(88, 1).contains("secret"));
+}
+
+#[test]
+fn parameters_that_no_filter_has_are_refused_by_name() {
+    // Word `word` of the parameters set to `value`.
+    let change = |sample: fn(u64) -> Vec<u8>, word: usize, value: u64| {
+        let mut bytes = sample(1000);
+        bytes[104 + 8 * word..112 + 8 * word].copy_from_slice(&value.to_le_bytes());
+        reseal(&mut bytes);
+        match decode(&bytes) {
+            Ok(filter) => format!("{:?}", filter.contains_digest(Digest(5))),
+            Err(error) => error.to_string(),
+        }
+    };
+    let [_, stable, a2] = SAMPLES;
+    for decrements in [0, 1001, u64::MAX] {
+        assert!(change(stable, 0, decrements).contains("decrements"));
+    }
+    // Any seed and any number of insertions may be.
+    for (word, value) in [(0, 1), (0, 1000), (1, u64::MAX), (2, 0), (2, u64::MAX)] {
+        assert_eq!(change(stable, word, value), "false");
+    }
+    assert!(change(a2, 0, 0).contains("window"));
+    assert!(change(a2, 0, 5).contains("active items"));
+    assert!(change(a2, 1, 52).contains("active items"));
+    assert!(change(a2, 2, 2).contains("active buffer"));
+    for (word, value) in [(0, u64::MAX), (1, 0), (1, 51), (2, 0), (2, 1)] {
+        assert_eq!(change(a2, word, value), "false");
+    }
+    // Parameters of another length.
+    for sample in [stable, a2] {
+        let mut bytes = sample(1000);
+        bytes[80..84].copy_from_slice(&16u32.to_le_bytes());
+        bytes[84..88].copy_from_slice(&8u32.to_le_bytes());
+        reseal(&mut bytes);
+        assert!(decode(&bytes).unwrap_err().to_string().contains("parameter length"));
+    }
+    // A count of insertions at its end goes on.
+    let mut bytes = stable(1000);
+    bytes[120..128].copy_from_slice(&u64::MAX.to_le_bytes());
+    reseal(&mut bytes);
+    let mut filter = StableBloom::from_slice(&bytes).unwrap();
+    filter.insert_many(&["rose"; 3]);
+    assert_eq!((filter.contains("rose"), filter.inserts()), (true, 2));
 }
 
 #[test]
@@ -286,6 +347,7 @@ proptest! {
     /// panic, never more memory than the cap and what is kept beside the payload.
     #[test]
     fn mutated_files_do_no_harm(
+        sample in proptest::sample::select(SAMPLES.to_vec()),
         bits in 1u64..200,
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 1..6),
         cut in proptest::option::weighted(0.2, any::<prop::sample::Index>()),
@@ -294,7 +356,7 @@ proptest! {
     ) {
         let mut bytes = sample(bits);
         for (at, value, in_header) in changes {
-            let range = if in_header { bytes.len().min(112) } else { bytes.len() };
+            let range = if in_header { bytes.len().min(136) } else { bytes.len() };
             bytes[at.index(range)] = value;
         }
         if let Some(cut) = cut {
@@ -313,6 +375,14 @@ proptest! {
         let _ = format::verify(&bytes[..]);
         if let Ok(view) = Bloom::view_as::<AnyScheme>(&bytes, &options) {
             let _ = (view.contains("rose"), view.fpp(), view.estimated_items());
+        }
+        // What was accepted also works: keys go in, and it can be asked.
+        if let Ok(mut filter) = AnyFilter::from_slice_with(&bytes, &options) {
+            filter.insert_digests(&[Digest(1), Digest(u64::MAX)], &mut [false; 2]);
+            let _ = (filter.contains_digest(Digest(1)), filter.estimated_items());
+        }
+        if let Ok(view) = AnyFilter::view_with(&bytes, &options) {
+            let _ = (view.contains_digest(Digest(7)), view.fpp());
         }
     }
 
@@ -375,7 +445,6 @@ fn serde_carries_the_native_bytes() {
 #[cfg(feature = "mmap")]
 mod files {
     use super::*;
-    use gardenia::Filter;
 
     #[test]
     fn a_saved_file_answers_the_same_loaded_and_mapped() {

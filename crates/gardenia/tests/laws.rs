@@ -1,12 +1,14 @@
 //! Laws of the family, written once and run for every variant.
 
 use gardenia::{
-    AnyFilter, AnyScheme, AtomicBlockedBloom, AtomicBloom, BitwiseBloom, BlockedBloom, Bloom, Count,
-    CountingBloom, Digest, Filter, Insert, KeyHasher, Level, Merge, MinimumIncrease, MinimumSelection,
-    Policy, PolicyId, ReadOptions, RecurringMinimum, Remove, Scheme, SchemeId, SecretKey, SpectralBloom,
+    A2Bloom, AnyFilter, AnyScheme, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BitwiseBloom,
+    BlockedBloom, Bloom, Count, CountingBloom, Digest, Filter, Insert, KeyHasher, Level, Merge,
+    MinimumIncrease, MinimumSelection, Policy, PolicyId, ReadOptions, RecurringMinimum, Remove, Scheme,
+    SchemeId, SecretKey, SpectralBloom, StableBloom,
 };
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Every scheme, some shapes, both hashers: the filters that the laws run on.
 fn blooms() -> impl Strategy<Value = Bloom<AnyScheme>> {
@@ -75,6 +77,35 @@ fn spectral<P: Policy>(policy: P) -> impl Strategy<Value = SpectralBloom<P>> {
 /// The same of any algorithm.
 fn any_spectral() -> impl Strategy<Value = SpectralBloom<PolicyId>> {
     proptest::sample::select(PolicyId::ALL.to_vec()).prop_flat_map(spectral)
+}
+
+/// Stable filters of every scheme and width, also with runs as long as the filter, near and far from the core.
+fn stable() -> impl Strategy<Value = StableBloom> {
+    let shapes =
+        prop_oneof![9 => (1u64..300, 1u32..12), 9 => (1_000u64..50_000, 1u32..30), 1 => Just((0, 7))];
+    let scheme = proptest::sample::select(SchemeId::ALL.to_vec());
+    (scheme, shapes, any::<[u64; 2]>(), 1u32..=32, 0.0..=1.0f64).prop_map(
+        |(scheme, (cells, hashes), [seed, aging_seed], width, share)| {
+            // None stands for a little more than 2 MiB.
+            let cells = if cells == 0 { 270_000 * u64::from(64 / width) } else { cells };
+            let most = cells.min(2_000) - 1;
+            let builder = StableBloom::builder().cells(cells).hashes(hashes).seed(seed).width(width);
+            let builder = builder.decrements(1 + (share * share * most as f64) as u64);
+            builder.aging_seed(aging_seed).scheme(scheme).build().unwrap()
+        },
+    )
+}
+
+/// A² filters of every scheme, some with windows that the keys of a test fill many times.
+fn a2() -> impl Strategy<Value = A2Bloom> {
+    let far = Just((17_000_000, 7)); // more than 2 MiB
+    let shapes = prop_oneof![9 => (1u64..600, 1u32..12), 9 => (1_000u64..50_000, 1u32..30), 1 => far];
+    let scheme = proptest::sample::select(SchemeId::ALL.to_vec());
+    let window = prop_oneof![1u64..20, 1u64..1_000];
+    (scheme, shapes, any::<u64>(), window).prop_map(|(scheme, (bits, hashes), seed, window)| {
+        let builder = A2Bloom::builder().bits(bits).hashes(hashes).items(window).seed(seed);
+        builder.scheme(scheme).build().unwrap()
+    })
 }
 
 fn keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -164,8 +195,135 @@ fn counts_agree<F: Insert + Count>(mut filter: F, keys: &[Vec<u8>], probes: &[Ve
     }
 }
 
+/// Of filters that forget: the key that came last is known.
+fn the_last_key_is_found<F: Insert>(mut filter: F, keys: &[Vec<u8>]) {
+    for digest in digests(&filter, keys) {
+        let known = filter.contains_digest(digest);
+        assert_eq!(
+            filter.insert_digest(digest).unwrap(),
+            !known,
+            "told otherwise than `contains` a moment ago"
+        );
+        assert!(filter.contains_digest(digest), "a key was lost at once");
+    }
+}
+
+/// Keys in a batch go in one after the other, whatever is hashed and fetched ahead.
+fn batches_insert_in_order(filter: &AnyFilter, keys: &[Vec<u8>]) -> AnyFilter {
+    let digests = digests(filter, keys);
+    let (mut single, mut batch) = (filter.clone(), filter.clone());
+    let mut one_by_one = vec![false; keys.len()];
+    for (digest, new) in digests.iter().zip(&mut one_by_one) {
+        single.insert_digests(&[*digest], std::slice::from_mut(new));
+    }
+    let mut answers = vec![false; keys.len()];
+    batch.insert_digests(&digests, &mut answers);
+    assert_eq!(one_by_one, answers);
+    assert_eq!(single.to_vec().unwrap(), batch.to_vec().unwrap());
+    batch
+}
+
+/// A filter that is stored and read again goes on as if nothing had happened.
+fn storing_interrupts_nothing(mut filter: AnyFilter, a: &[Vec<u8>], b: &[Vec<u8>]) {
+    let mut new = [vec![false; a.len()], vec![false; b.len()], vec![false; b.len()]];
+    filter.insert_digests(&digests(&filter, a), &mut new[0]);
+    let mut copy = AnyFilter::from_slice(&filter.to_vec().unwrap()).unwrap();
+    filter.insert_digests(&digests(&filter, b), &mut new[1]);
+    copy.insert_digests(&digests(&copy, b), &mut new[2]);
+    assert_eq!(new[1], new[2]);
+    assert_eq!(filter.to_vec().unwrap(), copy.to_vec().unwrap());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn stable_bloom_keeps_the_laws_of_filters_that_forget(filter in stable(), a in keys(), b in keys()) {
+        let repeated = [&a[..a.len() / 3], &a].concat();
+        the_last_key_is_found(filter.clone(), &repeated);
+        batches_agree(filter.clone(), &repeated, &b);
+        let any = AnyFilter::from(filter.clone());
+        let batch = batches_insert_in_order(&any, &repeated);
+        storing_interrupts_nothing(any, &repeated, &b);
+        let (mut many, mut extended) = (filter.clone(), filter);
+        many.insert_many(&repeated);
+        extended.extend(&repeated);
+        prop_assert!(many == extended && many.inserts() == repeated.len() as u64);
+        prop_assert_eq!(many.to_vec().unwrap(), batch.to_vec().unwrap());
+    }
+
+    #[test]
+    fn stable_bloom_survives_encoding(filter in stable(), a in keys()) {
+        let mut filter = filter;
+        filter.insert_many(&a);
+        let bytes = filter.to_vec().unwrap();
+        let copy = StableBloom::from_slice(&bytes).unwrap();
+        prop_assert_eq!(&copy, &filter);
+        let facts = |f: &StableBloom| (f.decrements(), f.aging_seed(), f.inserts(), f.max(), f.hashes());
+        prop_assert_eq!(facts(&copy), facts(&filter));
+        let view = StableBloom::view(&bytes).unwrap();
+        prop_assert!(view == filter && view.to_owned().unwrap() == filter);
+        prop_assert_eq!(view.contains_many(&a), filter.contains_many(&a));
+        prop_assert_eq!(AnyFilter::from_slice(&bytes).unwrap().to_vec().unwrap(), &bytes[..]);
+        prop_assert!(A2Bloom::from_slice(&bytes).is_err());
+    }
+
+    #[test]
+    fn a2_keeps_the_laws_of_filters_that_forget(filter in a2(), a in keys(), b in keys()) {
+        let repeated = [&a[..a.len() / 3], &a].concat();
+        the_last_key_is_found(filter.clone(), &repeated);
+        batches_agree(filter.clone(), &repeated, &b);
+        let any = AnyFilter::from(filter.clone());
+        let batch = batches_insert_in_order(&any, &repeated);
+        storing_interrupts_nothing(any, &repeated, &b);
+        let (mut many, mut extended) = (filter.clone(), filter);
+        many.insert_many(&repeated);
+        extended.extend(&repeated);
+        prop_assert!(many == extended && many.active_items() <= many.window());
+        prop_assert_eq!(many.to_vec().unwrap(), batch.to_vec().unwrap());
+    }
+
+    /// After every insertion the last `window` different keys are found.
+    #[test]
+    fn a2_finds_every_key_of_its_window(filter in a2(), draws in proptest::collection::vec(0u16..200, 0..300)) {
+        let (mut filter, mut last) = (filter, Vec::new());
+        for key in draws {
+            filter.insert(key);
+            last.retain(|old| *old != key);
+            last.push(key);
+            let window = (filter.window() as usize).min(last.len());
+            for (age, key) in last.iter().rev().take(window).enumerate() {
+                prop_assert!(filter.contains(*key), "the key before {age} others is lost");
+            }
+        }
+    }
+
+    #[test]
+    fn a2_survives_encoding(filter in a2(), a in keys()) {
+        let mut filter = filter;
+        filter.insert_many(&a);
+        let bytes = filter.to_vec().unwrap();
+        let copy = A2Bloom::from_slice(&bytes).unwrap();
+        prop_assert_eq!(&copy, &filter);
+        prop_assert_eq!((copy.window(), copy.active_items()), (filter.window(), filter.active_items()));
+        let view = A2Bloom::view(&bytes).unwrap();
+        prop_assert!(view == filter && view.to_owned().unwrap() == filter);
+        prop_assert_eq!(view.contains_many(&a), filter.contains_many(&a));
+        prop_assert_eq!(AnyFilter::from_slice(&bytes).unwrap().to_vec().unwrap(), &bytes[..]);
+        prop_assert!(StableBloom::from_slice(&bytes).is_err());
+    }
+
+    #[test]
+    fn shared_a2_is_the_owned_one(filter in a2(), a in keys(), b in keys()) {
+        let mut owned = filter.clone();
+        let shared: AtomicA2Bloom = filter.into_shared();
+        for key in a.iter().chain(&b).chain(&a) {
+            prop_assert_eq!(owned.insert(key), shared.insert(key));
+        }
+        prop_assert!(owned == shared && shared.to_owned().unwrap() == owned);
+        prop_assert_eq!(owned.contains_many(&b), shared.contains_many(&b));
+        prop_assert_eq!(owned, shared.into_owned());
+    }
 
     #[test]
     fn counting_bloom_keeps_the_laws(filter in counting(), a in keys(), b in keys()) {
@@ -647,4 +805,77 @@ fn threads_that_share_a_blocked_filter_lose_nothing() {
     let mut one_thread = BlockedBloom::new(40_000, 0.001).unwrap();
     one_thread.extend(0..50_000u64);
     assert_eq!(shared.into_owned(), one_thread);
+}
+
+#[test]
+fn readers_find_the_window_of_an_a2_filter_while_writers_change_its_buffers() {
+    // Places change every 16 keys. One key comes again all the time, so that it is always among the last 16 and
+    // is refreshed and cleared in every other lap; the others count upwards, two writers taking turns.
+    const WINDOW: u64 = 16;
+    const KEYS: u64 = 100_000;
+    const HOT: u64 = u64::MAX;
+    let shared = A2Bloom::builder().bits(2_000).hashes(7).items(WINDOW).build().unwrap().into_shared();
+    shared.insert(HOT);
+    let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(|| {
+                loop {
+                    let key = next.fetch_add(1, Ordering::SeqCst);
+                    if key >= KEYS {
+                        break;
+                    }
+                    shared.insert(key);
+                    if key % 4 == 0 {
+                        shared.insert(HOT);
+                    }
+                    while done.compare_exchange(key, key + 1, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+                        std::thread::yield_now(); // the other writer's key comes first
+                    }
+                }
+            });
+        }
+        for _ in 0..2 {
+            threads.spawn(|| {
+                loop {
+                    let before = done.load(Ordering::SeqCst);
+                    assert!(shared.contains(HOT), "missed after {before} keys");
+                    for key in before.saturating_sub(4)..before {
+                        let found = shared.contains(key);
+                        // At most these came after it: all that were drawn until now, and the hot key.
+                        let newer = next.load(Ordering::SeqCst) - key;
+                        assert!(found || newer >= WINDOW - 1, "missed {key} before {newer} others");
+                    }
+                    if before == KEYS {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    assert!(shared.contains(HOT) && (KEYS - 15..KEYS).all(|key| shared.contains(key)));
+}
+
+#[test]
+fn threads_that_share_an_a2_filter_lose_nothing_of_its_window() {
+    let shared = AtomicA2Bloom::new_shared(50_000, 0.001).unwrap();
+    let new: u64 = std::thread::scope(|threads| {
+        let workers: Vec<_> = (0..4u64)
+            // Neighbours insert the same half of their keys.
+            .map(|t| {
+                let shared = &shared;
+                threads.spawn(move || {
+                    (t * 10_000..t * 10_000 + 20_000).filter(|key| shared.insert(*key)).count() as u64
+                })
+            })
+            .collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+    });
+    let mut one_thread = A2Bloom::new(50_000, 0.001).unwrap();
+    one_thread.extend(0..50_000u64);
+    // Which keys are false positives depends on the order, but their bits are set in any.
+    assert_eq!(shared.fill(), one_thread.fill());
+    assert_eq!(shared.active_items(), new);
+    assert!((0..50_000u64).all(|key| shared.contains(key)));
+    assert!(new as f64 > 50_000.0 * 0.998, "{new}");
 }

@@ -7,7 +7,10 @@ use crate::output::Output;
 use crate::{Outcome, human, memory, message};
 use anyhow::Context;
 use gardenia::theory::bloom::Shape;
-use gardenia::{AnyFilter, AnyScheme, BlockedBloom, Bloom, CountingBloom, Digest, KeyHasher};
+use gardenia::{
+    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, CountingBloom, Digest,
+    KeyHasher, PolicyId, SpectralBloom, StableBloom,
+};
 
 /// Without another wish.
 const FPP: f64 = 0.01;
@@ -28,7 +31,8 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     };
 
     let sized = args.bits.is_some() || args.cells.is_some();
-    let planned = args.items.is_some() || (sized && args.hashes.is_some());
+    // A filter that forgets takes a size and a rate, whatever comes.
+    let planned = args.items.is_some() || (sized && (args.hashes.is_some() || kind(args).forgets()));
     let mut bed = if planned {
         let mut bed = Bed::new(args, hasher, args.items)?;
         bed.fill(args, &sources)?;
@@ -95,7 +99,7 @@ impl Bed {
             ));
         }
         let (planned, planned_fpp) = (filter.about().planned_items(), filter.about().planned_fpp());
-        if planned > 0 && self.new > planned {
+        if planned > 0 && self.new > planned && !kind(args).forgets() {
             let (came, planned) = (human::count(self.new), human::count(planned));
             let wanted = human::share(planned_fpp);
             say(&format!(
@@ -117,38 +121,48 @@ fn kind(args: &BuildArgs) -> Kind {
 
 /// Options that are of no use with this kind are said so, not ignored.
 fn check_options(args: &BuildArgs) -> anyhow::Result<()> {
-    let kind = kind(args);
-    let useless = |option: &str, hint: &str| {
-        Err(hinted(
-            format!("a filter of kind {} has no {option}", kind.name()),
-            format!("leave it out, or {hint}"),
-        ))
-    };
-    if args.scheme.is_some() && kind == Kind::Blocked {
-        return useless("--scheme", "take --kind bloom");
+    let (kind, more) = (kind(args), &args.more);
+    let spectral = "take --kind spectral-rm";
+    for (given, of_use, option, hint) in [
+        (args.scheme.is_some(), kind != Kind::Blocked, "--scheme", "take --kind bloom"),
+        (args.width.is_some(), kind.has_counters(), "--width", "take --kind counting"),
+        (args.cells.is_some(), kind.has_counters(), "--cells", "give its size by --bits"),
+        (more.decrements.is_some(), kind == Kind::Stable, "--decrements", "take --kind stable"),
+        (more.secondary_cells.is_some(), kind == Kind::SpectralRm, "--secondary-cells", spectral),
+        (more.secondary_hashes.is_some(), kind == Kind::SpectralRm, "--secondary-hashes", spectral),
+        (more.no_marker, kind == Kind::SpectralRm, "--no-marker", spectral),
+        (more.compact, kind.is_spectral(), "--compact", "take --kind spectral-mi"),
+        (more.digit.is_some(), kind == Kind::Bitwise, "--digit", "take --kind bitwise"),
+    ] {
+        if given && !of_use {
+            let reason = format!("a filter of kind {} has no {option}", kind.name());
+            return Err(hinted(reason, format!("leave it out, or {hint}")));
+        }
     }
-    if args.width.is_some() && !kind.has_counters() {
-        return useless("--width", "take --kind counting");
-    }
-    if args.cells.is_some() && !kind.has_counters() {
-        return useless("--cells", "give its size by --bits");
+    let sized = if args.bits.is_some() { Some("--bits") } else { args.cells.map(|_| "--cells") };
+    if let (Some(size), Some(_), false) = (sized, args.fpp, kind.forgets()) {
+        let reason = format!("{size} and --fpp are both given, and each fixes the other");
+        return Err(hinted(reason, "leave out one of them"));
     }
     Ok(())
 }
 
 /// The empty filter that the options of the command line describe.
 fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Result<AnyFilter> {
+    let (kind, more) = (kind(args), &args.more);
     let sized = args.bits.is_some() || args.cells.is_some();
-    let fpp = if sized { None } else { Some(args.fpp.unwrap_or(FPP)) };
-    let require = |cells: u64, width: u32| {
-        let bytes = cells.div_ceil(u64::from(64 / width.clamp(1, 32))).saturating_mul(8);
-        memory::require(bytes, "the filter", "lower --items, --bits or --cells, or raise --fpp")
-    };
-    /// Sets what was given; all builders have these verbs, and call their size bits or cells.
+    // A size and the items, or the hashes, leave no rate to be chosen; a filter that forgets takes size and rate.
+    let open = !sized || (kind.forgets() && items.is_none() && more.decrements.is_none());
+    let fpp = args.fpp.or(open.then_some(FPP));
+    let require =
+        |bytes: u64| memory::require(bytes, "the filter", "lower --items, --bits or --cells, or raise --fpp");
+    let counters =
+        |cells: u64, width: u32| cells.div_ceil(u64::from(64 / width.clamp(1, 32))).saturating_mul(8);
+    /// Sets what was given; all builders have these verbs, and call their size bits or cells. `$bytes` tells the
+    /// memory from the shape.
     macro_rules! with_options {
-        ($builder:expr, $size:ident, $width:expr, $explain:expr) => {{
+        ($builder:expr, $size:ident, $bits_per_cell:expr, $bytes:expr, $explain:expr) => {{
             let mut builder = $builder.hasher(hasher);
-            let width: u32 = $width;
             if let Some(items) = items {
                 builder = builder.items(items);
             }
@@ -156,32 +170,92 @@ fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Res
                 builder = builder.fpp(fpp);
             }
             // --bits is the size in memory, whatever the cells are.
-            if let Some(size) = args.cells.or(args.bits.map(|bits| bits / u64::from(width.max(1)))) {
+            let bits_per_cell = f64::max(1.0, $bits_per_cell);
+            if let Some(size) = args.cells.or(args.bits.map(|bits| (bits as f64 / bits_per_cell) as u64)) {
                 builder = builder.$size(size);
             }
             if let Some(hashes) = args.hashes {
                 builder = builder.hashes(hashes);
             }
-            let shape: Shape = builder.shape().map_err($explain)?;
-            require(shape.cells, width)?;
+            let bytes: u64 = builder.shape().map($bytes).map_err($explain)?;
+            require(bytes)?;
             builder.build().map_err($explain)?.into()
         }};
     }
+    let bits = |cells: u64| cells.div_ceil(64) * 8;
     let blocked_size = |error| match (items, fpp) {
         (Some(items), Some(fpp)) => message::blocked_size(error, items, fpp),
         _ => message::size(error),
     };
     let scheme = args.scheme.unwrap_or_default();
-    Ok(match kind(args) {
-        Kind::Blocked => with_options!(BlockedBloom::builder(), bits, 1, blocked_size),
+    Ok(match kind {
+        Kind::Blocked => {
+            with_options!(BlockedBloom::builder(), bits, 1.0, |shape| bits(shape.cells), blocked_size)
+        }
         Kind::Bloom => {
             let builder = Bloom::builder().scheme(move |hashes| AnyScheme::new(scheme, hashes));
-            with_options!(builder, bits, 1, message::size)
+            with_options!(builder, bits, 1.0, |shape| bits(shape.cells), message::size)
         }
         Kind::Counting => {
             let width = args.width.unwrap_or(4);
             let builder = CountingBloom::builder().scheme(scheme).width(width);
-            with_options!(builder, cells, width, message::size)
+            with_options!(builder, cells, width.into(), |shape| counters(shape.cells, width), message::size)
+        }
+        Kind::SpectralMs | Kind::SpectralMi | Kind::SpectralRm => {
+            let mut builder = SpectralBloom::builder().scheme(scheme).policy(match kind {
+                Kind::SpectralMi => PolicyId::MinimumIncrease,
+                Kind::SpectralRm => PolicyId::RecurringMinimum,
+                _ => PolicyId::MinimumSelection,
+            });
+            if let Some(width) = args.width {
+                builder = builder.width(width);
+            }
+            if more.compact {
+                builder = builder.compact();
+            }
+            if let Some(cells) = more.secondary_cells {
+                builder = builder.secondary_cells(cells);
+            }
+            if let Some(hashes) = more.secondary_hashes {
+                builder = builder.secondary_hashes(hashes);
+            }
+            if more.no_marker {
+                builder = builder.marker(false);
+            }
+            let width = args.width.unwrap_or(16);
+            // Recurring minimum has half as many cells again, unless told otherwise, and a marker bit per cell.
+            let (secondary, marker) = (kind == Kind::SpectralRm, kind == Kind::SpectralRm && !more.no_marker);
+            let per_cell = f64::from(width) * if secondary { 1.5 } else { 1.0 } + f64::from(u8::from(marker));
+            let bytes = |shape: Shape| {
+                let others =
+                    if secondary { more.secondary_cells.unwrap_or(shape.cells.div_ceil(2)) } else { 0 };
+                let marks = if marker { bits(shape.cells) } else { 0 };
+                counters(shape.cells, width) + counters(others, width) + marks
+            };
+            with_options!(builder, cells, per_cell, bytes, message::size)
+        }
+        Kind::Bitwise => {
+            let mut builder = BitwiseBloom::builder().scheme(scheme);
+            if let Some(digit) = more.digit {
+                builder = builder.digit(digit);
+            }
+            if let Some(width) = args.width {
+                builder = builder.width(width);
+            }
+            let bytes = |levels: Vec<BitwiseLevel>| levels.iter().map(|l| counters(l.cells, l.width)).sum();
+            with_options!(builder, cells, args.width.unwrap_or(8).into(), bytes, message::size)
+        }
+        Kind::Stable => {
+            let width = args.width.unwrap_or(4);
+            let mut builder = StableBloom::builder().scheme(scheme).width(width);
+            if let Some(decrements) = more.decrements {
+                builder = builder.decrements(decrements);
+            }
+            with_options!(builder, cells, width.into(), |shape| counters(shape.cells, width), message::size)
+        }
+        Kind::A2 => {
+            let builder = A2Bloom::builder().scheme(scheme);
+            with_options!(builder, bits, 1.0, |shape| bits(shape.bits), message::size)
         }
     })
 }

@@ -29,16 +29,15 @@ pub(crate) fn add(args: &ChangeArgs) -> anyhow::Result<Outcome> {
 pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {
     let (mut removed, mut absent, mut stuck) = (0, 0, 0);
     let (keys, filter) = change(args, "removing", |filter, digests| {
-        let kind = filter.kind().name();
-        let Some(bed) = filter.as_remove() else {
-            let hint = "build it with --kind counting";
-            return Err(hinted(format!("keys cannot be taken out of a filter of kind {kind}"), hint));
-        };
+        if !filter.removes() {
+            let reason = format!("keys cannot be taken out of a filter of kind {}", filter.kind().name());
+            return Err(hinted(reason, "build it with --kind counting"));
+        }
         for digest in digests {
-            match bed.remove_digest(*digest) {
-                Ok(()) => removed += 1,
-                Err(RemoveError::Absent) => absent += 1,
-                Err(_) => stuck += 1,
+            match filter.remove_digest(*digest) {
+                Some(Ok(())) => removed += 1,
+                Some(Err(RemoveError::Absent)) | None => absent += 1,
+                Some(Err(_)) => stuck += 1,
             }
         }
         Ok(())

@@ -7,7 +7,7 @@
 //! every interleaving.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU8, AtomicU64};
+use core::sync::atomic::{AtomicU8, AtomicU64, fence};
 
 /// An atomic word.
 pub(crate) trait Atom {
@@ -118,6 +118,157 @@ pub(crate) fn set_block<A: Atom, L: Latch, const N: usize>(
     clear != 0
 }
 
+/// A number that announces changes which no reader may straddle unawares.
+pub(crate) trait Epoch: Atom {
+    /// The number, before the first read.
+    fn begin(&self) -> u64;
+    /// Whether it is still what it was, after the last read: then nothing was read that was put after a later
+    /// number was announced.
+    fn is_still(&self, seen: u64) -> bool;
+    /// Puts a new number: whoever finds it sees all that was put before.
+    fn publish(&self, number: u64);
+    /// The same before a change: also, whoever reads what is put afterwards will find that number or a later one.
+    fn announce(&self, number: u64);
+}
+
+impl Epoch for AtomicU64 {
+    #[inline(always)]
+    fn begin(&self) -> u64 {
+        self.load(Acquire)
+    }
+    #[inline(always)]
+    fn is_still(&self, seen: u64) -> bool {
+        fence(Acquire);
+        self.load(Relaxed) == seen
+    }
+    fn publish(&self, number: u64) {
+        self.store(number, Release);
+    }
+    fn announce(&self, number: u64) {
+        self.store(number, Release);
+        fence(Release);
+    }
+}
+
+/// Whose turn it is: of two sets of bits, which share words as lanes 0 and 1, one is *active* and takes new keys,
+/// the other is *passive* and holds the keys before. When the active one is full, the passive one is cleared
+/// and they change places.
+///
+/// Readers look at both lanes and take no latch. A key that is refreshed (put into the active lane) just before
+/// the passive lane is cleared could be missed by a reader that saw some words before and some after, so a reader
+/// that finds nothing looks at the epoch: if a clearing began meanwhile, it looks again. Writers of new keys take
+/// turns by a latch, inside which plain relaxed stores do.
+#[derive(Debug, Default)]
+pub(crate) struct Turn<N = AtomicU64, L = AtomicU8> {
+    /// Twice the number of changes; odd while the passive lane is being cleared.
+    epoch: N,
+    /// Keys in the active lane; changed inside the latch.
+    count: N,
+    latch: L,
+}
+
+/// What [`Turn`] is at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lap {
+    /// The active lane, 0 or 1.
+    pub(crate) active: u32,
+    /// Keys in it.
+    pub(crate) count: u64,
+}
+
+/// The bits of a lane in a word.
+#[inline(always)]
+pub(crate) const fn lane_mask(lane: u32) -> u64 {
+    (u64::MAX / 3) << lane
+}
+
+impl<N: Epoch, L: Latch> Turn<N, L> {
+    /// What `look` finds in the lanes, bit 0 and bit 1: never neither for a key that was in one of them all the
+    /// time, however the lanes change meanwhile.
+    #[inline(always)]
+    pub(crate) fn ask(&self, mut look: impl FnMut() -> u64) -> u64 {
+        loop {
+            let seen = self.epoch.begin();
+            let lanes = look() & 3;
+            if lanes != 0 || self.epoch.is_still(seen) {
+                return lanes;
+            }
+        }
+    }
+
+    /// Puts the key at `places` (word and shift) into the active lane, after changing lanes if `capacity` keys
+    /// are in that; true if it was in neither. A key that is in the active lane is only read.
+    pub(crate) fn insert<A: Atom>(
+        &self,
+        words: &[A],
+        capacity: u64,
+        places: impl Iterator<Item = (usize, u32)> + Clone,
+    ) -> bool {
+        let look = || places.clone().fold(3, |lanes, (word, shift)| lanes & words[word].load() >> shift);
+        // The lane that is active now is cleared only after `capacity` more keys. Should that happen while this
+        // thread looks, it came before them, and its key would be forgotten by now in any case.
+        let active = self.epoch.begin() / 2 & 1;
+        if look() >> active & 1 == 1 {
+            return false;
+        }
+        self.inside(|mut lap| {
+            let lanes = look();
+            if lanes >> lap.active & 1 == 0 {
+                if lap.count >= capacity {
+                    lap = self.change(words, lap);
+                }
+                for (word, shift) in places.clone() {
+                    words[word].store(words[word].load() | 1 << (shift + lap.active));
+                }
+                self.count.store(lap.count + 1);
+            }
+            lanes == 0
+        })
+    }
+
+    /// Clears the passive lane, which is active from now on.
+    fn change<A: Atom>(&self, words: &[A], lap: Lap) -> Lap {
+        let epoch = self.epoch.begin();
+        self.epoch.announce(epoch.wrapping_add(1));
+        words.iter().for_each(|word| word.store(word.load() & lane_mask(lap.active)));
+        self.epoch.publish(epoch.wrapping_add(2));
+        Lap { active: 1 - lap.active, count: 0 }
+    }
+
+    /// Calls `work` while no other thread is inside.
+    pub(crate) fn inside<R>(&self, work: impl FnOnce(Lap) -> R) -> R {
+        let mut tries = 0;
+        while !self.latch.close() {
+            L::pause(tries);
+            tries += 1;
+        }
+        let result = work(self.lap());
+        self.latch.open();
+        result
+    }
+
+    /// Whose turn it is, as one who is alone or inside the latch sees it.
+    #[inline]
+    pub(crate) fn lap(&self) -> Lap {
+        Lap { active: (self.epoch.load() / 2 & 1) as u32, count: self.count.load() }
+    }
+}
+
+impl Turn {
+    /// The turn of a filter that was stored.
+    pub(crate) fn new(lap: Lap) -> Self {
+        let (epoch, count) = (AtomicU64::new(2 * u64::from(lap.active)), AtomicU64::new(lap.count));
+        Self { epoch, count, latch: AtomicU8::new(0) }
+    }
+
+    /// Sets whose turn it is, of one owner.
+    #[inline]
+    pub(crate) fn set(&mut self, lap: Lap) {
+        *self.epoch.get_mut() = 2 * u64::from(lap.active);
+        *self.count.get_mut() = lap.count;
+    }
+}
+
 #[cfg(all(test, feature = "std"))]
 mod tests {
     //! Every interleaving of a few threads, by the model checker.
@@ -215,6 +366,96 @@ mod tests {
             assert!(set_block(&shared.0, &shared.1, &[6, 4]), "a key with bits of its own");
             assert!(thread.join().unwrap(), "another");
             assert_eq!([shared.0[0].load(Relaxed), shared.0[1].load(Relaxed)], [7, 6], "a bit was lost");
+        });
+    }
+
+    impl Epoch for Modelled {
+        fn begin(&self) -> u64 {
+            self.load(Acquire)
+        }
+        fn is_still(&self, seen: u64) -> bool {
+            loom::sync::atomic::fence(Acquire);
+            self.load(Relaxed) == seen
+        }
+        fn publish(&self, number: u64) {
+            self.store(number, Release);
+        }
+        fn announce(&self, number: u64) {
+            self.store(number, Release);
+            loom::sync::atomic::fence(Release);
+        }
+    }
+
+    type ModelledTurn = Turn<Modelled, loom::sync::atomic::AtomicU8>;
+
+    /// Two words and a turn, as `work` leaves them before the threads start.
+    fn modelled(count: u64, words: [u64; 2]) -> Arc<([Modelled; 2], ModelledTurn)> {
+        let latch = loom::sync::atomic::AtomicU8::new(0);
+        let turn = Turn { epoch: Modelled::new(0), count: Modelled::new(count), latch };
+        Arc::new((words.map(Modelled::new), turn))
+    }
+
+    /// Keys that have a position in both words.
+    const ROSE: [(usize, u32); 2] = [(0, 0), (1, 0)];
+    const TULIP: [(usize, u32); 2] = [(0, 2), (1, 2)];
+
+    fn ask(turn: &ModelledTurn, words: &[Modelled; 2], key: [(usize, u32); 2]) -> bool {
+        let look = || key.iter().fold(3, |lanes, (word, shift)| lanes & words[*word].load(Relaxed) >> shift);
+        turn.ask(look) != 0
+    }
+
+    fn check_every_order(model: impl Fn() + Send + Sync + 'static) {
+        let mut every = loom::model::Builder::new();
+        every.max_branches = 100_000; // waiting at a latch takes many
+        every.check(model);
+    }
+
+    #[test]
+    fn a_key_of_the_window_is_seen_through_every_change() {
+        // The window is of two keys. The rose is in the passive lane 1, another key in the active one. While it
+        // is refreshed, and its old place is cleared for the tulip, a reader must see it at every moment.
+        check_every_order(|| {
+            let shared = modelled(1, [0b10, 0b10]);
+            let other = shared.clone();
+            // The writer is the main thread, which loom runs first: it looks for other orders only where a
+            // thread *reads* what another wrote before.
+            let reader = loom::thread::spawn(move || ask(&other.1, &other.0, ROSE));
+            let (words, turn) = &*shared;
+            assert!(!turn.insert(words, 2, ROSE.into_iter()), "the rose is in");
+            assert!(turn.insert(words, 2, TULIP.into_iter()), "the tulip is new");
+            assert!(reader.join().unwrap(), "a key of the window was missed");
+            assert!(ask(turn, words, ROSE) && ask(turn, words, TULIP));
+            assert_eq!(turn.lap(), Lap { active: 1, count: 1 });
+        });
+    }
+
+    #[test]
+    fn writers_change_lanes_once_and_one_of_them_is_told_that_a_key_is_new() {
+        // The active lane is full and the rose is in it; both threads refresh or add what the other does, too.
+        check_every_order(|| {
+            let shared = modelled(1, [0b0001, 0b0001]);
+            let other = shared.clone();
+            let writer = loom::thread::spawn(move || {
+                let (words, turn) = &*other;
+                turn.insert(words, 1, TULIP.into_iter())
+            });
+            let (words, turn) = &*shared;
+            let rose = turn.insert(words, 1, ROSE.into_iter());
+            let tulip = turn.insert(words, 1, TULIP.into_iter());
+            assert!(!rose, "the rose is in one of the lanes all the time");
+            assert!(writer.join().unwrap() != tulip, "exactly one is told that the tulip is new");
+            assert!(ask(turn, words, TULIP) && ask(turn, words, ROSE));
+            assert_eq!(turn.lap().count, 1);
+        });
+        // The rose is in the passive lane, which is cleared while it is added again.
+        check_every_order(|| {
+            let shared = modelled(1, [0b10, 0b10]);
+            let other = shared.clone();
+            let writer = loom::thread::spawn(move || other.1.insert(&other.0, 1, ROSE.into_iter()));
+            let (words, turn) = &*shared;
+            assert!(turn.insert(words, 1, TULIP.into_iter()));
+            writer.join().unwrap();
+            assert!(ask(turn, words, TULIP) && ask(turn, words, ROSE), "what was cleared passed for known");
         });
     }
 

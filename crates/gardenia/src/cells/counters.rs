@@ -46,6 +46,10 @@ struct Layout {
     width: u32,
     /// ⌊2⁶⁴/c⌋+1 for c ≥ 2 counters a word: multiply-high by it divides positions below 2⁴⁰ exactly.
     reciprocal: u64,
+    /// log2 of the counters a word, 1 to 6, where that is whole: there a shift divides. Otherwise 0.
+    halvings: u32,
+    /// The lowest bit of every counter of a word.
+    ones: u64,
 }
 
 impl Layout {
@@ -59,7 +63,12 @@ impl Layout {
         if len > MAX_CELLS {
             return Err(SizeError::TooManyCells { cells: len, max: MAX_CELLS });
         }
-        Ok(Self { len, width, reciprocal: u64::MAX / u64::from(64 / width) + 1 })
+        let per_word = 64 / width;
+        let (top, used) = (u64::MAX >> (64 - width), u64::MAX >> (64 - per_word * width));
+        let reciprocal = u64::MAX / u64::from(per_word) + 1;
+        let halvings =
+            if per_word.is_power_of_two() && width.is_power_of_two() { per_word.ilog2() } else { 0 };
+        Ok(Self { len, width, reciprocal, halvings, ones: used / top })
     }
 
     fn words(self) -> Result<usize, SizeError> {
@@ -68,8 +77,12 @@ impl Layout {
     }
 
     /// Word and shift of counter `at`.
-    #[inline]
+    #[inline(always)]
     fn place(self, at: u64) -> (usize, u32) {
+        // The same for all cells, so that the compiler takes the question out of loops.
+        if self.halvings != 0 {
+            return ((at >> self.halvings) as usize, (at << (6 - self.halvings)) as u32 % 64);
+        }
         let word = scale(self.reciprocal, at);
         (word as usize, (at - word * u64::from(64 / self.width)) as u32 * self.width)
     }
@@ -84,6 +97,16 @@ impl Layout {
     fn in_word(self, word: usize) -> u32 {
         let per_word = u64::from(64 / self.width);
         (self.len - word as u64 * per_word).min(per_word) as u32
+    }
+
+    /// `word` with every counter under `mask` lowered by one that is not 0 already, those at the top too.
+    #[inline(always)]
+    fn aged(self, word: u64, mask: u64) -> u64 {
+        let high = self.ones << (self.width - 1);
+        // Below its highest bit a counter has room for the sum: that bit is set unless all others are 0.
+        let below = high - self.ones;
+        let nonzero = ((word & below) + below | word) & high;
+        word - (nonzero >> (self.width - 1) & mask)
     }
 
     /// `word` with the counter at `shift` raised by `by`, and its new value.
@@ -142,6 +165,45 @@ impl Counters {
         let word = &mut self.memory.as_mut_slice()[word];
         let top = self.layout.top();
         *word = *word & !(top << shift) | u64::from(value).min(top) << shift;
+    }
+
+    /// Puts counter `at` to its top; the value before.
+    #[inline(always)]
+    pub(crate) fn renew(&mut self, at: u64) -> u32 {
+        let (word, shift) = self.layout.place(at);
+        let word = &mut self.memory.as_mut_slice()[word];
+        let before = *word >> shift;
+        *word |= self.layout.top() << shift;
+        (before & self.layout.top()) as u32
+    }
+
+    /// Lowers `count` (1 to all) counters from `start` on by one, going round at the end. Here a counter is an
+    /// age and no count: it stops at 0, but does not stick at its top.
+    #[inline]
+    pub(crate) fn age_run(&mut self, start: u64, count: u64) {
+        let straight = count.min(self.layout.len - start);
+        self.age(start, straight);
+        if straight < count {
+            self.age(0, count - straight);
+        }
+    }
+
+    /// [`age_run`](Self::age_run) that does not go round, a word at a time.
+    #[inline(always)]
+    fn age(&mut self, start: u64, count: u64) {
+        let layout = self.layout;
+        let ((first, from), (last, to)) = (layout.place(start), layout.place(start + count - 1));
+        let words = self.memory.as_mut_slice();
+        let head = u64::MAX << from;
+        let tail = u64::MAX >> (64 - layout.width - to);
+        // Whether a short run crosses a word cannot be predicted: then two words are changed in either case, the
+        // second by nothing.
+        let one = first == last;
+        words[first] = layout.aged(words[first], core::hint::select_unpredictable(one, head & tail, head));
+        words[last] = layout.aged(words[last], core::hint::select_unpredictable(one, 0, tail));
+        if last > first + 1 {
+            words[first + 1..last].iter_mut().for_each(|word| *word = layout.aged(*word, u64::MAX));
+        }
     }
 
     /// All counters to zero.
@@ -383,6 +445,38 @@ mod tests {
             prop_assert!(plain == shared && plain == borrowed);
             plain.set(3, u32::MAX);
             prop_assert_eq!(u64::from(plain.get(3)), top);
+        }
+
+        /// Runs of every length, at every place, going round at the end: each counter in them is lowered by one,
+        /// not below 0 (libbf wraps to the top), and from the top too.
+        #[test]
+        fn a_run_ages_exactly_its_counters(
+            width in 1u32..=32,
+            len in 1u64..300,
+            steps in proptest::collection::vec((any::<[u64; 3]>(), 0u8..4), 1..60),
+        ) {
+            let top = u32::MAX >> (32 - width);
+            let mut model = alloc::vec![0u32; len as usize];
+            let mut cells = Counters::new(len, width).unwrap();
+            for ([a, b, value], op) in steps {
+                let (start, count) = (a % len, 1 + b % len);
+                if op == 0 {
+                    let value = (value as u32).min(top) % 5 + (top - top.min(4)) * (value >> 63) as u32;
+                    cells.set(start, value);
+                    model[start as usize] = value.min(top);
+                } else if op == 1 {
+                    prop_assert_eq!(cells.renew(start), core::mem::replace(&mut model[start as usize], top));
+                } else {
+                    let count = if op == 2 { count } else { 1 + b % len.min(9) };
+                    cells.age_run(start, count);
+                    for at in start..start + count {
+                        let cell = &mut model[(at % len) as usize];
+                        *cell = cell.saturating_sub(1);
+                    }
+                }
+                prop_assert!((0..len).all(|at| cells.get(at) == model[at as usize]), "{start} {count} {op}");
+                prop_assert!(cells.check_tail().is_ok());
+            }
         }
     }
 }

@@ -34,6 +34,12 @@ pub trait Memory {
     }
 }
 
+/// Words that nobody else changes while they are read: all but [`Shared`] ones.
+pub trait Still: Memory {}
+
+impl Still for Owned {}
+impl<B: AsRef<[u8]>> Still for Bytes<B> {}
+
 /// Eight words on one cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]

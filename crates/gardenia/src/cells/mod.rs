@@ -8,6 +8,7 @@ mod bits;
 mod compact;
 mod counters;
 mod memory;
+mod pair;
 mod tally;
 
 pub use bits::Bits;
@@ -15,5 +16,6 @@ pub(crate) use bits::Lines;
 pub use compact::{Compact, CompactView};
 pub use counters::Counters;
 pub(crate) use counters::counter_bytes;
-pub use memory::{Bytes, Memory, Owned, Shared};
+pub use memory::{Bytes, Memory, Owned, Shared, Still};
+pub(crate) use pair::{Pair, pair_bytes};
 pub(crate) use tally::{Ahead, Tally, TallyMut};

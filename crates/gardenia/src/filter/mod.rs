@@ -3,6 +3,7 @@
 mod about;
 mod count;
 mod member;
+mod stream;
 mod verbs;
 mod wish;
 
@@ -15,3 +16,5 @@ pub use count::spectral::{
 };
 pub use member::blocked::{AtomicBlockedBloom, BlockedBloom, BlockedBloomBuilder};
 pub use member::bloom::{AtomicBloom, Bloom, BloomBuilder};
+pub use stream::a2::{A2Bloom, A2BloomBuilder, AtomicA2Bloom};
+pub use stream::stable::{StableBloom, StableBloomBuilder};

@@ -40,11 +40,16 @@ pub enum Kind {
     Bitwise = 4,
     /// [`SpectralBloom`](crate::SpectralBloom)
     Spectral = 5,
+    /// [`StableBloom`](crate::StableBloom)
+    Stable = 6,
+    /// [`A2Bloom`](crate::A2Bloom)
+    A2 = 7,
 }
 
 impl Kind {
     /// All kinds, by number.
-    pub const ALL: [Self; 5] = [Self::Bloom, Self::Blocked, Self::Counting, Self::Bitwise, Self::Spectral];
+    pub const ALL: [Self; 7] =
+        [Self::Bloom, Self::Blocked, Self::Counting, Self::Bitwise, Self::Spectral, Self::Stable, Self::A2];
 
     /// The kind with this number, if there is one.
     ///
@@ -73,6 +78,8 @@ impl Kind {
             Self::Counting => "counting",
             Self::Bitwise => "bitwise",
             Self::Spectral => "spectral",
+            Self::Stable => "stable",
+            Self::A2 => "a2",
         }
     }
 }
@@ -126,6 +133,21 @@ impl Header {
             metadata: about.metadata().to_vec(),
             secret,
         })
+    }
+
+    /// The header with the kind's own parameters: so many 64-bit numbers.
+    pub(crate) fn with_params(self, words: &[u64]) -> Self {
+        Self { params: words.iter().flat_map(|word| word.to_le_bytes()).collect(), ..self }
+    }
+
+    /// The kind's own parameters, which must be exactly `N` 64-bit numbers.
+    pub(crate) fn param_words<const N: usize>(&self) -> Result<[u64; N], DecodeError> {
+        let (value, rule) = (self.params.len() as u64, "this kind has other parameters");
+        if self.params.len() == N * 8 {
+            Ok(core::array::from_fn(|i| Fields(&self.params).u64(i * 8)))
+        } else {
+            Err(DecodeError::Field { field: "parameter length", value, rule })
+        }
     }
 
     /// Where the payload starts.

@@ -212,6 +212,37 @@ def bitwise(keys, levels, scheme, seed, share, max_levels, grow):
     return container(payload, 4, m, k, scheme, width, mark=seed, params=params)
 
 
+def stable(keys, scheme, m, k, width, decrements, aging_seed, mark):
+    """Kind 6: lower a run of cells from a random place, then set the key's cells to the maximum."""
+    cells = [0] * m
+    for number, key in enumerate(keys, 1):
+        start = scale(word(aging_seed, number), m)
+        for i in range(decrements):
+            at = (start + i) % m
+            cells[at] = max(cells[at] - 1, 0)
+        for at in positions(scheme, xxh3(key, mark), m, k):
+            cells[at] = 2**width - 1
+    params = struct.pack("<QQQ", decrements, aging_seed, len(keys))
+    return container(pack_counters(cells, width), 6, m, k, scheme, width, mark=mark, params=params)
+
+
+def a2(keys, scheme, m, k, window, mark):
+    """Kind 7: two sets of positions, of which the active one takes up to `window` keys."""
+    buffers, active, count = [set(), set()], 0, 0
+    for key in keys:
+        at = set(positions(scheme, xxh3(key, mark), m, k))
+        if at <= buffers[active]:
+            continue
+        if count == window:
+            active, count = 1 - active, 0
+            buffers[active] = set()
+        buffers[active] |= at
+        count += 1
+    cells = [(i in buffers[0]) + 2 * (i in buffers[1]) for i in range(m)]
+    params = struct.pack("<QQQ", window, count, active)
+    return container(pack_counters(cells, 2), 7, m, k, scheme, 2, mark=mark, planned=window, fpp=0.01, params=params)
+
+
 def main():
     (HERE / "hashes.tsv").write_text("\n".join(hashes()) + "\n")
     (HERE / "positions.tsv").write_text("\n".join(all_positions()) + "\n")
@@ -233,6 +264,10 @@ def main():
     mixed = [(999, 3, 3, 6), (300, 5, 1, 5), (400, 4, 6, 9)]
     files["bitwise.gdn"] = bitwise(often, [(12000, 5, 2, 6)], 10, 7, 0.5, 64, True)
     files["bitwise-placed.gdn"] = bitwise(counts.items(), mixed, 4, 0, 1.0, 3, False)
+    # Streams whose last keys are the flowers. Two cells of a stable filter's word cross no border: 3 bits.
+    numbers = [struct.pack("<q", n) for n in range(990)]
+    files["stable.gdn"] = stable(numbers + flowers, 10, 1009, 5, 3, 61, 0x0123456789ABCDEF, 5)
+    files["a2.gdn"] = a2(numbers + numbers[700:800] + flowers, 10, 2999, 8, 256, 0)
     for name, content in files.items():
         (HERE / name).write_bytes(content)
 

@@ -1,0 +1,46 @@
+//! Filters for endless streams: asked "did it come lately?", they forget what is old.
+
+use crate::hash::Digest;
+use crate::index::{Scheme, Walk};
+use crate::simd::{Sink, Source};
+use core::cell::Cell;
+
+pub(super) mod a2;
+pub(super) mod stable;
+
+/// Cells of a key that are read before the first branch. Two buffers, or ages with few zeros, let more absent keys
+/// pass a test than a plain filter does, so one more than in `member/probe.rs`.
+const FIRST: usize = 4;
+
+/// Keys whose lines are asked for before they are visited.
+const AHEAD: usize = 16;
+
+/// Tables up to this many words (2 MiB) are near enough to the core that asking ahead costs more than it hides.
+const IN_CACHE: usize = 1 << 18;
+
+/// Asks for each key of a batch; if the table of `words` is far, the lines of its cells are prefetched ahead: the
+/// first ones always, the others while most keys turn out to be present.
+#[inline(always)]
+fn ask_each<S: Scheme>(
+    scheme: &S,
+    (cells, words): (u64, usize),
+    digests: impl Source,
+    answers: &mut impl Sink,
+    prefetch: impl Fn(u64),
+    ask: impl Fn(Digest) -> bool,
+) {
+    let hashes = scheme.hashes() as usize;
+    // Share of present keys among the last, in 256ths: an average that forgets.
+    let present = Cell::new(0u32);
+    let fetch = |digest| {
+        let lines = if present.get() > 64 { hashes } else { hashes.min(FIRST) };
+        let mut walk = scheme.walk(digest, cells);
+        (0..lines).for_each(|_| prefetch(walk.step()));
+    };
+    let visit = |digest| {
+        let found = ask(digest);
+        present.set(present.get() - present.get() / 16 + u32::from(found) * 16);
+        found
+    };
+    digests.each::<AHEAD>(words > IN_CACHE, fetch, visit, answers);
+}

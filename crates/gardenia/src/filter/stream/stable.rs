@@ -1,0 +1,748 @@
+//! The stable Bloom filter: duplicates in an endless stream, in fixed memory, at a fixed rate of false alarms.
+//!
+//! Cells are *ages* and no counts. Each insertion, of a known key too, first answers (a duplicate, if none of the
+//! key's K cells is zero), then lowers P cells by one, and then sets the key's cells to their maximum: in this
+//! order, or a key would weaken itself. So the share of zeros settles, and with it the rate of false positives;
+//! the price is that keys are forgotten at random, the older the surer.
+//!
+//! The P cells are a run from a random place: each cell is met as often as if they were drawn apart, and a run
+//! of neighbours is lowered a word at a time. The places come from a seeded stream that is stored with the
+//! filter, so that a filter that is read again goes on as if nothing had happened.
+//!
+//! Source: Deng and Rafiei, "Approximately Detecting Duplicates for Streaming Data Using Stable Bloom Filters"
+//! (2006).
+
+use super::{AHEAD, FIRST, IN_CACHE, ask_each};
+use crate::cells::{Bytes, Counters, Memory, Owned};
+use crate::filter::verbs::{ask_verbs, filter_impl, insert_impl, insert_verbs};
+use crate::filter::wish::{Wish, counter_filter_facts, scheme_verb, wish_verbs};
+use crate::filter::{About, Identity};
+use crate::format::{self, Header, Kind, ReadOptions, Stored};
+use crate::hash::{Digest, KeyHasher};
+use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk, scale};
+use crate::simd::{Sink, Source};
+use crate::theory::stable::{self, Shape};
+use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, SizeError};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::Cell;
+use core::fmt;
+use core::hint::select_unpredictable;
+
+/// A filter that may **forget** keys, the older the surer, and in return never fills up.
+///
+/// Its rate of false positives settles at [`stable_fpp`](Self::stable_fpp), however long the stream; how surely
+/// a key is still known after so many others, [`forgotten_after`](Self::forgotten_after) tells.
+///
+/// ```
+/// let mut seen = gardenia::StableBloom::new(1_000, 0.01)?;
+/// assert!(seen.insert("rose") && !seen.insert("rose")); // new, then a duplicate
+/// seen.extend(0..1_000_000u32); // a long stream of others
+/// assert!(seen.fpp() < 0.011);
+/// assert!(seen.contains(999_999u32)); // the last is known
+/// let known = (0..1_000u32).filter(|old| seen.contains(*old)).count();
+/// assert!(known < 100); // the first are forgotten, but for false positives
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+///
+/// It cannot be united with another, its keys cannot be taken out, and it does not count:
+///
+/// ```compile_fail,E0277
+/// fn unites<F: gardenia::Merge>() {}
+/// unites::<gardenia::StableBloom>();
+/// ```
+/// ```compile_fail,E0277
+/// fn removes<F: gardenia::Remove>() {}
+/// removes::<gardenia::StableBloom>();
+/// ```
+/// ```compile_fail,E0277
+/// fn counts<F: gardenia::Count>() {}
+/// counts::<gardenia::StableBloom>();
+/// ```
+#[derive(Clone)]
+pub struct StableBloom<M = Owned> {
+    hasher: KeyHasher,
+    scheme: AnyScheme,
+    cells: Counters<M>,
+    aging: Aging,
+    about: About,
+}
+
+/// Which cells an insertion lowers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Aging {
+    /// Cells lowered per insertion, P.
+    decrements: u64,
+    /// Seed of the stream of places.
+    seed: u64,
+    /// Insertions so far.
+    inserts: u64,
+}
+
+impl Aging {
+    /// Where the run of insertion `number`, counted from 1, begins: that output of SplitMix64 (Steele, Lea and
+    /// Flood 2014), scaled.
+    #[inline(always)]
+    fn start(self, number: u64, cells: u64) -> u64 {
+        let mut z = self.seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        scale(z ^ (z >> 31), cells)
+    }
+
+    /// Counts an insertion; where its run begins.
+    #[inline(always)]
+    fn next(&mut self, cells: u64) -> u64 {
+        self.inserts = self.inserts.wrapping_add(1);
+        self.start(self.inserts, cells)
+    }
+}
+
+/// How [`StableBloom`]s other than the plainest are made.
+///
+/// `cells` and `fpp` fix a filter: K is chosen to remember longest or, if `items` are given, to forget the fewest
+/// keys over a gap of that many others; P follows. `items` and `fpp` alone ask for the cells, too. To choose all by
+/// hand give `cells`, `hashes` and `decrements`.
+///
+/// ```
+/// use gardenia::StableBloom;
+/// let seen = StableBloom::builder().cells(1_000_000).fpp(0.01).build()?;
+/// assert_eq!((seen.hashes(), seen.max(), seen.decrements()), (6, 15, 142));
+/// let own = StableBloom::builder().cells(10_000).hashes(4).width(3).decrements(15).build()?;
+/// assert_eq!((own.max(), own.decrements()), (7, 15));
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct StableBloomBuilder {
+    wish: Wish,
+    width: u32,
+    decrements: Option<u64>,
+    aging_seed: u64,
+}
+
+impl StableBloomBuilder {
+    wish_verbs!(cells);
+    scheme_verb!();
+
+    /// Bits per cell, 1 to 32; 4 unless set. Wider cells forget later and more sharply, but there are fewer of them
+    /// in the same memory: to know 99 % of the keys over a gap of so many others, at 1 % false positives, cells of
+    /// 1, 2, 3, 4, 5 and 8 bits take 3,282, 225, 114, 91, 84 and 92 bits for each key of the gap. Four bits are near
+    /// the best from 0.1 % to 10 %, and P stays small.
+    pub fn width(mut self, width: u32) -> Self {
+        self.width = width;
+        self
+    }
+
+    /// Cells lowered per insertion, P, from 1 to all; with `cells` and `hashes`, instead of `fpp`.
+    pub fn decrements(mut self, decrements: u64) -> Self {
+        self.decrements = Some(decrements);
+        self
+    }
+
+    /// Seed of the random places where cells are lowered; 0 unless set.
+    pub fn aging_seed(mut self, seed: u64) -> Self {
+        self.aging_seed = seed;
+        self
+    }
+
+    /// The filter's shape, before any memory is taken.
+    pub fn shape(&self) -> Result<Shape, SizeError> {
+        let Wish { items, fpp, cells, hashes, scheme, .. } = self.wish;
+        let conflict = |message| Err(SizeError::Conflict(message));
+        if !(1..=32).contains(&self.width) {
+            return Err(SizeError::Width { width: self.width });
+        }
+        let max = u32::MAX >> (32 - self.width);
+        if items == Some(0) {
+            return Err(SizeError::ZeroItems);
+        }
+        if let Some(hashes) = hashes.filter(|hashes| !(1..=MAX_HASHES).contains(hashes)) {
+            return Err(SizeError::Hashes { hashes, max: MAX_HASHES });
+        }
+        let fit = |cells: u64, hashes: u32| match cells {
+            0 => Err(SizeError::ZeroCells),
+            cells => match AnyScheme::new(scheme, hashes).fit(cells.min(MAX_CELLS + 1)) {
+                fitted @ ..=MAX_CELLS => Ok(fitted),
+                fitted => Err(SizeError::TooManyCells { cells: fitted.max(cells), max: MAX_CELLS }),
+            },
+        };
+        // The best K for so many cells.
+        let best = |cells, fpp| match (hashes, items) {
+            (Some(hashes), _) => {
+                let decrements = stable::decrements(cells, hashes, max, fpp)?;
+                Ok(Shape { cells, hashes, max, decrements })
+            }
+            (None, Some(gap)) => stable::shape_for_gap(cells, max, fpp, gap),
+            (None, None) => stable::shape(cells, max, fpp),
+        };
+        let mut shape = match (cells, fpp, self.decrements, items) {
+            (_, Some(_), Some(_), _) => return conflict("decrements fix the error rate: leave out fpp"),
+            (Some(cells), Some(fpp), None, _) => best(cells, fpp)?,
+            (None, Some(fpp), None, Some(gap)) => fewest_cells(fpp, gap, |cells| best(cells, fpp))?,
+            (Some(cells), None, Some(decrements), _) => match hashes {
+                Some(hashes) => Shape { cells, hashes, max, decrements },
+                None => return conflict("decrements need hashes"),
+            },
+            _ => return conflict("give items and fpp, or cells and fpp, or cells, hashes and decrements"),
+        };
+        shape.cells = fit(shape.cells, shape.hashes)?; // with more cells P is no larger
+        if (1..=shape.cells).contains(&shape.decrements) {
+            Ok(shape)
+        } else {
+            Err(SizeError::Decrements { decrements: shape.decrements, max: shape.cells })
+        }
+    }
+
+    /// The filter.
+    pub fn build(self) -> Result<StableBloom, SizeError> {
+        let Shape { cells, hashes, max, decrements } = self.shape()?;
+        let Wish { items, fpp, hasher, scheme, .. } = self.wish;
+        let about = match (items, fpp) {
+            (None, None) => About::default(),
+            (items, fpp) => {
+                let rate = || stable::stable_fpp(cells, hashes, max, decrements);
+                About::planned(items.unwrap_or(0), fpp.unwrap_or_else(rate))
+            }
+        };
+        Ok(StableBloom {
+            hasher,
+            scheme: AnyScheme::new(scheme, hashes),
+            cells: Counters::new(cells, self.width)?,
+            aging: Aging { decrements, seed: self.aging_seed, inserts: 0 },
+            about,
+        })
+    }
+}
+
+/// The `best` shape of so few cells that over a gap of so many keys no larger share than `fpp` is forgotten.
+fn fewest_cells(
+    fpp: f64,
+    gap: u64,
+    best: impl Fn(u64) -> Result<Shape, SizeError>,
+) -> Result<Shape, SizeError> {
+    let remembers = |cells| match best(cells) {
+        Ok(shape) => {
+            let Shape { hashes, max, decrements, .. } = shape;
+            (stable::false_negative(cells, hashes, max, decrements, gap) <= fpp).then_some(shape)
+        }
+        Err(_) => None, // too few for the rate
+    };
+    // Up to the first power of two that will do, and back.
+    let mut high = 1u64;
+    let mut shape = loop {
+        if let Some(shape) = remembers(high) {
+            break shape;
+        }
+        if high >= MAX_CELLS {
+            best(high)?; // a rate that cannot be
+            return Err(SizeError::TooManyCells { cells: high.saturating_mul(2), max: MAX_CELLS });
+        }
+        high *= 2;
+    };
+    let mut low = high / 2;
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        match remembers(middle) {
+            Some(found) => (shape, high) = (found, middle.max(high - 1)),
+            None => low = middle,
+        }
+    }
+    Ok(shape)
+}
+
+impl StableBloom {
+    /// A filter that errs with a probability of at most `fpp` both ways: for keys that never came, and for keys
+    /// after which at most `items` others came.
+    pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
+        Self::builder().items(items).fpp(fpp).build()
+    }
+
+    /// A filter with choices: shape, width, seeds, secret, scheme.
+    pub fn builder() -> StableBloomBuilder {
+        StableBloomBuilder { wish: Wish::default(), width: 4, decrements: None, aging_seed: 0 }
+    }
+
+    insert_verbs!("absent, or forgotten");
+
+    /// Adds the key with this digest; true if it was absent, or forgotten.
+    #[inline]
+    pub fn insert_digest(&mut self, digest: Digest) -> bool {
+        self.scheme.visit(Renew { cells: &mut self.cells, aging: &mut self.aging, digest })
+    }
+
+    /// Adds digests in order; `new` is told of each whether it was absent, or forgotten.
+    fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
+        self.scheme.visit(RenewMany { cells: &mut self.cells, aging: &mut self.aging, digests, new });
+    }
+
+    /// Forgets all keys, and starts the stream of random places again.
+    pub fn clear(&mut self) {
+        self.cells.clear();
+        self.aging.inserts = 0;
+        self.about.forget();
+    }
+}
+
+/// Whether no cell of the key is zero.
+struct Known<'a, M> {
+    cells: &'a Counters<M>,
+    digest: Digest,
+}
+
+impl<M: Memory> SchemeVisitor for Known<'_, M> {
+    type Output = bool;
+    #[inline(always)]
+    fn visit<S: Scheme>(self, scheme: &S) -> bool {
+        let Self { cells, digest } = self;
+        let (mut walk, hashes) = (scheme.walk(digest, cells.len()), scheme.hashes() as usize);
+        let mut least =
+            |count: usize| (0..count).fold(u32::MAX, |least, _| least.min(cells.get(walk.step())));
+        if hashes < FIRST {
+            return least(hashes) > 0;
+        }
+        least(FIRST) > 0 && least(hashes - FIRST) > 0
+    }
+}
+
+/// [`Known`] for each key of a batch in order.
+struct KnownMany<'a, M, D, A> {
+    cells: &'a Counters<M>,
+    digests: D,
+    answers: &'a mut A,
+}
+
+impl<M: Memory, D: Source, A: Sink> SchemeVisitor for KnownMany<'_, M, D, A> {
+    type Output = ();
+    fn visit<S: Scheme>(self, scheme: &S) {
+        let Self { cells, digests, answers } = self;
+        let ask = |digest| Known { cells, digest }.visit(scheme);
+        ask_each(
+            scheme,
+            (cells.len(), cells.memory().words()),
+            digests,
+            answers,
+            |at| cells.prefetch(at),
+            ask,
+        );
+    }
+}
+
+/// Inserts one key: answers, lowers, and sets.
+struct Renew<'a> {
+    cells: &'a mut Counters,
+    aging: &'a mut Aging,
+    digest: Digest,
+}
+
+impl SchemeVisitor for Renew<'_> {
+    type Output = bool;
+    #[inline(always)]
+    fn visit<S: Scheme>(self, scheme: &S) -> bool {
+        let Self { cells, aging, digest } = self;
+        let (len, hashes) = (cells.len(), scheme.hashes());
+        let (start, mut walk) = (aging.next(len), scheme.walk(digest, len));
+        // The cells are set as they are read, in one pass, and those that the run then lowers once more.
+        let (mut least, mut nearest) = (u32::MAX, u64::MAX);
+        for _ in 0..hashes {
+            let at = walk.step();
+            least = least.min(cells.renew(at));
+            let (behind, before) = at.overflowing_sub(start);
+            nearest = nearest.min(select_unpredictable(before, behind.wrapping_add(len), behind));
+        }
+        cells.age_run(start, aging.decrements);
+        if nearest < aging.decrements {
+            scheme.positions(digest, len).for_each(|at| _ = cells.renew(at));
+        }
+        least == 0
+    }
+}
+
+/// Words of a run that are asked for ahead: processors fetch the lines behind the first by themselves.
+const RUN_WORDS: u64 = 16;
+
+/// [`Renew`] for each key of a batch in order.
+struct RenewMany<'a, D, A> {
+    cells: &'a mut Counters,
+    aging: &'a mut Aging,
+    digests: D,
+    new: &'a mut A,
+}
+
+impl<D: Source, A: Sink> SchemeVisitor for RenewMany<'_, D, A> {
+    type Output = ();
+    fn visit<S: Scheme>(self, scheme: &S) {
+        let Self { cells, aging, digests, new } = self;
+        let (len, hashes, lines, far) =
+            (cells.len(), scheme.hashes(), cells.lines(), cells.memory().words() > IN_CACHE);
+        // The places of later runs are known now. Each key is fetched once, in order.
+        let (plan, fetched) = (*aging, Cell::new(aging.inserts));
+        let per_line = 8 * u64::from(64 / cells.width());
+        let reach = plan.decrements.min(RUN_WORDS / 8 * per_line) - 1;
+        let fetch = |digest| {
+            let mut walk = scheme.walk(digest, len);
+            (0..hashes).for_each(|_| lines.prefetch(walk.step()));
+            fetched.set(fetched.get().wrapping_add(1));
+            let start = plan.start(fetched.get(), len);
+            lines.prefetch(start);
+            lines.prefetch(start + reach); // past the end nothing happens
+        };
+        let visit = |digest| Renew { cells: &mut *cells, aging: &mut *aging, digest }.visit(scheme);
+        digests.each::<AHEAD>(far, fetch, visit, new);
+    }
+}
+
+impl<M: Memory> StableBloom<M> {
+    ask_verbs!(
+        "Whether `key` may have come lately. It may be false for a key that came: old keys are forgotten."
+    );
+
+    /// Whether the key with this digest may have come lately.
+    #[inline]
+    #[must_use]
+    pub fn contains_digest(&self, digest: Digest) -> bool {
+        self.scheme.visit(Known { cells: &self.cells, digest })
+    }
+
+    /// Hands the answers for digests to `answers`, in order.
+    fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
+        self.scheme.visit(KnownMany { cells: &self.cells, digests, answers });
+    }
+
+    counter_filter_facts!();
+
+    /// Cells set per insertion, K.
+    #[must_use]
+    pub fn hashes(&self) -> u32 {
+        self.scheme.hashes()
+    }
+
+    /// The value that a cell is set to, Max: 2^width − 1.
+    #[must_use]
+    pub fn max(&self) -> u32 {
+        self.cells.top()
+    }
+
+    /// Cells lowered per insertion, P.
+    #[must_use]
+    pub fn decrements(&self) -> u64 {
+        self.aging.decrements
+    }
+
+    /// Seed of the random places where cells are lowered.
+    #[must_use]
+    pub fn aging_seed(&self) -> u64 {
+        self.aging.seed
+    }
+
+    /// Insertions so far, of known keys too.
+    #[must_use]
+    pub fn inserts(&self) -> u64 {
+        self.aging.inserts
+    }
+
+    /// The share of cells that are zero.
+    #[must_use]
+    pub fn zero_fraction(&self) -> f64 {
+        1.0 - self.fill()
+    }
+
+    /// The false-positive probability as the filter is now, from its fill and scheme.
+    #[must_use]
+    pub fn fpp(&self) -> f64 {
+        self.scheme.fpp_at_fill(self.cells.len(), self.fill())
+    }
+
+    /// The false-positive probability in the long run, which is never exceeded but by chance.
+    ///
+    /// ```
+    /// let mut seen = gardenia::StableBloom::builder().cells(50_000).fpp(0.02).build()?;
+    /// assert!(seen.fpp() == 0.0 && (0.019..0.02).contains(&seen.stable_fpp()));
+    /// seen.extend(0..100_000u32);
+    /// assert!((seen.fpp() / seen.stable_fpp() - 1.0).abs() < 0.1);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn stable_fpp(&self) -> f64 {
+        stable::stable_fpp(self.cells.len(), self.hashes(), self.max(), self.aging.decrements)
+    }
+
+    /// The probability that a key is forgotten once `gap` other, different keys came after it.
+    ///
+    /// ```
+    /// let seen = gardenia::StableBloom::new(1_000, 0.01)?;
+    /// assert!(seen.forgotten_after(1_000) <= 0.01 && seen.forgotten_after(100) < 1e-4);
+    /// assert!(seen.forgotten_after(1_000_000) > 0.9);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn forgotten_after(&self, gap: u64) -> f64 {
+        stable::false_negative(self.cells.len(), self.hashes(), self.max(), self.aging.decrements, gap)
+    }
+
+    /// Hasher, scheme and shape.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity {
+            kind: Kind::Stable,
+            hasher: self.hasher.id(),
+            mark: self.hasher.mark(),
+            scheme: self.scheme.id(),
+            hashes: self.hashes(),
+            cells: self.cells.len(),
+            width: self.cells.width(),
+        }
+    }
+
+    /// An own copy of the filter: of a mapped one, or of its own kind.
+    pub fn to_owned(&self) -> Result<StableBloom, SizeError> {
+        let mut cells = Counters::new(self.cells.len(), self.cells.width())?;
+        cells.copy_from(&self.cells);
+        let (hasher, scheme, aging, about) = (self.hasher, self.scheme, self.aging, self.about.clone());
+        Ok(StableBloom { hasher, scheme, cells, aging, about })
+    }
+}
+
+impl<M: Memory> fmt::Debug for StableBloom<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (hasher, scheme, cells) = (&self.hasher, &self.scheme, &self.cells);
+        f.debug_struct("StableBloom")
+            .field("hasher", hasher)
+            .field("scheme", scheme)
+            .field("cells", cells)
+            .field("aging", &self.aging)
+            .finish()
+    }
+}
+
+/// Equal in identity, cells and aging: the same answers now, and after the same insertions. What they were
+/// planned for does not count.
+impl<M: Memory, N: Memory> PartialEq<StableBloom<N>> for StableBloom<M> {
+    fn eq(&self, other: &StableBloom<N>) -> bool {
+        self.identity() == other.identity() && self.aging == other.aging && self.cells == other.cells
+    }
+}
+
+filter_impl!([M: Memory] StableBloom<M>);
+insert_impl!([] StableBloom);
+
+impl<M: Memory> Stored for StableBloom<M> {
+    fn header(&self) -> Result<Header, EncodeError> {
+        let Aging { decrements, seed, inserts } = self.aging;
+        let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
+        Ok(header.with_params(&[decrements, seed, inserts]))
+    }
+    fn sections(&self) -> Vec<&dyn Memory> {
+        vec![self.cells.memory()]
+    }
+}
+
+/// The parts of a stored filter other than its cells, checked.
+fn restore(
+    header: &Header,
+    options: &ReadOptions,
+) -> Result<(KeyHasher, AnyScheme, Aging, About), DecodeError> {
+    header.check_kind(Kind::Stable)?;
+    header.check_counters()?;
+    let [decrements, seed, inserts] = header.param_words()?;
+    if !(1..=header.identity.cells).contains(&decrements) {
+        let rule = "1 to the number of cells are allowed";
+        return Err(DecodeError::Field { field: "decrements", value: decrements, rule });
+    }
+    let aging = Aging { decrements, seed, inserts };
+    Ok((header.hasher(options)?, header.scheme()?, aging, header.about()))
+}
+
+impl format::Restore for StableBloom {
+    fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
+        let (hasher, scheme, aging, about) = restore(header, options)?;
+        let cells = Counters::new(header.identity.cells, header.identity.width)?;
+        Ok(Self { hasher, scheme, cells, aging, about })
+    }
+    fn sections_mut(&mut self) -> Vec<&mut [u64]> {
+        vec![self.cells.words_mut()]
+    }
+    fn check(&self) -> Result<(), DecodeError> {
+        self.cells.check_tail()
+    }
+}
+
+impl<B: AsRef<[u8]>> format::Attach<B> for StableBloom<Bytes<B>> {
+    fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
+        let (hasher, scheme, aging, about) = restore(header, options)?;
+        let cells = Counters::borrowed(payload, header.identity.cells, header.identity.width)
+            .ok_or(DecodeError::Damaged("the payload is shorter than its header says"))?;
+        Ok(Self { hasher, scheme, cells, aging, about })
+    }
+}
+
+format::stored_methods!(StableBloom<M> where M: Memory);
+format::read_methods!(StableBloom);
+format::serde_impls!([M: Memory] StableBloom<M>, [] StableBloom);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::SchemeId;
+    use proptest::prelude::*;
+
+    fn values<M: Memory>(filter: &StableBloom<M>) -> Vec<u32> {
+        (0..filter.cells()).map(|at| filter.cells.get(at)).collect()
+    }
+
+    proptest! {
+        /// The paper's three steps, one by one, on an array of integers.
+        #[test]
+        fn the_filter_follows_the_paper_step_by_step(
+            scheme in proptest::sample::select(SchemeId::ALL.to_vec()),
+            (cells, hashes, width) in (1u64..80, 1u32..12, 1u32..=32),
+            share in 0.0..=1.0f64,
+            (seed, aging_seed) in any::<(u64, u64)>(),
+            keys in proptest::collection::vec(0u8..40, 0..200),
+        ) {
+            let cells = AnyScheme::new(scheme, hashes).fit(cells);
+            let decrements = 1 + (share * (cells - 1) as f64) as u64;
+            let builder = StableBloom::builder().cells(cells).hashes(hashes).width(width).seed(seed);
+            let builder = builder.decrements(decrements).aging_seed(aging_seed).scheme(scheme);
+            let mut filter = builder.build().unwrap();
+            let mut model = vec![0u32; cells as usize];
+            for (number, key) in (1..).zip(keys) {
+                let digest = filter.hasher.digest_key(&key);
+                let positions: Vec<u64> = filter.scheme.positions(digest, cells).collect();
+                let known = positions.iter().all(|at| model[*at as usize] > 0);
+                prop_assert_eq!(filter.contains(key), known);
+                let start = scale(Digest(aging_seed).word(number), cells);
+                for at in start..start + decrements {
+                    let cell = &mut model[(at % cells) as usize];
+                    *cell = cell.saturating_sub(1);
+                }
+                positions.iter().for_each(|at| model[*at as usize] = filter.max());
+                prop_assert_eq!(filter.insert(key), !known);
+                prop_assert_eq!(&values(&filter), &model);
+                prop_assert_eq!(filter.inserts(), u64::from(number));
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_does_not_weaken_itself() {
+        // All cells are lowered by every insertion; libbf lowers after it has set.
+        let mut bed = StableBloom::builder().cells(40).hashes(3).width(2).decrements(40).build().unwrap();
+        bed.insert("rose");
+        assert!(values(&bed).iter().all(|value| [0, 3].contains(value)));
+        bed.insert("rose");
+        assert!(bed.contains("rose") && values(&bed).iter().all(|value| [0, 3].contains(value)));
+    }
+
+    #[test]
+    fn a_zero_stays_zero() {
+        // libbf's zeros wrap to the maximum, which makes every key a duplicate.
+        for width in [1, 2, 3, 5, 32] {
+            let builder = StableBloom::builder().cells(1_000).hashes(1).width(width).decrements(1_000);
+            let mut bed = builder.build().unwrap();
+            bed.insert("rose");
+            assert_eq!((bed.cells.count_nonzero(), bed.zero_fraction()), (1, 0.999));
+        }
+    }
+
+    #[test]
+    fn duplicates_age_the_others_too() {
+        let mut bed = StableBloom::builder().cells(50).hashes(2).width(2).decrements(50).build().unwrap();
+        bed.insert("rose");
+        for known in [true, true, false] {
+            bed.insert("tulip");
+            assert_eq!(bed.contains("rose"), known);
+        }
+    }
+
+    #[test]
+    fn places_of_runs_are_frozen() {
+        // By make_golden.py, also beyond the 32 bits of `Digest::word`.
+        let aging = Aging { decrements: 1, seed: 0x0123_4567_89ab_cdef, inserts: 0 };
+        let starts = [1, 2, 1 << 32, u64::MAX].map(|number| aging.start(number, 1 << 40));
+        assert_eq!(starts[..2], [1, 2].map(|i| scale(Digest(aging.seed).word(i), 1 << 40)));
+        assert_eq!(starts[2..], [276_519_155_391, 140_639_676_822]);
+    }
+
+    #[test]
+    fn clearing_makes_a_new_filter() {
+        let new = StableBloom::builder().cells(99).hashes(3).decrements(7).aging_seed(5).build().unwrap();
+        let mut bed = new.clone();
+        bed.extend(0..1000);
+        assert!(bed != new && bed.inserts() == 1000);
+        bed.clear();
+        assert_eq!(bed, new);
+    }
+
+    #[test]
+    fn filters_that_will_go_on_otherwise_are_not_equal() {
+        let make = |decrements, seed| {
+            let builder = StableBloom::builder().cells(99).hashes(3).decrements(decrements);
+            builder.aging_seed(seed).build().unwrap()
+        };
+        assert!(make(7, 0) == make(7, 0) && make(7, 0) != make(8, 0) && make(7, 0) != make(7, 1));
+    }
+
+    #[test]
+    fn parameters_that_cannot_be_are_typed_errors() {
+        let with = |change: fn(StableBloomBuilder) -> StableBloomBuilder| {
+            change(StableBloom::builder()).build().unwrap_err()
+        };
+        assert_eq!(
+            with(|b| b.cells(9).hashes(2).decrements(0)),
+            SizeError::Decrements { decrements: 0, max: 9 }
+        );
+        assert_eq!(
+            with(|b| b.cells(9).hashes(2).decrements(10)),
+            SizeError::Decrements { decrements: 10, max: 9 }
+        );
+        for width in [0, 33] {
+            let builder = StableBloom::builder().cells(9).fpp(0.1).width(width);
+            assert_eq!(builder.build().unwrap_err(), SizeError::Width { width });
+        }
+        for fpp in [0.0, 1.0, -1.0, 2.0] {
+            assert_eq!(StableBloom::builder().cells(99).fpp(fpp).build().unwrap_err(), SizeError::Fpp(fpp));
+            assert_eq!(StableBloom::new(99, fpp).unwrap_err(), SizeError::Fpp(fpp));
+        }
+        assert!(matches!(StableBloom::new(9, f64::NAN), Err(SizeError::Fpp(_))));
+        assert_eq!(with(|b| b.items(0).fpp(0.1)), SizeError::ZeroItems);
+        assert_eq!(with(|b| b.cells(0).fpp(0.1)), SizeError::ZeroCells);
+        assert_eq!(with(|b| b.cells(0).hashes(1).decrements(1)), SizeError::ZeroCells);
+        let too_many = SizeError::TooManyCells { cells: MAX_CELLS + 1, max: MAX_CELLS };
+        assert_eq!(with(|b| b.cells(MAX_CELLS + 1).hashes(1).decrements(1)), too_many);
+        assert_eq!(with(|b| b.cells(MAX_CELLS + 1).fpp(0.1)), too_many);
+        assert!(matches!(with(|b| b.items(u64::MAX).fpp(0.1)), SizeError::TooManyCells { .. }));
+        assert!(matches!(with(|b| b.cells(9).hashes(0).decrements(1)), SizeError::Hashes { hashes: 0, .. }));
+        assert!(matches!(with(|b| b.cells(9).hashes(256).fpp(0.5)), SizeError::Hashes { hashes: 256, .. }));
+        let message = |change| alloc::string::ToString::to_string(&with(change));
+        assert!(message(|b| b).contains("give items and fpp"));
+        assert!(message(|b| b.items(5)).contains("give items and fpp"));
+        assert!(message(|b| b.cells(5).hashes(5)).contains("give items and fpp"));
+        assert!(message(|b| b.cells(5).decrements(5)).contains("need hashes"));
+        assert!(message(|b| b.cells(5).hashes(5).fpp(0.1).decrements(5)).contains("leave out fpp"));
+        assert!(message(|b| b.cells(10).hashes(5).fpp(0.001)).contains("too few cells"));
+    }
+
+    #[test]
+    fn shapes_keep_what_was_asked_for() {
+        for (items, fpp, width) in [(1, 0.5, 1), (1_000, 0.1, 2), (1_000, 0.01, 4), (100_000, 1e-3, 6)] {
+            let builder = StableBloom::builder().items(items).fpp(fpp).width(width);
+            let shape = builder.shape().unwrap();
+            let lost = |Shape { cells, hashes, max, decrements }| {
+                stable::false_negative(cells, hashes, max, decrements, items)
+            };
+            assert!(lost(shape) <= fpp, "{shape:?}");
+            let filter = builder.clone().build().unwrap();
+            assert!(filter.stable_fpp() <= fpp && filter.forgotten_after(items) <= fpp);
+            assert_eq!((filter.about().planned_items(), filter.about().planned_fpp()), (items, fpp));
+            // A cell less does not do.
+            let less = builder.cells(shape.cells - 1).shape();
+            assert!(less.is_err() || lost(less.unwrap()) > fpp, "{shape:?}");
+        }
+        // A partition is rounded up, and still keeps the rate.
+        let builder = StableBloom::builder().cells(1_000).hashes(7).fpp(0.01).scheme(SchemeId::Partition);
+        let filter = builder.build().unwrap();
+        assert_eq!(filter.cells(), 1_001);
+        assert!(filter.stable_fpp() <= 0.01);
+    }
+}
