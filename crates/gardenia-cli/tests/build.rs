@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{KINDS, Run, Shell, answers, finish_by_itself, has, numbers};
+use common::{FILLING, KEEPING, KINDS, Run, Shell, answers, finish_by_itself, has, numbers};
 use gardenia::{AnyFilter, SchemeId};
 use std::process::{Command, Stdio};
 
@@ -161,7 +161,7 @@ fn a_summary_says_what_was_done_and_quiet_says_nothing() {
 
 #[test]
 fn more_keys_than_planned_give_a_warning_with_the_rate() {
-    for kind in KINDS {
+    for kind in FILLING {
         let shell = shell();
         let run = shell.run(&["build", "-q", "--kind", kind, "--items", "5000", "-o", "f.gdn", "keys"]);
         assert_eq!(run.code, Some(0));
@@ -223,6 +223,13 @@ fn wrong_numbers_are_named_with_their_option() {
         (&["--kind", "bloked"], &["'bloked'", "--kind", "'blocked'"]),
         (&["--bits", "1M", "--hashes", "many"], &["'many'", "--hashes"]),
         (&["--hashes", "3"], &["--hashes", "--bits"]),
+        (&["--kind", "bloom", "--decrements", "3"], &["--decrements", "--kind stable"]),
+        (&["--kind", "spectral-mi", "--no-marker"], &["--no-marker", "--kind spectral-rm"]),
+        (&["--kind", "a2", "--width", "3"], &["--width", "--kind counting"]),
+        (&["--kind", "stable", "--compact"], &["--compact", "--kind spectral-mi"]),
+        (&["--kind", "counting", "--digit", "3"], &["--digit", "--kind bitwise"]),
+        (&["--kind", "stable", "--cells", "1k", "--hashes", "3", "--decrements", "0"], &["0 cells lowered"]),
+        (&["--kind", "a2", "--items", "0"], &["0"]),
         (&["--bits", "1M", "--fpp", "1%"], &["--bits", "--fpp"]),
         (&["--scheme", "doubel"], &["'doubel'", "--scheme", "'double'"]),
         (&["--seed", "x"], &["'x'", "--seed"]),
@@ -313,7 +320,7 @@ fn a_keyed_filter_answers_only_to_its_secret() {
     shell.write("other", "ff".repeat(16));
     let secret: Vec<u8> = (0..16).collect();
     let holds_secret = |name: &str| shell.read(name).windows(16).any(|window| window == secret);
-    for kind in KINDS {
+    for kind in KEEPING {
         let build =
             |args: &[&str]| shell.ok(&[&["build", "--force", "--kind", kind], args, &["keys"]].concat());
         build(&["-o", "f.gdn", "--secret-file", "secret"]);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{KINDS, Shell, answers, has, numbers};
+use common::{KEEPING, Shell, answers, has, numbers};
 
 /// A shell with `f.gdn` of this kind: the numbers below 1000, with few false positives.
 fn shell(kind: &str) -> Shell {
@@ -15,7 +15,7 @@ fn shell(kind: &str) -> Shell {
 
 #[test]
 fn adding_later_is_building_at_once() {
-    for kind in KINDS {
+    for kind in KEEPING {
         let shell = shell(kind);
         let run = shell.run(&["add", "f.gdn", "more"]);
         assert_eq!((run.code, &*run.out), (Some(0), &b""[..]));

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{KINDS, Run, Shell, answers, finish_by_itself, has, numbers};
+use common::{KEEPING, Run, Shell, answers, finish_by_itself, has, numbers};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 use std::time::Duration;
@@ -78,7 +78,7 @@ fn odd_lines() -> Vec<Vec<u8>> {
 fn lines_of_any_bytes_are_found_again() {
     let lines = odd_lines();
     let text = lines.join(&b'\n');
-    for kind in KINDS {
+    for kind in KEEPING {
         let shell = Shell::new();
         shell.write("keys", &text);
         let options = ["--fpp", "1e-9", "--kind", kind];
@@ -109,7 +109,7 @@ fn without_an_empty_line_the_empty_line_is_absent() {
 
 #[test]
 fn invert_count_and_line_numbers_agree_with_the_library() {
-    KINDS.into_iter().for_each(invert_count_and_line_numbers_agree_for);
+    KEEPING.into_iter().for_each(invert_count_and_line_numbers_agree_for);
 }
 
 fn invert_count_and_line_numbers_agree_for(kind: &str) {

@@ -1,12 +1,17 @@
 //! The command line.
 
+use crate::garden::GardenArgs;
 use crate::keys::KeyKind;
-use clap::{Parser, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Compares gardenia with other libraries on the same work in one run.
 #[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) what: Option<What>,
+
     /// Numbers of keys, such as 1e6,1e7 [default: 1e4,1e6,1e7]
     #[arg(long, value_delimiter = ',', value_parser = parse_size)]
     sizes: Vec<usize>,
@@ -38,6 +43,12 @@ pub(crate) struct Args {
     /// Write every single measurement to this file, too
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+}
+
+/// Other comparisons.
+#[derive(Debug, Subcommand)]
+pub(crate) enum What {
+    Garden(GardenArgs),
 }
 
 /// What `--keys` takes.

@@ -51,7 +51,7 @@ impl fmt::Display for KeyKind {
 
 /// Number `at` of stream `stream`: SplitMix64 (Steele, Lea and Flood, 2014), which maps counters to numbers
 /// one to one. So no key comes twice, and a key of one stream never comes in another.
-fn random(stream: u64, at: usize) -> u64 {
+pub(crate) fn random(stream: u64, at: usize) -> u64 {
     let counter = (stream << 40) | at as u64;
     let mut z = counter.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -4,12 +4,15 @@
 //! ratios within this run. Times of different runs or machines are not comparable, so nothing here is a
 //! test that passes or fails by the clock. `README.md` says how to read the tables.
 //!
+//! `cargo run --release -p peers -- garden` measures the garden's filters beside libbf's figures.
+//!
 //! A contender is one small `impl` of [`contender::Contender`] and one line in [`contenders::roster`].
 
 mod args;
 mod clock;
 mod contender;
 mod contenders;
+mod garden;
 mod goals;
 mod host;
 mod keys;
@@ -17,7 +20,7 @@ mod measure;
 mod report;
 mod table;
 
-use args::Args;
+use args::{Args, What};
 use clap::Parser;
 use keys::{BenchKey, KeyKind, Queries, Texts};
 use measure::{Round, Work};
@@ -25,7 +28,12 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use table::{Case, Table};
 
 fn main() -> anyhow::Result<()> {
-    match run(&Args::parse()) {
+    let args = Args::parse();
+    let done = match &args.what {
+        None => run(&args),
+        Some(What::Garden(garden)) => garden::run(garden),
+    };
+    match done {
         // A reader such as `head` that has seen enough is no error.
         Err(error) if error.downcast_ref().is_some_and(is_closed_pipe) => Ok(()),
         done => done,

@@ -107,7 +107,8 @@ impl Bed {
                  false positives {fpp}, not {wanted}"
             ));
             // Three standard errors more than estimated, or the advice might lead to this warning again.
-            let estimate = filter.estimated_items().map_or(0.0, |about| about.items + 3.0 * about.std_error);
+            let estimate = filter.estimated_items();
+            let estimate = estimate.map_or(self.keys as f64, |about| about.items + 3.0 * about.std_error);
             let items = (estimate.ceil() as u64).clamp(self.new, self.keys);
             say(&format!("hint: build it again with --items {items}"));
         }

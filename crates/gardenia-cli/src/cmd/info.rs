@@ -54,6 +54,8 @@ struct Report {
     cells: u64,
     width: u32,
     bytes: u64,
+    /// What this kind of filter alone has, in words.
+    details: Option<String>,
     planned_items: Option<u64>,
     planned_fpp: Option<f64>,
     fill: Option<f64>,
@@ -118,6 +120,7 @@ impl Report {
             cells: id.cells,
             width: id.width,
             bytes,
+            details: None,
             // Zero stands for "given by its shape".
             planned_items: Some(planned.0).filter(|&items| items > 0),
             planned_fpp: Some(planned.1).filter(|&fpp| fpp > 0.0),
@@ -142,6 +145,7 @@ impl Report {
         let finite = |number: f64| Some(number).filter(|number| number.is_finite()); // JSON has no infinity
         Self {
             secret_stored: about.stores_secret(),
+            details: details(filter),
             fill: Some(filter.fill()),
             estimated_items: items.and_then(|items| finite(items.items)),
             estimated_items_std_error: items.and_then(|items| finite(items.std_error)),
@@ -168,6 +172,9 @@ impl Report {
             width => format!("{} of {width} bits", human::plural(self.cells, "cell")),
         };
         line("size", format!("{cells} in {}{file}", human::bytes(self.bytes)));
+        if let Some(details) = &self.details {
+            line("details", details.clone());
+        }
         line("planned for", self.planned_text());
         match self.fill {
             Some(fill) => line("fill", format!("{} {}", bar(fill), human::share(fill))),
@@ -227,6 +234,38 @@ impl Report {
             None if self.metadata_hex.is_empty() => "none".to_owned(),
             None => human::plural(self.metadata_hex.len() as u64 / 2, "byte"),
         }
+    }
+}
+
+/// What a kind of filter alone has.
+fn details(filter: &AnyFilter<impl Memory>) -> Option<String> {
+    match filter {
+        AnyFilter::Spectral(filter) => {
+            let mut text = filter.policy().name().to_owned();
+            if filter.secondary_cells() > 0 {
+                let marker = if filter.has_marker() { "with" } else { "without" };
+                text +=
+                    &format!(", {} secondary cells, {marker} marker", human::count(filter.secondary_cells()));
+            }
+            Some(text)
+        }
+        AnyFilter::Bitwise(filter) => {
+            let digits: Vec<String> = filter.levels().map(|level| level.digit.to_string()).collect();
+            let levels = human::plural(digits.len() as u64, "level");
+            Some(format!("{levels} with digits of {} bits, lowest first", digits.join(", ")))
+        }
+        AnyFilter::Stable(filter) => Some(format!(
+            "{} of {} cells age at each insertion; {} so far",
+            human::count(filter.decrements()),
+            human::count(filter.cells()),
+            human::count(filter.inserts())
+        )),
+        AnyFilter::A2(filter) => Some(format!(
+            "the last {} keys are remembered for certain; {} in the active half",
+            human::count(filter.window()),
+            human::count(filter.active_items())
+        )),
+        _ => None,
     }
 }
 

@@ -9,7 +9,20 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Kinds of filter, as `--kind` takes them.
-pub(crate) const KINDS: [&str; 3] = ["bloom", "blocked", "counting"];
+pub(crate) const KINDS: [&str; 9] =
+    ["bloom", "blocked", "counting", "spectral-ms", "spectral-mi", "spectral-rm", "bitwise", "stable", "a2"];
+
+/// Those of them that forget nothing of what they were planned for.
+pub(crate) const KEEPING: [&str; 8] =
+    ["bloom", "blocked", "counting", "spectral-ms", "spectral-mi", "spectral-rm", "bitwise", "a2"];
+
+/// Those of them that fill up.
+pub(crate) const FILLING: [&str; 5] = ["bloom", "blocked", "counting", "spectral-ms", "spectral-rm"];
+
+/// The kind in a file: one for all spectral filters.
+pub(crate) fn kind_in_file(kind: &str) -> &str {
+    kind.split('-').next().unwrap_or(kind)
+}
 
 /// How a command ended.
 pub(crate) struct Run {
