@@ -1,8 +1,8 @@
 //! Changing the length of one counter's code in place.
 //!
-//! The unary numbers and the low bits of a block grow towards each other, with a gap between them. A counter that
-//! changes moves only what is between it and the gap, which mostly is within one word on either side. Only when the
-//! gap is used up does what is behind it move, and then by whole bytes.
+//! The unary numbers and the low bits of a block grow towards each other, with a gap between them. A counter
+//! that changes moves only what is between it and the gap, which mostly is within one word on either side.
+//! Only when the gap is used up does what is behind it move, and then by whole bytes.
 
 use super::group::{self, Read, Spot, low, store};
 
@@ -24,9 +24,9 @@ impl Gap {
         if count == 0 {
             return Self { start, end };
         }
-        // The unary numbers are `count` ones and some zeros, the low bits `order` for each number and one for each
-        // zero: half of what is left on either side leads into the middle of the gap. Before it stands a one, and in
-        // it there are zeros.
+        // The unary numbers are `count` ones and some zeros, the low bits `order` for each number and one for
+        // each zero: half of what is left on either side leads into the middle of the gap. Before it stands a
+        // one, and in it there are zeros.
         let middle = start + count + (end - start - count * (1 + order)) / 2;
         let byte = middle.div_ceil(8);
         let before = group.load(byte - 8) << (8 * byte - middle);
@@ -42,36 +42,44 @@ pub(super) fn replace(group: &mut [u8], spot: &Spot, gap: &Gap, value: u64) {
     let (steps, width) = group::sizes(value, order);
     let (unary_bits, low_bits) =
         if value == 0 { (0, 0) } else { (1 << (steps - 1), group::low_bits(value, order, width)) };
+    let old_width = spot.width();
     // What moves: the unary numbers behind it, and the low bits below its own.
     let unary_tail = gap.start - spot.unary - spot.steps;
-    let low_tail = spot.low_end - spot.width() - gap.end;
-    // One word has the unary numbers from its first byte on, another the low bits up to its last byte.
+    let low_tail = spot.low_end - old_width - gap.end;
+    // One word has the unary numbers from its first byte on, another the low bits up to its last byte. They
+    // may overlap, so the second is read before the first is written: else it would have to wait for that.
     let (byte, shift) = (spot.unary / 8, spot.unary % 8);
     let low_byte = spot.low_end.div_ceil(8) - 8;
     let low_shift = 8 * (low_byte + 8) - spot.low_end;
-    let unary_span = shift + unary_tail + steps.max(spot.steps);
-    let low_span = low_shift + low_tail + width.max(spot.width());
-    if unary_span.max(low_span) > 64 {
-        return replace_far(group, spot, gap, (steps, unary_bits), (width, low_bits));
-    }
-    // Which bits change in either word.
-    let word = group.load(byte);
-    let old = word >> shift & low_up_to(unary_tail + spot.steps);
-    let flips = (old ^ (old >> spot.steps << steps | unary_bits)) << shift;
-    let low_word = group.load(low_byte);
-    let unused = (64 - low_tail - spot.width()) as u32;
-    let old = (low_word << low_shift).unbounded_shr(unused);
-    let new = old & low_up_to(low_tail) | low_bits.unbounded_shl(low_tail as u32);
-    let new = new.unbounded_shl((64 - low_tail - width) as u32);
-    let low_flips = (old.unbounded_shl(unused) ^ new) >> low_shift;
-    // The words may overlap. The second was read before the first is written, or it would have to wait for that.
-    let shared = if byte < low_byte {
-        flips.unbounded_shr(8 * (low_byte - byte) as u32)
+    let mut low_word = group.load(low_byte);
+    if shift + unary_tail + steps.max(spot.steps) <= 64 {
+        let word = group.load(byte);
+        let old = word >> shift & low_up_to(unary_tail + spot.steps);
+        let flips = (old ^ (old >> spot.steps << steps | unary_bits)) << shift;
+        store(group, byte, word ^ flips);
+        low_word ^= if byte < low_byte {
+            flips.unbounded_shr(8 * (low_byte - byte) as u32)
+        } else {
+            flips.unbounded_shl(8 * (byte - low_byte) as u32)
+        };
     } else {
-        flips.unbounded_shl(8 * (byte - low_byte) as u32)
-    };
-    store(group, byte, word ^ flips);
-    store(group, low_byte, low_word ^ low_flips ^ shared);
+        move_bits(group, spot.unary + spot.steps, gap.start, spot.unary + steps);
+        put(group, spot.unary, steps, unary_bits);
+        clear(group, gap.start + steps - spot.steps, gap.start); // zeros where the gap is wider than it was
+        low_word = group.load(low_byte);
+    }
+    if low_shift + low_tail + width.max(old_width) <= 64 {
+        let unused = (64 - low_tail - old_width) as u32;
+        let old = (low_word << low_shift).unbounded_shr(unused);
+        let new = old & low_up_to(low_tail) | low_bits.unbounded_shl(low_tail as u32);
+        let new = new.unbounded_shl((64 - low_tail - width) as u32);
+        store(group, low_byte, low_word ^ (old.unbounded_shl(unused) ^ new) >> low_shift);
+    } else {
+        let new_end = gap.end + old_width - width;
+        move_bits(group, gap.end, spot.low_end - old_width, new_end);
+        put(group, spot.low_end - width, width, low_bits);
+        clear(group, gap.end, new_end);
+    }
 }
 
 /// The low `count` bits of a word, at most 64.
@@ -80,29 +88,11 @@ fn low_up_to(count: usize) -> u64 {
     u64::MAX.unbounded_shr(64 - count as u32)
 }
 
-/// The same for what is spread over more than a word.
-#[inline(never)]
-fn replace_far(
-    group: &mut [u8],
-    spot: &Spot,
-    gap: &Gap,
-    (steps, unary_bits): (usize, u64),
-    (width, low_bits): (usize, u64),
-) {
-    let new = Gap { start: gap.start + steps - spot.steps, end: gap.end + spot.width() - width };
-    move_bits(group, spot.unary + spot.steps, gap.start, spot.unary + steps);
-    move_bits(group, gap.end, spot.low_end - spot.width(), new.end);
-    put(group, spot.unary, steps, unary_bits);
-    put(group, spot.low_end - width, width, low_bits);
-    // Zeros where the gap is wider than it was.
-    clear(group, new.start, gap.start);
-    clear(group, gap.end, new.end);
-}
-
 /// Bits moved at a time: from any bit on a word has 57.
 const STEP: usize = 56;
 
 /// Copies the bits `from..to` to `dest` and on; the places may overlap.
+#[inline(never)]
 fn move_bits(group: &mut [u8], from: usize, to: usize, dest: usize) {
     let mut copy = |at: usize, count: usize| {
         put(group, at - from + dest, count, group.bits(at) & low(count));

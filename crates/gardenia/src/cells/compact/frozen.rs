@@ -1,7 +1,8 @@
 //! The canonical form: written, read back with every check, and used where it lies.
 
-use super::group::{self, GROUP, MAX_WORDS, Read, Values};
+use super::group::{self, GROUP, Read};
 use super::segment::{GROUPS, Segment};
+use super::values::{MAX_WORDS, Values};
 use super::{Compact, SEGMENT, place, segments_for};
 use crate::cells::{Memory, Owned};
 use crate::{DecodeError, SizeError};
@@ -58,8 +59,8 @@ impl Compact {
         Ok(words)
     }
 
-    /// The `len` counters of a canonical form. Any other words are an error, and take no more memory than three times
-    /// their own.
+    /// The `len` counters of a canonical form. Any other words are an error, and take no more memory than
+    /// three times their own.
     pub fn from_words(len: u64, words: &[u64]) -> Result<Self, DecodeError> {
         CompactView::new(Words(words), len)?.to_compact()
     }
@@ -80,6 +81,48 @@ impl Compact {
 ///
 /// Only the length of the words was checked. Damaged ones give wrong counts but no panic, and
 /// [`to_compact`](Self::to_compact) tells.
+///
+/// # The canonical form
+///
+/// Bit i of a string of bits is bit i mod 8 of byte ⌊i/8⌋; bytes are put into 64-bit words from the lowest
+/// on, and numbers of several bytes have their lowest byte first. 64 counters are a *block*, 8 blocks a
+/// *group* (512 counters), 8 groups a *segment* (4,096 counters). Counters behind the last are zero.
+///
+/// First comes the directory, three words for each segment:
+///
+/// | bytes | what |
+/// |---|---|
+/// | 8 | the number of words that all segments before it take, without the directory |
+/// | 8 × 2 | for each group, where it ends: the words that it and those before it in the segment take |
+///
+/// Then the groups, one behind the other. A group whose counters are all zero takes no words. Any other is
+///
+/// | bytes | what |
+/// |---|---|
+/// | 8 × 8 | for each block a *plane*: bit i is one if counter i of the block is not zero |
+/// | 8 × 1 | for each block its length in bytes, modulo 256 |
+/// | 1 | the order k of the code, 0 to 31 |
+/// | 1 | 1 if some block is longer than 255 bytes, else 0 |
+/// | 8 × 1 or 0 | if that is 1: for each block its length divided by 256, rounded down |
+/// | … | the blocks, as long as said |
+/// | 0 to 7 | zero, up to a whole word |
+///
+/// A block holds its counters that are not zero, in order. Let v be the value, w = v − 1 + 2^k, and b the
+/// number of bits of w (so k < b ≤ 33). From the block's first bit upwards stand the *unary numbers*: for
+/// each counter b − 1 − k zeros and a one. From the block's last bit downwards stand the *low bits*: for each
+/// counter the b − 1 bits of w below its highest, the lowest of them at the lowest place. Those of the first
+/// counter end with the last bit of the block, those of the second end just below them, and so on. The bits
+/// between unary numbers and low bits are zero, and fewer than eight. So a counter takes one bit in its
+/// plane, and 2b − 1 − k bits unless it is zero.
+///
+/// k is the order for which the bits of all counters of the group are fewest, the least if there are several.
+///
+/// *To read counter i* of a block: if its bit in the plane is zero, so is the counter. Else let r be the
+/// number of ones before that bit, and s the number of bits up to and with the r-th one of the block (none
+/// if r = 0); then z zeros follow. The r counters before it have s − r + r·k low bits. The k + z bits that
+/// end just below those are the number l, and v = 2^(k+z) + l − 2^k + 1.
+///
+/// Values are at most 2³² − 1. A reader refuses everything that is not the canonical form of some values.
 #[derive(Clone)]
 pub struct CompactView<M = Owned> {
     memory: M,
@@ -91,6 +134,9 @@ impl<M: Memory> CompactView<M> {
     /// `len` counters in memory that must be just as long as its directory says.
     pub fn new(memory: M, len: u64) -> Result<Self, DecodeError> {
         let segments = segments_for(len)?;
+        if let Some(extra @ 1..) = memory.bytes().map(|bytes| bytes.len() % 8) {
+            return Err(DecodeError::Trailing { extra: extra as u64 });
+        }
         let found = memory.words() as u64;
         let directory = (ENTRY * segments) as u64;
         let truncated =
@@ -179,15 +225,17 @@ impl<M: Memory> CompactView<M> {
         if self.entry(segment, 0).0 != base {
             return Err(DecodeError::Damaged("counters do not begin where the counters before them end"));
         }
-        let mut bytes = Vec::new();
+        let mut bytes = [0; 8 * MAX_WORDS];
         for number in 0..GROUPS {
             let (start, end) = self.group(segment, number);
             if end < start || end > self.memory.words() {
                 return Err(DecodeError::Damaged("counters end before they begin, or behind the end"));
             }
-            bytes.clear();
-            (start..end).for_each(|at| bytes.extend_from_slice(&self.memory.load(at).to_le_bytes()));
-            let values = Values::decode(&bytes);
+            let Some(bytes) = bytes.get_mut(..8 * (end - start)) else {
+                return Err(DecodeError::Damaged("counters take more words than they can need"));
+            };
+            self.memory.copy_le(start, bytes);
+            let values = Values::decode(bytes);
             if !values.ends_before(usize::try_from(left).unwrap_or(usize::MAX).saturating_sub(GROUP * number))
             {
                 return Err(DecodeError::Damaged("counters behind the last are not zero"));

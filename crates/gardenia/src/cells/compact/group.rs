@@ -1,23 +1,22 @@
-//! The code of one group of 512 counters; [the module above](super) describes its bits.
+//! One counter in a group of 512: where it is, and what. [`CompactView`](super::CompactView) describes the
+//! bits.
 
 use super::TOP;
 
 /// Counters of a group.
 pub(super) const GROUP: usize = 512;
 /// Blocks of 64 counters in a group.
-const BLOCKS: usize = GROUP / 64;
+pub(super) const BLOCKS: usize = GROUP / 64;
 /// First byte of the lengths of the blocks; the planes are before it.
-const LENGTHS: usize = 64;
+pub(super) const LENGTHS: usize = 64;
 /// Byte where the order of the code stands.
-const ORDER: usize = 72;
+pub(super) const ORDER: usize = 72;
 /// Byte that is 1 if there are upper bytes of the lengths.
-const WIDE: usize = 73;
+pub(super) const WIDE: usize = 73;
 /// First of the upper bytes if there are any, else of the blocks.
-const UPPER: usize = 74;
+pub(super) const UPPER: usize = 74;
 /// Words of a group without blocks.
 pub(super) const MIN_WORDS: usize = UPPER.div_ceil(8);
-/// More words than a group takes with its best order: with order 31 a counter takes at most 34 bits.
-pub(super) const MAX_WORDS: usize = (UPPER + BLOCKS + 34 * GROUP / 8 + BLOCKS) / 8 + 2;
 
 /// The bytes of a group, wherever they are.
 pub(super) trait Read {
@@ -132,7 +131,7 @@ pub(super) fn low_bits(value: u64, order: usize, width: usize) -> u64 {
 
 /// The value that has these low bits; of bits that no encoder wrote, something up to the top.
 #[inline(always)]
-fn value_of(low_bits: u64, order: usize, width: usize) -> u64 {
+pub(super) fn value_of(low_bits: u64, order: usize, width: usize) -> u64 {
     (low_bits | 1 << width).wrapping_sub(low(order)).min(TOP)
 }
 
@@ -147,7 +146,7 @@ pub(super) struct Block {
 impl Block {
     /// Block `number` of `group`. Whatever the bytes are, it ends below bit 2²⁰.
     #[inline(always)]
-    fn of(group: &(impl Read + ?Sized), number: usize) -> Self {
+    pub(super) fn of(group: &(impl Read + ?Sized), number: usize) -> Self {
         let (lengths, head) = (group.load(LENGTHS), group.load(ORDER));
         let below = low(8 * number);
         let mut start = UPPER + sum_of_bytes(lengths & below);
@@ -194,7 +193,8 @@ impl Spot {
         } else {
             find_far(group, start, end, rank)
         };
-        // The unary numbers before it are `rank` ones and zeros, the low bits `order` for each and one for each zero.
+        // The unary numbers before it are `rank` ones and zeros, the low bits `order` for each and one for
+        // each zero.
         let low_end = end.wrapping_sub((unary - start + rank * order).wrapping_sub(rank));
         let width = (order + zeros) & 63;
         let low_bits = group.bits(low_end.wrapping_sub(width)) & low(width);
@@ -225,7 +225,8 @@ impl Spot {
     }
 }
 
-/// The bit behind the `rank`-th one from `start` on, at most `end`, and the number of zeros from there on.
+/// The bit behind the `rank`-th one from `start` on, or some bit if there is none before `end`, and the
+/// number of zeros from there on.
 #[inline(never)]
 fn find_far(group: &(impl Read + ?Sized), start: usize, end: usize, rank: usize) -> (usize, usize) {
     const STEP: usize = 56;
@@ -240,7 +241,6 @@ fn find_far(group: &(impl Read + ?Sized), start: usize, end: usize, rank: usize)
         rank -= ones >> 56;
         at += STEP;
     }
-    let at = at.min(end);
     (at, group.bits(at).trailing_zeros() as usize)
 }
 
@@ -312,137 +312,4 @@ pub(super) fn widen(group: &mut [u8]) {
     group.copy_within(UPPER..end, UPPER + BLOCKS);
     group[UPPER..UPPER + BLOCKS].fill(0);
     group[WIDE] = 1;
-}
-
-/// The counters of a group apart from any code.
-#[derive(PartialEq)]
-pub(super) struct Values {
-    /// Which of them are not zero.
-    planes: [u64; BLOCKS],
-    /// Those that are not, in order, and zeros behind them.
-    numbers: [u32; GROUP],
-}
-
-impl Values {
-    /// Reads a group; no bytes are zeros. Bytes that no encoder wrote give some values.
-    pub(super) fn decode(group: &[u8]) -> Self {
-        let planes = core::array::from_fn(|block| group.load(8 * block));
-        let mut numbers = [0; GROUP];
-        let mut next = numbers.iter_mut();
-        for (block, plane) in planes.iter().enumerate() {
-            let Block { start: mut unary, end: mut low_end, order } = Block::of(group, block);
-            for number in next.by_ref().take(plane.count_ones() as usize) {
-                let zeros = group.bits(unary).trailing_zeros() as usize;
-                let width = (order + zeros) & 63;
-                (unary, low_end) = (unary + zeros + 1, low_end.wrapping_sub(width));
-                *number = value_of(group.bits(low_end) & low(width), order, width).max(1) as u32;
-            }
-        }
-        Self { planes, numbers }
-    }
-
-    /// Number of counters that are not zero.
-    pub(super) fn count(&self) -> usize {
-        self.planes.iter().map(|plane| plane.count_ones() as usize).sum()
-    }
-
-    /// Whether all counters from `at` on are zero.
-    pub(super) fn ends_before(&self, at: usize) -> bool {
-        let last = self.planes.iter().rposition(|&plane| plane != 0);
-        last.is_none_or(|block| 64 * (block + 1) - self.planes[block].leading_zeros() as usize <= at)
-    }
-
-    /// Those that are not zero, block by block.
-    fn blocks(&self) -> impl Iterator<Item = &[u32]> {
-        let mut rest = &self.numbers[..];
-        self.planes.iter().map(move |plane| {
-            let (block, behind) = rest.split_at(plane.count_ones() as usize);
-            rest = behind;
-            block
-        })
-    }
-
-    /// The order of the shortest code, the least if there are several.
-    ///
-    /// With the order k the value v takes 2b − 1 − k bits, where b is the length of v − 1 + 2^k. Let l be that of
-    /// v − 1, which begins with c ones. Then b is l for k < l − c; l + 1 from there up to k = l, because adding 2^k
-    /// carries to the top where all bits from k on are ones; and k + 1 from there on. So two histograms tell it all.
-    pub(super) fn best_order(&self) -> usize {
-        let (mut lengths, mut carries) = ([0; 33], [0; 33]);
-        let count = self.count();
-        for &number in &self.numbers[..count] {
-            let length = (u32::BITS - (number - 1).leading_zeros()) as usize;
-            let ones = (u64::from(number - 1) << (64 - length.max(1))).leading_ones() as usize;
-            lengths[length] += 1;
-            carries[length - ones] += 1;
-        }
-        let mut longer: usize = lengths.iter().enumerate().map(|(length, count)| length * count).sum();
-        let (mut shorter, mut carried) = (0, 0);
-        let (mut best, mut least) = (0, usize::MAX);
-        for order in 0..32 {
-            // The sum of l over the numbers with l > k; how many have l ≤ k; and l − c ≤ k, those among them.
-            longer -= order * lengths[order];
-            shorter += lengths[order];
-            carried += carries[order];
-            let bits = longer + (carried - shorter) + shorter * (order + 1);
-            let cost = 2 * bits - count * (order + 1);
-            if cost < least {
-                (best, least) = (order, cost);
-            }
-        }
-        best
-    }
-
-    /// Bytes of each block.
-    fn lengths(&self, order: usize) -> [usize; BLOCKS] {
-        let mut lengths = [0; BLOCKS];
-        for (length, block) in lengths.iter_mut().zip(self.blocks()) {
-            let bits = block.iter().map(|&number| sizes(u64::from(number), order));
-            *length = bits.map(|(steps, width)| steps + width).sum::<usize>().div_ceil(8);
-        }
-        lengths
-    }
-
-    /// Number of words of the canonical form.
-    pub(super) fn words(&self) -> usize {
-        if self.count() == 0 {
-            return 0;
-        }
-        let lengths = self.lengths(self.best_order());
-        let upper = if lengths.iter().any(|&length| length > 255) { BLOCKS } else { 0 };
-        (UPPER + upper + lengths.iter().sum::<usize>()).div_ceil(8)
-    }
-
-    /// Writes the canonical form; its number of words. Those behind it become zero.
-    pub(super) fn encode(&self, words: &mut [u64; MAX_WORDS]) -> usize {
-        words.fill(0);
-        if self.count() == 0 {
-            return 0;
-        }
-        let order = self.best_order();
-        let lengths = self.lengths(order);
-        let wide = lengths.iter().any(|&length| length > 255);
-        words[..BLOCKS].copy_from_slice(&self.planes);
-        let mut put = |at: usize, bits: u64| {
-            let shifted = u128::from(bits) << (at % 64);
-            words[at / 64] |= shifted as u64;
-            words[at / 64 + 1] |= (shifted >> 64) as u64;
-        };
-        put(8 * ORDER, order as u64);
-        put(8 * WIDE, u64::from(wide));
-        let mut start = if wide { UPPER + BLOCKS } else { UPPER };
-        for (number, (block, &length)) in self.blocks().zip(&lengths).enumerate() {
-            put(8 * (LENGTHS + number), length as u64 & 0xff);
-            put(8 * (UPPER + number), length as u64 >> 8); // nothing unless some block is long
-            let (mut unary, mut low_end) = (8 * start, 8 * (start + length));
-            for value in block.iter().copied().map(u64::from) {
-                let (steps, width) = sizes(value, order);
-                (unary, low_end) = (unary + steps, low_end - width);
-                put(unary - 1, 1);
-                put(low_end, low_bits(value, order, width));
-            }
-            start += length;
-        }
-        start.div_ceil(8)
-    }
 }

@@ -1,61 +1,23 @@
 //! Counters of variable length with an index: small where the counts are small.
 //!
-//! An array of counters as wide as the largest wastes most of its room on a skewed multiset. Here each counter takes
-//! about as many bits as its value needs, and is still found in constant time: what the *string-array index* of the
-//! spectral Bloom filter is for. Cohen and Matias build it of offset vectors in several levels and a lookup table; the
-//! same end is reached here with eight lengths for every 512 counters, and with ranks and selects inside a word.
+//! An array of counters as wide as the largest wastes most of its room on a skewed multiset. Here each
+//! counter takes about as many bits as its value needs, and is still found in constant time: what the
+//! *string-array index* of the spectral Bloom filter is for. Cohen and Matias build it of offset vectors in
+//! several levels and a lookup table; the same end is reached here with eight lengths for every 512 counters,
+//! and with ranks and selects inside a word.
 //!
-//! **The code.** A counter is a bit that says whether it is zero, and if not, an Exp-Golomb code of its value, whose
-//! *order* k is chosen for every 512 counters. That is near the entropy of such loads: 2.87 bits for a counter of
-//! entropy 2.82, where keys with Zipf frequencies (exponent 1) fill half of the cells. The index, the headers and the
-//! room to grow add a third of a bit. `cargo run --release -p gardenia --example compact` measures it.
+//! **The code.** A counter is a bit that says whether it is zero, and if not, an Exp-Golomb code of its value,
+//! whose *order* k is chosen for every 512 counters. That is near the entropy of such loads: 2.87 bits for a
+//! counter of entropy 2.82, where keys with Zipf frequencies (exponent 1) fill half of a million cells. Headers,
+//! whole bytes and index add 0.3 bits, room to grow another 0.1. `cargo run --release -p gardenia --example
+//! compact` measures it.
 //!
-//! **The subtle rule.** What is stored is the *canonical form*: one sequence of words for one sequence of values,
-//! whatever was done to reach them. In memory the same code is used with room to grow and with an order that may be
-//! out of date.
+//! **The subtle rule.** What is stored is the *canonical form*: one sequence of words for one sequence of
+//! values, whatever was done to reach them; [`CompactView`] describes it. In memory the same code is used
+//! with room to grow and with an order that may be out of date.
 //!
 //! Source: S. Cohen and Y. Matias, "Spectral Bloom Filters" (SIGMOD 2003), for the task and its bound of
 //! N + o(N) + O(m) bits; J. Teuhola, "A compression method for clustered bit-vectors" (1978), for the code.
-//!
-//! # The canonical form
-//!
-//! Bit i of a string of bits is bit i mod 8 of byte ⌊i/8⌋; bytes are put into 64-bit words from the lowest on, and
-//! numbers of several bytes have their lowest byte first. 64 counters are a *block*, 8 blocks a *group* (512 counters),
-//! 8 groups a *segment* (4,096 counters). Counters behind the last are zero.
-//!
-//! First comes the directory, three words for each segment:
-//!
-//! | bytes | what |
-//! |---|---|
-//! | 8 | the number of words that all segments before it take, without the directory |
-//! | 8 × 2 | for each group, where it ends: the number of words that it and the groups before it in the segment take |
-//!
-//! Then the groups, one behind the other. A group whose counters are all zero takes no words. Any other is
-//!
-//! | bytes | what |
-//! |---|---|
-//! | 8 × 8 | for each block a *plane*: bit i is one if counter i of the block is not zero |
-//! | 8 × 1 | for each block its length in bytes, modulo 256 |
-//! | 1 | the order k of the code, 0 to 31 |
-//! | 1 | 1 if some block is longer than 255 bytes, else 0 |
-//! | 8 × 1 or 0 | if that is 1: for each block its length divided by 256, rounded down |
-//! | … | the blocks, as long as said |
-//! | 0 to 7 | zero, up to a whole word |
-//!
-//! A block holds its counters that are not zero, in order. Let v be the value and b the number of bits of v − 1 + 2^k
-//! (so k < b ≤ 33). From the block's first bit upwards stand the *unary numbers*, for each counter b − 1 − k zeros and
-//! a one. From the block's last bit downwards stand the *low bits*, for each counter the b − 1 bits of v − 1 + 2^k
-//! below its highest: those of the first counter end with the last bit of the block, those of the second end just
-//! below them. The bits between are zero, and fewer than eight. So a counter takes 2b − 1 − k bits, and one plane bit.
-//!
-//! k is the order for which these bits of all counters of the group are fewest, the least if there are several.
-//!
-//! *To read counter i* of a group: if its bit in the plane is zero, so is the counter. Else let r be the number of
-//! ones before that bit, and s the number of bits up to and with the r-th one of the block; z zeros follow. The low
-//! bits of the r counters before it are s − r + r·k; the k + z bits that end below them are l, and
-//! v = 2^(k+z) + l − 2^k + 1.
-//!
-//! Values are at most 2³² − 1. A reader refuses everything that is not the canonical form of some values.
 
 mod edit;
 mod frozen;
@@ -63,11 +25,13 @@ mod group;
 mod segment;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub use frozen::CompactView;
 
-use self::group::{GROUP, Spot, Values};
+use self::group::{GROUP, Spot};
 use self::segment::{GROUPS, Segment};
+use self::values::Values;
 use crate::{MAX_CELLS, SizeError};
 use alloc::vec::Vec;
 use core::fmt;
@@ -77,7 +41,8 @@ const TOP: u64 = u32::MAX as u64;
 /// Counters of a segment.
 const SEGMENT: u64 = (GROUP * GROUPS) as u64;
 
-/// `len` counters of up to 32 bits, each taking about as many bits as its value has, and saturating at both ends.
+/// `len` counters of up to 32 bits, each taking about as many bits as its value has, and saturating at both
+/// ends.
 ///
 /// ```
 /// let mut counters = gardenia::cells::Compact::new(100_000)?;
@@ -237,7 +202,7 @@ impl Compact {
     /// let mut counters = gardenia::cells::Compact::new(1_000)?;
     /// assert_eq!(counters.bits_used(), 0); // zeros that were never anything else
     /// counters.set(5, 1);
-    /// assert_eq!(counters.bits_used(), 512 + 8); // a bit for each of a group, and one in a block of whole bytes
+    /// assert_eq!(counters.bits_used(), 512 + 8); // a bit for each of its group, and a byte
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     #[must_use]
