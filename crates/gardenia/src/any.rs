@@ -2,8 +2,8 @@
 
 use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::{
-    A2Bloom, About, BitwiseBloom, BlockedBloom, Bloom, CountingBloom, Identity, Policy, PolicyId,
-    SpectralBloom, StableBloom,
+    A2Bloom, About, BitwiseBloom, BlockedBloom, Bloom, ChoiceBloom, CountingBloom, Identity, Policy,
+    PolicyId, SpectralBloom, StableBloom,
 };
 use crate::format::{self, Cut, Header, Kind, Section, Stored};
 use crate::hash::{Digest, KeyHasher};
@@ -40,6 +40,8 @@ pub enum AnyFilter<M = Owned> {
     Stable(StableBloom<M>),
     /// An A² filter.
     A2(A2Bloom<M>),
+    /// A Bloom filter with choices, of any scheme.
+    Choice(ChoiceBloom<AnyScheme, M>),
 }
 
 /// Does the same with the filter of every kind. The one place that lists them.
@@ -53,6 +55,7 @@ macro_rules! each {
             AnyFilter::Spectral($filter) => $work,
             AnyFilter::Stable($filter) => $work,
             AnyFilter::A2($filter) => $work,
+            AnyFilter::Choice($filter) => $work,
         }
     };
 }
@@ -81,7 +84,12 @@ impl AnyFilter {
     /// ```
     pub fn remove_digest(&mut self, digest: Digest) -> Option<Result<(), RemoveError>> {
         match self {
-            Self::Bloom(_) | Self::Blocked(_) | Self::Bitwise(_) | Self::Stable(_) | Self::A2(_) => None,
+            Self::Bloom(_)
+            | Self::Blocked(_)
+            | Self::Bitwise(_)
+            | Self::Stable(_)
+            | Self::A2(_)
+            | Self::Choice(_) => None,
             Self::Counting(filter) => Some(filter.remove_digest(digest)),
             Self::Spectral(filter) => filter.try_remove_digest(digest),
         }
@@ -135,6 +143,12 @@ impl<M> From<A2Bloom<M>> for AnyFilter<M> {
     }
 }
 
+impl<M> From<ChoiceBloom<AnyScheme, M>> for AnyFilter<M> {
+    fn from(filter: ChoiceBloom<AnyScheme, M>) -> Self {
+        Self::Choice(filter)
+    }
+}
+
 impl<M: Memory> AnyFilter<M> {
     /// Kind of filter.
     #[must_use]
@@ -180,6 +194,7 @@ impl<M: Memory> AnyFilter<M> {
             Self::Counting(filter) => Some(filter.estimated_items()),
             Self::Spectral(filter) => Some(filter.estimated_items()),
             Self::A2(filter) => Some(filter.estimated_items()),
+            Self::Choice(filter) => Some(filter.estimated_items()),
             Self::Stable(_) => None,  // it forgets keys little by little
             Self::Bitwise(_) => None, // a key has no digit, and so no cell, wherever its count has a zero
         }
@@ -189,7 +204,7 @@ impl<M: Memory> AnyFilter<M> {
     #[must_use]
     pub fn as_count(&self) -> Option<&dyn Count> {
         match self {
-            Self::Bloom(_) | Self::Blocked(_) | Self::Stable(_) | Self::A2(_) => None,
+            Self::Bloom(_) | Self::Blocked(_) | Self::Stable(_) | Self::A2(_) | Self::Choice(_) => None,
             Self::Counting(filter) => Some(filter),
             Self::Bitwise(filter) => Some(filter),
             Self::Spectral(filter) => Some(filter),
@@ -200,7 +215,12 @@ impl<M: Memory> AnyFilter<M> {
     #[must_use]
     pub fn removes(&self) -> bool {
         match self {
-            Self::Bloom(_) | Self::Blocked(_) | Self::Bitwise(_) | Self::Stable(_) | Self::A2(_) => false,
+            Self::Bloom(_)
+            | Self::Blocked(_)
+            | Self::Bitwise(_)
+            | Self::Stable(_)
+            | Self::A2(_)
+            | Self::Choice(_) => false,
             Self::Counting(_) => true,
             Self::Spectral(filter) => filter.policy() != PolicyId::MinimumIncrease,
         }
@@ -253,6 +273,7 @@ impl format::Restore for AnyFilter {
             Kind::Spectral => Self::Spectral(format::Restore::restore(header, options)?),
             Kind::Stable => Self::Stable(format::Restore::restore(header, options)?),
             Kind::A2 => Self::A2(format::Restore::restore(header, options)?),
+            Kind::Choice => Self::Choice(format::Restore::restore(header, options)?),
         })
     }
     fn sections_mut(&mut self) -> Vec<&mut [u64]> {
@@ -283,6 +304,7 @@ impl<B: Cut> format::Attach<B> for AnyFilter<Bytes<B>> {
             Kind::Spectral => Self::Spectral(format::Attach::attach(header, options, payload)?),
             Kind::Stable => Self::Stable(format::Attach::attach(header, options, payload)?),
             Kind::A2 => Self::A2(format::Attach::attach(header, options, payload)?),
+            Kind::Choice => Self::Choice(format::Attach::attach(header, options, payload)?),
         })
     }
 }

@@ -41,9 +41,10 @@ pub use any::AnyFilter;
 pub use error::{DecodeError, EncodeError, Error, Full, Mismatch, Overflow, Part, RemoveError, SizeError};
 pub use filter::{
     A2Bloom, A2BloomBuilder, About, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BitwiseBloom,
-    BitwiseBloomBuilder, BitwiseLevel, BlockedBloom, BlockedBloomBuilder, Bloom, BloomBuilder, CountingBloom,
-    CountingBloomBuilder, Identity, MinimumIncrease, MinimumSelection, Policy, PolicyId, RecurringMinimum,
-    Reversible, SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder,
+    BitwiseBloomBuilder, BitwiseLevel, BlockedBloom, BlockedBloomBuilder, Bloom, BloomBuilder, ChoiceBloom,
+    ChoiceBloomBuilder, ChoiceForm, ChoiceOffline, CountingBloom, CountingBloomBuilder, Effort, Identity,
+    MAX_CHOICES, MinimumIncrease, MinimumSelection, OfflineProgress, Policy, PolicyId, Propagation,
+    RecurringMinimum, Reversible, SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder,
 };
 #[cfg(feature = "mmap")]
 pub use format::Mapped;

@@ -1,6 +1,7 @@
 //! What do we promise? One file per member of the family, by what it is asked.
 
 mod about;
+mod choice;
 mod count;
 mod member;
 mod stream;
@@ -8,6 +9,10 @@ mod verbs;
 mod wish;
 
 pub use about::{About, Identity};
+pub use choice::bloom::{ChoiceBloom, ChoiceForm, MAX_CHOICES};
+pub use choice::builder::{ChoiceBloomBuilder, Effort};
+pub use choice::offline::{ChoiceOffline, OfflineProgress};
+pub use choice::propagation::Propagation;
 pub use count::bitwise::{BitwiseBloom, BitwiseBloomBuilder, BitwiseLevel};
 pub use count::counting::{CountingBloom, CountingBloomBuilder};
 pub use count::spectral::{

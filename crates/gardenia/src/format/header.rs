@@ -44,6 +44,8 @@ pub enum Kind {
     Stable = 6,
     /// [`A2Bloom`](crate::A2Bloom)
     A2 = 7,
+    /// [`ChoiceBloom`](crate::ChoiceBloom)
+    Choice = 8,
 }
 
 impl Kind {
@@ -80,6 +82,7 @@ impl Kind {
             Self::Spectral => "spectral",
             Self::Stable => "stable",
             Self::A2 => "a2",
+            Self::Choice => "choice",
         }
     }
 }

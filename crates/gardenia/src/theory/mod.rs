@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | how large a filter for so many items at an fpp? | [`bloom::shape`]; for any scheme [`bloom::size`] |
 //! | the same for one cache line per key? | [`blocked::shape`] |
+//! | the same with a choice of groups, and how far choices could go? | [`choices`] |
 //! | which whole number of hashes is best for given cells? | [`bloom::best_hashes`] |
 //! | which false-positive probability to expect? | [`bloom::fpp_exact`] and its neighbours |
 //! | what does deriving all positions from two values cost? | [`kirsch_mitzenmacher`] |
@@ -26,6 +27,7 @@ mod binomial;
 pub mod bitwise;
 pub mod blocked;
 pub mod bloom;
+pub mod choices;
 pub mod counting;
 pub mod kirsch_mitzenmacher;
 pub mod spectral;

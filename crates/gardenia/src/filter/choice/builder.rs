@@ -1,0 +1,300 @@
+//! How filters with choices are made: the builder, and how much effort it takes.
+
+use super::bloom::{ChoiceBloom, ChoiceForm, MAX_CHOICES, rate_at_fill};
+use super::offline::ChoiceOffline;
+use super::partitions::{Partitions, SETS};
+use super::propagation::Propagation;
+use crate::cells::Bits;
+use crate::filter::wish::{Wish, wish_verbs};
+use crate::hash::{Digest, Key};
+use crate::index::{Fractional, Scheme};
+use crate::theory::bloom::{Shape, size};
+use crate::theory::choices;
+use crate::{MAX_HASHES, SizeError};
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+/// How much work goes into choosing groups. Each effort takes more time than the one before it and leaves fewer false
+/// positives, or cheaper queries.
+///
+/// False positives of 10,000 keys at 8 and 16 bits per key, all bits counted, and what building takes per key on one core
+/// (`cargo run --release -p gardenia --example choices` measures them):
+///
+/// | effort | groups | 8 bits | 16 bits | time |
+/// | --- | --- | --- | --- | --- |
+/// | (plain filter) | 1 | 2.16 % | 4.59e-4 | |
+/// | `Online` | 2 | 2.3 % | 3.9e-4 | 0.06 to 0.1 µs |
+/// | `Rounds` | 2 | 1.5 % | 2.2e-4 | 2 to 3 µs |
+/// | `Rounds` | 3 | 1.2 % | 1.6e-4 | 5 to 10 µs |
+/// | `Partitioned` | | 0.83 % | 8.3e-5 | 1 to 2 µs |
+/// | `Propagated` | 2 | 1.4 % | 2.1e-4 | 10 to 20 µs |
+/// | `Propagated` | 3 | 1.1 % | 1.4e-4 | 15 to 25 µs |
+/// | `Propagated` | 8 | 0.72 % | 6.8e-5 | 30 to 60 µs |
+/// | `Propagated` | 32 | 0.55 % | 4.1e-5 | 250 to 400 µs |
+/// | (no filter errs less) | | 0.39 % | 1.5e-5 | |
+///
+/// A query looks at all groups; that of a partitioned filter costs half as much again as a plain one's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Effort {
+    /// Keys come one by one, each by the group that sets the fewest new bits.
+    #[default]
+    Online,
+    /// All keys are at hand and take turns in choosing anew: Lumetta and Mitzenmacher's rounds.
+    Rounds,
+    /// All keys are at hand; a few of them together choose one of 256 hash sets, and the choice is stored. A query costs
+    /// what it costs in a plain filter.
+    Partitioned,
+    /// All keys are at hand and their groups are chosen by belief propagation.
+    Propagated,
+}
+
+impl Effort {
+    /// All efforts, by level.
+    pub const ALL: [Self; 4] = [Self::Online, Self::Rounds, Self::Partitioned, Self::Propagated];
+
+    /// The effort with this level, 0 to 3.
+    ///
+    /// ```
+    /// use gardenia::Effort;
+    /// assert!((0..4).all(|level| Effort::from_level(level).unwrap().level() == level));
+    /// assert_eq!(Effort::from_level(4), None);
+    /// ```
+    #[must_use]
+    pub fn from_level(level: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(level)).copied()
+    }
+
+    /// The level, 0 to 3.
+    #[must_use]
+    pub const fn level(self) -> u8 {
+        self as u8
+    }
+
+    /// Name for people and for the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Online => "online",
+            Self::Rounds => "rounds",
+            Self::Partitioned => "partitioned",
+            Self::Propagated => "propagated",
+        }
+    }
+
+    /// Rounds or passes that [`ChoiceBloomBuilder::build_from`] takes. Those of the paper for groups; the passes over
+    /// partitions gain little from the sixth on.
+    #[must_use]
+    pub const fn rounds(self, choices: u32) -> u64 {
+        match self {
+            Self::Online => 1,
+            Self::Rounds if choices <= 2 => 15,
+            Self::Rounds => 40,
+            Self::Partitioned => 6,
+            Self::Propagated => 10,
+        }
+    }
+
+    /// The share of the way from the online fill to the floor that is made at least
+    /// ([`choices::expected_fill_arranged`]), where `load` is kn/m. Fitted to Lumetta and Mitzenmacher's Table 3 and to own
+    /// measurements at 8 and 16 bits per key, and kept a little below them, so that the rate asked for is kept.
+    fn share(self, choices: u32, load: f64) -> f64 {
+        let c = f64::from(choices);
+        let (at_one, slope) = match self {
+            Self::Online | Self::Partitioned => return 0.0,
+            Self::Rounds if choices <= 2 => (0.45, 0.12),
+            Self::Rounds => (0.55, 0.12),
+            // What is left falls like c^-0.8, until the iterations end.
+            Self::Propagated => ((0.98 - 0.5 * libm::pow(2.0 / c, 0.8)).min(0.88), 0.24 / c),
+        };
+        (at_one + slope * (load - 1.0)).clamp(0.0, 1.0)
+    }
+}
+
+/// How [`ChoiceBloom`]s are made.
+///
+/// ```
+/// use gardenia::{ChoiceBloom, Effort, Independent};
+/// let online = ChoiceBloom::builder().items(1_000).fpp(1e-6).choices(3).build()?;
+/// let keys: Vec<u32> = (0..1_000).collect();
+/// let builder = ChoiceBloom::builder().bits(16_000).choices(3).effort(Effort::Rounds);
+/// let studied = builder.scheme(Independent::new).build_from(&keys)?;
+/// assert_eq!((online.choices(), studied.choices(), studied.bits()), (3, 3, 16_000));
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ChoiceBloomBuilder<S = Fractional, F = fn(u32) -> S> {
+    wish: Wish,
+    choices: Option<u32>,
+    effort: Effort,
+    scheme: F,
+    _scheme: PhantomData<S>,
+}
+
+impl ChoiceBloomBuilder {
+    pub(super) fn new() -> Self {
+        let scheme = Fractional::new;
+        Self { wish: Wish::default(), choices: None, effort: Effort::default(), scheme, _scheme: PhantomData }
+    }
+}
+
+impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
+    wish_verbs!();
+
+    /// Groups of positions per key, 1 to [`MAX_CHOICES`]; 2 unless said. Not for partitioned filters.
+    pub fn choices(mut self, choices: u32) -> Self {
+        self.choices = Some(choices);
+        self
+    }
+
+    /// How much work goes into choosing; [`Effort::Online`] unless said.
+    ///
+    /// It decides the size (with more effort fewer bits keep the same rate) and what [`build_from`](Self::build_from) does.
+    /// A partitioned filter answers in its own way; the others differ only in how their bits were chosen.
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.effort = effort;
+        self
+    }
+
+    /// The scheme, as a function of the number of probes: `Independent::new`.
+    pub fn scheme<T: Scheme, G: Fn(u32) -> T>(self, scheme: G) -> ChoiceBloomBuilder<T, G> {
+        let Self { wish, choices, effort, .. } = self;
+        ChoiceBloomBuilder { wish, choices, effort, scheme, _scheme: PhantomData }
+    }
+
+    /// The filter's shape, before any memory is taken: its cells are all its bits.
+    pub fn shape(&self) -> Result<Shape, SizeError> {
+        let choices = self.checked_choices()?;
+        let fit = |shape: Shape| match self.effort {
+            Effort::Partitioned => shape.cells.next_multiple_of(64).max(128),
+            _ => (self.scheme)(shape.hashes).fit(shape.cells),
+        };
+        let rate = |shape: Shape, items| self.rate(shape, items, choices);
+        let best = |cells, items| {
+            let start = choices::best_hashes(cells, items, choices);
+            choices::best_from(start, |hashes| self.rate(Shape { cells, hashes }, items, choices))
+        };
+        self.wish.shape(MAX_HASHES, |items, fpp| size(items, fpp, rate, fit), best, fit)
+    }
+
+    /// An empty filter, for keys that come one by one.
+    ///
+    /// Its size counts on the effort: only [`Effort::Online`] keeps the rate that was asked for this way. Of a partitioned
+    /// filter nothing is chosen, so that it is a plain one, and stays so.
+    pub fn build(self) -> Result<ChoiceBloom<S>, SizeError> {
+        let choices = self.checked_choices()?;
+        let shape = self.shape()?;
+        let scheme = (self.scheme)(shape.hashes);
+        let form = match (self.effort, self.wish.items) {
+            (Effort::Partitioned, None) => {
+                return Err(SizeError::Conflict("partitions are made for a number of keys: give items"));
+            }
+            (Effort::Partitioned, Some(items)) => {
+                if scheme.partitioned() {
+                    let message =
+                        "a filter partitioned by keys needs a scheme that is not partitioned by positions";
+                    return Err(SizeError::Conflict(message));
+                }
+                ChoiceForm::Partitions { partitions: partitions(shape.cells, items).partitions }
+            }
+            _ => ChoiceForm::Groups { choices },
+        };
+        let about = self.wish.about(|items| self.rate(shape, items, choices));
+        let (hasher, bits) = (self.wish.hasher, Bits::new(shape.cells)?);
+        Ok(ChoiceBloom { hasher, scheme, bits, form, items: 0, about })
+    }
+
+    /// The filter of these keys, by the effort asked for. Without `items` it is made for as many as there are.
+    pub fn build_from<K: Key>(self, keys: &[K]) -> Result<ChoiceBloom<S>, SizeError> {
+        let (effort, hasher) = (self.effort, self.wish.hasher);
+        let digests = || keys.iter().map(|key| hasher.digest_key(key)).collect();
+        let filter = match effort {
+            Effort::Online => {
+                let mut filter = self.for_items(keys.len()).build()?;
+                filter.insert_many(keys);
+                filter
+            }
+            _ => self.build_from_digests(digests())?,
+        };
+        filter.about.took::<K>();
+        Ok(filter)
+    }
+
+    /// As [`build_from`](Self::build_from), from digests made by the same hasher.
+    pub fn build_from_digests(self, digests: Vec<Digest>) -> Result<ChoiceBloom<S>, SizeError> {
+        let (effort, choices) = (self.effort, self.checked_choices()?);
+        let keys = digests.len() as u64;
+        let mut offline = self.offline(digests)?;
+        if effort == Effort::Propagated {
+            let filter = offline.filter();
+            offline.propagate(&Propagation::new(filter.bits(), keys, filter.hashes(), choices))?;
+        }
+        offline.improve(effort.rounds(choices));
+        Ok(offline.finish())
+    }
+
+    /// The filter of these keys, to be improved step by step. Without `items` it is made for as many as there are.
+    pub fn offline(self, digests: Vec<Digest>) -> Result<ChoiceOffline<S>, SizeError> {
+        let filter = self.for_items(digests.len()).build()?;
+        ChoiceOffline::new(filter, digests)
+    }
+
+    /// Made for so many keys, unless told otherwise.
+    fn for_items(mut self, keys: usize) -> Self {
+        self.wish.items = self.wish.items.or(Some(keys.max(1) as u64));
+        self
+    }
+
+    fn checked_choices(&self) -> Result<u32, SizeError> {
+        match (self.effort, self.choices) {
+            (Effort::Partitioned, None) => Ok(1),
+            (Effort::Partitioned, Some(_)) => {
+                Err(SizeError::Conflict("a partitioned filter has hash sets, not groups: leave out choices"))
+            }
+            (_, None) => Ok(2),
+            (_, Some(choices @ 1..=MAX_CHOICES)) => Ok(choices),
+            _ => Err(SizeError::Conflict("choices must be between 1 and 32")),
+        }
+    }
+
+    /// The rate to expect once `items` keys are in.
+    fn rate(&self, shape: Shape, items: u64, choices: u32) -> f64 {
+        let Shape { cells, hashes } = shape;
+        let scheme = (self.scheme)(hashes);
+        let (cells, fill, ideal) = match self.effort {
+            Effort::Partitioned => {
+                let Partitions { cells, partitions } = partitions(cells, items);
+                let fill = choices::expected_fill_partitioned(cells, items, hashes, partitions, SETS);
+                (cells, fill, choices::fpp_at_fill(fill, hashes, 1))
+            }
+            // Too few keys for the laws of many: as if they came one by one.
+            Effort::Rounds | Effort::Propagated if items >= FEW => {
+                let load = f64::from(hashes) * items as f64 / cells as f64;
+                let share = self.effort.share(choices, load);
+                let fill = choices::expected_fill_arranged(cells, items, hashes, choices, share);
+                (cells, fill, choices::fpp_at_fill(fill, hashes, choices))
+            }
+            _ => {
+                let fill = choices::expected_fill(cells, items, hashes, choices);
+                (cells, fill, choices::fpp(cells, items, hashes, choices))
+            }
+        };
+        rate_at_fill(&scheme, cells, choices, items as f64, fill, ideal)
+    }
+}
+
+/// Keys below which arranging them is not expected to gain what it gains for many.
+const FEW: u64 = 1000;
+
+/// Cells and partitions for so many keys in `bits` bits, a whole number of words.
+///
+/// A byte for each partition: `0.7·√b` bits per key where there are b in all, at most a quarter of them. That was the best
+/// at 8, 16 and 32 bits per key (4, 3 and 2 keys to a partition), and it is flat around there.
+fn partitions(bits: u64, items: u64) -> Partitions {
+    let per_item = bits as f64 / items as f64;
+    let table = (0.7 * libm::sqrt(per_item)).min(per_item / 4.0);
+    let partitions = (table * items as f64 / 8.0) as u64;
+    // At least one word of each kind is left.
+    Partitions::in_bits(bits, partitions.clamp(1, (bits / 128).max(1) * 8))
+}

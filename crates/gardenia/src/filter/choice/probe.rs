@@ -1,0 +1,122 @@
+//! The probe loops of filters with choices: one key, and many keys with the memory waits overlapped.
+//!
+//! As in the plain filter the first bits of a group are tested together and only then the others, batches look
+//! ahead on tables beyond the cache, and positions are computed twice rather than noted in between.
+
+use crate::cells::{Bits, Memory};
+use crate::hash::Digest;
+use crate::index::{Scheme, SchemeVisitor, Walk};
+use crate::simd::{Sink, Source};
+
+/// Bits of a group that are tested before the first branch.
+pub(super) const FIRST: usize = 3;
+
+/// Keys whose lines are asked for before they are probed: fewer than in a plain filter, for there are more lines.
+const AHEAD: usize = 8;
+
+/// Tables up to this many words (2 MiB) are near enough to the core.
+const IN_CACHE: usize = 1 << 18;
+
+/// How a key's bits are chosen.
+pub(super) trait Choose: Copy {
+    /// Whether the filter covers the key.
+    fn covers<S: Scheme>(self, scheme: &S, bits: &Bits<impl Memory>, digest: Digest) -> bool;
+    /// Asks for the lines of the key: all, or the first that a query looks at.
+    fn fetch<S: Scheme>(self, scheme: &S, bits: &Bits<impl Memory>, digest: Digest, all: bool);
+    /// Covers the key; true if it was not.
+    fn set<S: Scheme>(self, scheme: &S, bits: &mut Bits, digest: Digest) -> bool;
+}
+
+/// Whether the next `hashes` bits are set; `next` gives each at the lowest place, with others above it.
+#[inline(always)]
+pub(super) fn all_set(hashes: usize, mut next: impl FnMut() -> u64) -> bool {
+    let mut all = |count: usize| {
+        let mut set = 1;
+        for _ in 0..count {
+            set &= next();
+        }
+        set & 1 == 1
+    };
+    // A constant count, so that the first loads come without a loop.
+    if hashes < FIRST { all(hashes) } else { all(FIRST) && all(hashes - FIRST) }
+}
+
+/// Whether one digest is covered.
+pub(super) struct Contains<'a, C, M> {
+    pub(super) choose: C,
+    pub(super) bits: &'a Bits<M>,
+    pub(super) digest: Digest,
+}
+
+impl<C: Choose, M: Memory> SchemeVisitor for Contains<'_, C, M> {
+    type Output = bool;
+    #[inline]
+    fn visit<S: Scheme>(self, scheme: &S) -> bool {
+        self.choose.covers(scheme, self.bits, self.digest)
+    }
+}
+
+/// Answers a batch of digests, in order.
+pub(super) struct ContainsMany<'a, C, M, D, A> {
+    pub(super) choose: C,
+    pub(super) bits: &'a Bits<M>,
+    pub(super) digests: D,
+    pub(super) answers: &'a mut A,
+}
+
+impl<C: Choose, M: Memory, D: Source, A: Sink> SchemeVisitor for ContainsMany<'_, C, M, D, A> {
+    type Output = ();
+    fn visit<S: Scheme>(self, scheme: &S) {
+        let Self { choose, bits, digests, answers } = self;
+        let fetch = |digest| choose.fetch(scheme, bits, digest, false);
+        let visit = |digest| choose.covers(scheme, bits, digest);
+        digests.each::<AHEAD>(is_far(bits), fetch, visit, answers);
+    }
+}
+
+/// Covers one digest; true if it was not.
+pub(super) struct Set<'a, C> {
+    pub(super) choose: C,
+    pub(super) bits: &'a mut Bits,
+    pub(super) digest: Digest,
+}
+
+impl<C: Choose> SchemeVisitor for Set<'_, C> {
+    type Output = bool;
+    #[inline]
+    fn visit<S: Scheme>(self, scheme: &S) -> bool {
+        self.choose.set(scheme, self.bits, self.digest)
+    }
+}
+
+/// Covers a batch of digests in order; tells which were certainly new.
+pub(super) struct SetMany<'a, C, D, A> {
+    pub(super) choose: C,
+    pub(super) bits: &'a mut Bits,
+    pub(super) digests: D,
+    pub(super) new: &'a mut A,
+}
+
+impl<C: Choose, D: Source, A: Sink> SchemeVisitor for SetMany<'_, C, D, A> {
+    type Output = ();
+    fn visit<S: Scheme>(self, scheme: &S) {
+        let Self { choose, bits, digests, new } = self;
+        let far = is_far(bits);
+        // Both closures need the bits, one of them to change them.
+        let bits = core::cell::RefCell::new(bits);
+        let fetch = |digest| choose.fetch(scheme, &**bits.borrow(), digest, true);
+        let visit = |digest| choose.set(scheme, &mut bits.borrow_mut(), digest);
+        digests.each::<AHEAD>(far, fetch, visit, new);
+    }
+}
+
+/// Asks for the lines of the next `count` positions.
+#[inline(always)]
+pub(super) fn fetch_lines(bits: &Bits<impl Memory>, count: usize, mut walk: impl Walk) {
+    (0..count).for_each(|_| bits.prefetch(walk.step()));
+}
+
+/// Whether the table is too large to be near the core.
+pub(super) fn is_far(bits: &Bits<impl Memory>) -> bool {
+    bits.memory().words() > IN_CACHE
+}
