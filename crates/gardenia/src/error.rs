@@ -303,4 +303,7 @@ pub enum Error {
     /// See [`DecodeError`].
     #[error(transparent)]
     Decode(#[from] DecodeError),
+    /// The files of a split filter are open elsewhere, in this process or another.
+    #[error("the filter is in use: its counters are open elsewhere")]
+    InUse,
 }

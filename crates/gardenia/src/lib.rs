@@ -47,6 +47,8 @@ pub use filter::{
     RecurringMinimum, Reversible, SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder,
 };
 #[cfg(feature = "mmap")]
+pub use filter::{SplitBloom, SplitFiles, SplitOpening};
+#[cfg(feature = "mmap")]
 pub use format::Mapped;
 pub use format::{Kind, ReadOptions};
 pub use hash::{Digest, Hashed, HasherId, Key, KeyHasher, List, SecretKey};

@@ -31,6 +31,12 @@ impl Lines {
         Self { base: words.as_ptr() }
     }
 
+    /// The lines of the words that begin here.
+    #[cfg(feature = "mmap")]
+    pub(crate) fn at(base: *const u64) -> Self {
+        Self { base }
+    }
+
     /// Asks for the cache line of bit `at`.
     #[inline(always)]
     pub(crate) fn prefetch(self, at: u64) {
@@ -81,6 +87,26 @@ impl Bits {
             *word |= 1 << (at % 64);
         }
         new & 1 == 1
+    }
+
+    /// Sets the bits from `at` on where `with`, which has no bit past the end, has one.
+    #[inline]
+    pub(crate) fn merge(&mut self, at: u64, with: u64) {
+        let (word, shift) = ((at / 64) as usize, at % 64);
+        let words = self.memory.as_mut_slice();
+        words[word] |= with << shift;
+        let over = with.checked_shr(64 - shift as u32).unwrap_or(0);
+        if over != 0 {
+            words[word + 1] |= over;
+        }
+    }
+
+    /// Sets bit `at` to `value`.
+    #[cfg(feature = "mmap")]
+    #[inline]
+    pub(crate) fn put(&mut self, at: u64, value: bool) {
+        let word = &mut self.memory.as_mut_slice()[(at / 64) as usize];
+        *word = *word & !(1 << (at % 64)) | u64::from(value) << (at % 64);
     }
 
     /// A way to ask for cache lines while the bits themselves are lent out.

@@ -4,7 +4,7 @@
 //! change it and a torn write to a mapped file cannot split it. Widths that divide 64 waste nothing; the
 //! worst, 22 bits, wastes a third. A counter at its top *sticks*: what it lost count of it never lowers.
 
-use super::{Bytes, Lines, Memory, Owned, Shared, atom};
+use super::{Bits, Bytes, Lines, Memory, Owned, Shared, atom};
 use crate::index::scale;
 use crate::{DecodeError, MAX_CELLS, SizeError};
 use core::fmt;
@@ -274,6 +274,30 @@ impl Counters<Shared> {
     }
 }
 
+#[cfg(feature = "mmap")]
+impl Counters<super::MappedWords> {
+    /// `len` counters in a mapped file; `None` unless these are exactly the words they need.
+    pub(crate) fn mapped(memory: super::MappedWords, len: u64, width: u32) -> Option<Self> {
+        let layout = Layout::new(len, width).ok()?;
+        (layout.words() == Ok(memory.words())).then_some(Self { memory, layout })
+    }
+
+    /// Sets counter `at` to `value`, or to the top if that is less.
+    #[inline]
+    pub(crate) fn set(&mut self, at: u64, value: u32) {
+        let (at, shift) = self.layout.place(at);
+        let top = self.layout.top();
+        let word = self.memory.load(at);
+        self.memory.store(at, word & !(top << shift) | u64::from(value).min(top) << shift);
+    }
+
+    /// A way to ask for cache lines while the counters themselves are lent out.
+    #[inline]
+    pub(crate) fn lines(&self) -> CounterLines {
+        CounterLines { lines: Lines::at(self.memory.as_ptr()), layout: self.layout }
+    }
+}
+
 impl<B: AsRef<[u8]>> Counters<Bytes<B>> {
     /// `len` counters in borrowed bytes; `None` unless the bytes are exactly the words they need.
     #[must_use]
@@ -347,6 +371,23 @@ impl<M: Memory> Counters<M> {
         (0..self.memory.words()).map(in_word).sum()
     }
 
+    /// A bit for each counter: whether it is not zero. One pass over the words in order.
+    pub(crate) fn to_bits(&self) -> Result<Bits, SizeError> {
+        let mut bits = Bits::new(self.len())?;
+        self.fill_bits(&mut bits);
+        Ok(bits)
+    }
+
+    /// Sets the bit of each counter that is not zero; there is a bit for each.
+    pub(crate) fn fill_bits(&self, bits: &mut Bits) {
+        let (width, per_word) = (self.layout.width, 64 / self.layout.width);
+        for at in 0..self.memory.words() {
+            let (word, first) = (self.memory.load(at), at as u64 * u64::from(per_word));
+            let nonzero = |i: u32| u64::from(word >> (i * width) & self.layout.top() != 0) << i;
+            bits.merge(first, (0..self.layout.in_word(at)).fold(0, |all, i| all | nonzero(i)));
+        }
+    }
+
     /// The bits that belong to no counter must be zero in a file.
     pub(crate) fn check_tail(&self) -> Result<(), DecodeError> {
         let spare = |at| self.memory.load(at).checked_shr(self.layout.in_word(at) * self.layout.width);
@@ -388,6 +429,7 @@ impl<M: Memory> fmt::Debug for Counters<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Digest;
     use proptest::prelude::*;
 
     #[test]
@@ -407,6 +449,19 @@ mod tests {
                 let (word, shift) = layout.place(at);
                 assert_eq!((word as u64, shift), (at / per_word, (at % per_word) as u32 * width));
             }
+        }
+    }
+
+    #[test]
+    fn a_bit_tells_of_each_counter_whether_it_is_not_zero() {
+        // Words of bits and words of counters begin together in all ways.
+        for (width, len) in (1..=32).flat_map(|width| [1, 64, 65, 1_000].map(|len| (width, len))) {
+            let mut counters = Counters::new(len, width).unwrap();
+            (0..len)
+                .for_each(|at| counters.set(at, Digest(width.into()).word(at as u32) as u32 & 1 << (at % 3)));
+            let bits = counters.to_bits().unwrap();
+            assert!((0..len).all(|at| bits.get(at) == (counters.get(at) != 0)), "{len} of {width} bits");
+            assert!(bits.tail_is_clear() && bits.count_ones() == counters.count_nonzero());
         }
     }
 

@@ -7,6 +7,8 @@ pub(crate) mod atom;
 mod bits;
 mod compact;
 mod counters;
+#[cfg(feature = "mmap")]
+pub(crate) mod mapped;
 mod memory;
 mod pair;
 mod tally;
@@ -14,8 +16,12 @@ mod tally;
 pub use bits::Bits;
 pub(crate) use bits::Lines;
 pub use compact::{Compact, CompactView};
+#[cfg(feature = "mmap")]
+pub(crate) use counters::CounterLines;
 pub use counters::Counters;
 pub(crate) use counters::counter_bytes;
+#[cfg(feature = "mmap")]
+pub(crate) use mapped::MappedWords;
 pub use memory::{Bytes, Memory, Owned, Shared, Still};
 pub(crate) use pair::{Pair, pair_bytes};
 pub(crate) use tally::{Ahead, Tally, TallyMut};

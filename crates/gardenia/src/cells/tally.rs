@@ -66,11 +66,11 @@ impl TallyMut for Counters {
     type Lines = CounterLines;
     #[inline]
     fn lines(&self) -> CounterLines {
-        Counters::lines(self)
+        <Counters>::lines(self)
     }
     #[inline]
     fn set(&mut self, at: u64, value: u32) {
-        Counters::set(self, at, value);
+        <Counters>::set(self, at, value);
     }
 }
 

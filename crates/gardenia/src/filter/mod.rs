@@ -19,6 +19,8 @@ pub use count::spectral::{
     MinimumIncrease, MinimumSelection, Policy, PolicyId, RecurringMinimum, Reversible, SpectralBloom,
     SpectralBloomBuilder,
 };
+#[cfg(feature = "mmap")]
+pub use count::split::{SplitBloom, SplitFiles, SplitOpening};
 pub use member::blocked::{AtomicBlockedBloom, BlockedBloom, BlockedBloomBuilder};
 pub use member::bloom::{AtomicBloom, Bloom, BloomBuilder};
 pub use stream::a2::{A2Bloom, A2BloomBuilder, AtomicA2Bloom};

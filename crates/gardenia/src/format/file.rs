@@ -53,18 +53,7 @@ pub fn replace_file<E: From<io::Error>>(
         write(&mut writer)?;
         return Ok(writer.flush()?);
     }
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".gardenia-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666)); // less the umask, as for any new file
-    }
-    let temporary = builder.tempfile_in(folder)?;
+    let temporary = temporary_beside(&path)?;
     if let Some(existing) = existing {
         temporary.as_file().set_permissions(existing.permissions())?;
     }
@@ -74,11 +63,35 @@ pub fn replace_file<E: From<io::Error>>(
     drop(writer);
     temporary.as_file().sync_all()?;
     temporary.persist(&path).map_err(|e| e.error)?;
-    // The rename itself must survive a power cut. Not every system lets a folder be opened for that.
-    if let Ok(folder) = File::open(folder) {
+    sync_folder(&path);
+    Ok(())
+}
+
+/// The folder that a file is in.
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// A temporary file in the folder of `path`, to be renamed to it.
+pub(super) fn temporary_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".gardenia-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666)); // less the umask, as for any new file
+    }
+    builder.tempfile_in(folder(path))
+}
+
+/// Lets the rename to `path` survive a power cut. Not every system lets a folder be opened for that.
+pub(super) fn sync_folder(path: &Path) {
+    if let Ok(folder) = File::open(folder(path)) {
         let _ = folder.sync_all();
     }
-    Ok(())
 }
 
 pub(crate) fn save(filter: &impl Stored, path: &Path) -> Result<(), EncodeError> {

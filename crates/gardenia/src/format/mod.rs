@@ -4,8 +4,12 @@
 //! with its checksum, the payload aligned to 64 bytes, a checksum per MiB of payload, and an end mark.
 
 #[cfg(feature = "mmap")]
+pub(crate) mod counters_file;
+#[cfg(feature = "mmap")]
 mod file;
 mod header;
+#[cfg(feature = "mmap")]
+mod journal;
 mod native;
 #[cfg(feature = "serde")]
 pub(crate) mod serde;

@@ -7,7 +7,7 @@
 //! Source: Fan, Cao, Almeida and Broder, "Summary Cache" (2000), section V.
 
 use super::row::{Least, LeastMany, Row, Touch, TouchMany};
-use crate::cells::{Bits, Bytes, Counters, Memory, Owned};
+use crate::cells::{Bytes, Counters, Memory, Owned, TallyMut};
 use crate::filter::verbs::{
     ask_verbs, count_impl, count_verbs, filter_impl, insert_impl, insert_verbs, remove_impl, remove_verbs,
 };
@@ -58,6 +58,13 @@ pub struct CountingBloomBuilder {
     width: u32,
 }
 
+/// What a counting filter is beside its cells.
+pub(super) struct Parts {
+    pub(super) hasher: KeyHasher,
+    pub(super) scheme: AnyScheme,
+    pub(super) about: About,
+}
+
 impl CountingBloomBuilder {
     wish_verbs!(cells);
     scheme_verb!();
@@ -75,15 +82,22 @@ impl CountingBloomBuilder {
 
     /// The filter.
     pub fn build(self) -> Result<CountingBloom, SizeError> {
+        let (Parts { hasher, scheme, about }, cells) = self.parts()?;
+        Ok(CountingBloom { hasher, scheme, cells: Counters::new(cells, self.width)?, about })
+    }
+
+    /// All but the cells, and how many of them there will be; no memory is taken.
+    pub(super) fn parts(&self) -> Result<(Parts, u64), SizeError> {
         let Shape { cells, hashes } = self.shape()?;
         let scheme = AnyScheme::new(self.wish.scheme, hashes);
         let about = self.wish.about(|items| scheme.planned_fpp(cells, items));
-        Ok(CountingBloom {
-            hasher: self.wish.hasher,
-            scheme,
-            cells: Counters::new(cells, self.width)?,
-            about,
-        })
+        Ok((Parts { hasher: self.wish.hasher, scheme, about }, cells))
+    }
+
+    /// Bits per cell.
+    #[cfg(feature = "mmap")]
+    pub(super) fn cell_width(&self) -> u32 {
+        self.width
     }
 }
 
@@ -145,15 +159,7 @@ impl CountingBloom {
     /// Takes the key with this digest out once. If that cannot be, the error says why and nothing has changed.
     #[inline]
     pub fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError> {
-        let work = |cells: &mut Counters, row: &Row<'_>| match row.least() {
-            0 => Err(RemoveError::Absent),
-            least if least == cells.top() => Err(RemoveError::Stuck),
-            _ => {
-                row.lower(cells, 1);
-                Ok(())
-            }
-        };
-        self.scheme.visit(Touch { cells: &mut self.cells, digest, work })
+        self.scheme.visit(Touch { cells: &mut self.cells, digest, work: lower })
     }
 
     /// Forgets all keys.
@@ -165,9 +171,22 @@ impl CountingBloom {
 
 /// Raises the cells of a key by one; whether it was certainly absent.
 #[inline(always)]
-fn raise(cells: &mut Counters, row: &Row<'_>) -> bool {
+pub(super) fn raise(cells: &mut impl TallyMut, row: &Row<'_>) -> bool {
     row.raise(cells, 1);
     row.least() == 0
+}
+
+/// Lowers the cells of a key by one, if it is in and has not lost count.
+#[inline(always)]
+pub(super) fn lower(cells: &mut impl TallyMut, row: &Row<'_>) -> Result<(), RemoveError> {
+    match row.least() {
+        0 => Err(RemoveError::Absent),
+        least if least == cells.top() => Err(RemoveError::Stuck),
+        _ => {
+            row.lower(cells, 1);
+            Ok(())
+        }
+    }
 }
 
 impl<M: Memory> CountingBloom<M> {
@@ -255,9 +274,13 @@ impl<M: Memory> CountingBloom<M> {
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn to_bloom(&self) -> Result<Bloom<AnyScheme>, SizeError> {
-        let mut bits = Bits::new(self.cells.len())?;
-        bits.set_all((0..self.cells.len()).filter(|at| self.cells.get(*at) != 0));
-        Ok(Bloom::from_parts(self.hasher, self.scheme, bits, self.about.clone()))
+        Ok(Bloom::from_parts(self.hasher, self.scheme, self.cells.to_bits()?, self.about.clone()))
+    }
+
+    /// A filter of these parts, which fit each other.
+    #[cfg(feature = "mmap")]
+    pub(super) fn from_parts(parts: Parts, cells: Counters<M>) -> Self {
+        Self { hasher: parts.hasher, scheme: parts.scheme, cells, about: parts.about }
     }
 
     /// An own copy of the filter: of a mapped one, or of its own kind.

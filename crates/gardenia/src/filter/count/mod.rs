@@ -4,3 +4,5 @@ pub(super) mod bitwise;
 pub(super) mod counting;
 pub(super) mod row;
 pub(super) mod spectral;
+#[cfg(feature = "mmap")]
+pub(super) mod split;

@@ -165,6 +165,13 @@ impl<S: Scheme> Bloom<S> {
         Ok(())
     }
 
+    /// The bits, for the split form.
+    #[cfg(feature = "mmap")]
+    #[inline]
+    pub(crate) fn cells_mut(&mut self) -> &mut Bits {
+        &mut self.bits
+    }
+
     /// The same filter for many threads; nothing is copied.
     #[must_use]
     pub fn into_shared(self) -> AtomicBloom<S> {
@@ -271,6 +278,13 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
         let mut bits = Bits::new(self.bits.len())?;
         bits.combine(&self.bits, |_, b| b);
         Ok(Bloom { hasher: self.hasher, scheme: self.scheme.clone(), bits, about: self.about.clone() })
+    }
+
+    /// The bits, for the split form.
+    #[cfg(feature = "mmap")]
+    #[inline]
+    pub(crate) fn cells(&self) -> &Bits<M> {
+        &self.bits
     }
 
     /// A filter of these parts, which fit each other.
