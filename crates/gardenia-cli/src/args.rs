@@ -64,6 +64,7 @@ Examples:
   gardenia build -o stock.gdn --kind counting parts.txt  lines can be taken out again
   gardenia build -o words.gdn --kind spectral-mi words.txt       how often each line came
   gardenia build -o last.gdn --kind a2 --items 1M log.txt        the last million lines, no others
+  gardenia build -o tight.gdn --kind choice --effort 2 urls.txt  a fifth smaller than bloom, at 1%
   gardenia build -o safe.gdn --secret-file secret.txt keys.txt   keys that an adversary may choose")]
 pub(crate) struct BuildArgs {
     /// Files of keys, one per line; none, or -, is stdin
@@ -177,6 +178,15 @@ pub(crate) struct MoreArgs {
     /// Cells as wide as their counts need, for the kinds spectral-*: smaller and slower
     #[arg(long)]
     pub(crate) compact: bool,
+
+    /// Groups of bits that a key may take, 1 to 32, for the kind choice; of no use with --effort 2 [default: 2]
+    #[arg(long, value_name = "C", allow_negative_numbers = true)]
+    pub(crate) choices: Option<u32>,
+
+    /// How hard the kind choice tries: 0 as lines come, 1 in rounds, 2 partitioned, 3 by propagation; above 0 all keys
+    /// are kept aside first, 8 bytes of memory each [default: 0]
+    #[arg(long, value_name = "0-3", value_parser = clap::value_parser!(u8).range(0..=3), allow_negative_numbers = true)]
+    pub(crate) effort: Option<u8>,
 
     /// Bits per digit of a count, for the kind bitwise
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
@@ -554,6 +564,8 @@ pub(crate) enum Kind {
     Stable,
     /// Remembers the last --items keys for certain, and forgets older ones
     A2,
+    /// Fewer false positives in the same bits, for keys that are all at hand: see --effort
+    Choice,
 }
 
 impl Kind {
@@ -569,12 +581,13 @@ impl Kind {
             Self::Bitwise => "bitwise",
             Self::Stable => "stable",
             Self::A2 => "a2",
+            Self::Choice => "choice",
         }
     }
 
     /// Whether its cells have several bits.
     pub(crate) fn has_counters(self) -> bool {
-        !matches!(self, Self::Bloom | Self::Blocked | Self::A2)
+        !matches!(self, Self::Bloom | Self::Blocked | Self::A2 | Self::Choice)
     }
 
     /// Whether it forgets keys, and so can be given a size and a rate for a stream of any length.

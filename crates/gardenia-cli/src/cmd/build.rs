@@ -4,13 +4,16 @@ use crate::args::{BuildArgs, Kind};
 use crate::input::Source;
 use crate::message::{hinted, say};
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::{Outcome, human, memory, message};
 use anyhow::Context;
 use gardenia::theory::bloom::Shape;
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, CountingBloom, Digest,
-    KeyHasher, PolicyId, SpectralBloom, StableBloom,
+    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, ChoiceBloom,
+    ChoiceBloomBuilder, CountingBloom, Digest, Effort, KeyHasher, OfflineProgress, PolicyId, Propagation,
+    SpectralBloom, StableBloom,
 };
+use std::ops::ControlFlow;
 
 /// Without another wish.
 const FPP: f64 = 0.01;
@@ -33,7 +36,9 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     let sized = args.bits.is_some() || args.cells.is_some();
     // A filter that forgets takes a size and a rate, whatever comes.
     let planned = args.items.is_some() || (sized && (args.hashes.is_some() || kind(args).forgets()));
-    let mut bed = if planned {
+    let mut bed = if kind(args) == Kind::Choice && args.more.effort.unwrap_or(0) > 0 {
+        Bed::chosen(args, hasher, Aside::read(args, &sources, hasher)?)?
+    } else if planned {
         let mut bed = Bed::new(args, hasher, args.items)?;
         bed.fill(args, &sources)?;
         bed
@@ -67,6 +72,39 @@ impl Bed {
     fn new(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Result<Self> {
         let filter = build(args, hasher, items)?;
         Ok(Self { filter, keys: 0, new: 0, answers: Vec::new() })
+    }
+
+    /// A filter whose keys choose their bits together.
+    fn chosen(args: &BuildArgs, hasher: KeyHasher, aside: Aside) -> anyhow::Result<Self> {
+        let (keys, builder) = (aside.len, choice(args));
+        let hint = "--effort 0 keeps no keys aside";
+        memory::require(keys.saturating_mul(16), "choosing among all keys", hint)?;
+        let effort = Effort::from_level(args.more.effort.unwrap_or(0)).unwrap_or_default();
+        let choices = args.more.choices.unwrap_or(2);
+        let builder = sized(builder, args, hasher, args.items.or(Some(keys.max(1))));
+        let mut offline = builder.offline(aside.pieces.concat()).map_err(message::size)?;
+        if effort == Effort::Propagated {
+            let filter = offline.filter();
+            let how = Propagation::new(filter.bits(), keys, filter.hashes(), choices);
+            let bytes = Propagation::memory_bytes(filter.bits(), keys, filter.hashes(), choices);
+            memory::require(bytes, "propagation", "--effort 2 takes far less")?;
+            let mut progress = Progress::steps(how.iterations.into());
+            let report = |now: OfflineProgress| {
+                progress.step(format!("propagation, {} rounds", now.rounds));
+                ControlFlow::Continue(())
+            };
+            offline.propagate_with(&how, report).map_err(message::size)?;
+        }
+        let rounds = effort.rounds(choices);
+        let mut progress = Progress::steps(rounds);
+        offline.improve_with(rounds, |now| {
+            progress.step(format!("choosing, fill {}", human::share(now.fill)));
+            ControlFlow::Continue(())
+        });
+        drop(progress);
+        let filter = AnyFilter::from(offline.finish());
+        let new = filter.estimated_items().map_or(keys, |about| about.items as u64);
+        Ok(Self { filter, keys, new, answers: Vec::new() })
     }
 
     fn insert(&mut self, digests: &[Digest]) {
@@ -134,6 +172,8 @@ fn check_options(args: &BuildArgs) -> anyhow::Result<()> {
         (more.no_marker, kind == Kind::SpectralRm, "--no-marker", spectral),
         (more.compact, kind.is_spectral(), "--compact", "take --kind spectral-mi"),
         (more.digit.is_some(), kind == Kind::Bitwise, "--digit", "take --kind bitwise"),
+        (more.choices.is_some(), kind == Kind::Choice, "--choices", "take --kind choice"),
+        (more.effort.is_some(), kind == Kind::Choice, "--effort", "take --kind choice"),
     ] {
         if given && !of_use {
             let reason = format!("a filter of kind {} has no {option}", kind.name());
@@ -146,6 +186,38 @@ fn check_options(args: &BuildArgs) -> anyhow::Result<()> {
         return Err(hinted(reason, "leave out one of them"));
     }
     Ok(())
+}
+
+/// The builder of a filter with choices.
+fn choice(args: &BuildArgs) -> ChoiceBloomBuilder<AnyScheme, impl Fn(u32) -> AnyScheme + use<>> {
+    let scheme = args.scheme.unwrap_or_default();
+    let effort = Effort::from_level(args.more.effort.unwrap_or(0)).unwrap_or_default();
+    let builder = ChoiceBloom::builder().scheme(move |hashes| AnyScheme::new(scheme, hashes)).effort(effort);
+    match args.more.choices {
+        Some(choices) if effort != Effort::Partitioned => builder.choices(choices),
+        _ => builder,
+    }
+}
+
+/// The builder with the size that was asked for.
+fn sized<F: Fn(u32) -> AnyScheme>(
+    builder: ChoiceBloomBuilder<AnyScheme, F>,
+    args: &BuildArgs,
+    hasher: KeyHasher,
+    items: Option<u64>,
+) -> ChoiceBloomBuilder<AnyScheme, F> {
+    let mut builder = builder.hasher(hasher);
+    if let Some(items) = items {
+        builder = builder.items(items);
+    }
+    match args.bits {
+        Some(bits) => builder = builder.bits(bits),
+        None => builder = builder.fpp(args.fpp.unwrap_or(FPP)),
+    }
+    match args.hashes {
+        Some(hashes) => builder.hashes(hashes),
+        None => builder,
+    }
 }
 
 /// The empty filter that the options of the command line describe.
@@ -254,6 +326,7 @@ fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Res
             }
             with_options!(builder, cells, width.into(), |shape| counters(shape.cells, width), message::size)
         }
+        Kind::Choice => with_options!(choice(args), bits, 1.0, |shape| bits(shape.cells), message::size),
         Kind::A2 => {
             let builder = A2Bloom::builder().scheme(scheme);
             with_options!(builder, bits, 1.0, |shape| bits(shape.bits), message::size)

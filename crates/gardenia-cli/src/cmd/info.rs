@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use gardenia::cells::Memory;
 use gardenia::format::{self, Header, verify_file};
 use gardenia::theory::blocked::BLOCK_BITS;
-use gardenia::{AnyFilter, DecodeError, HasherId, Identity, SchemeId, SecretKey};
+use gardenia::{AnyFilter, ChoiceForm, DecodeError, HasherId, Identity, SchemeId, SecretKey};
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
@@ -260,6 +260,12 @@ fn details(filter: &AnyFilter<impl Memory>) -> Option<String> {
             human::count(filter.cells()),
             human::count(filter.inserts())
         )),
+        AnyFilter::Choice(filter) => Some(match filter.form() {
+            ChoiceForm::Partitions { partitions } => {
+                format!("{}, each with one of 256 hash sets", human::plural(partitions, "partition"))
+            }
+            _ => format!("{} of bits per key", human::plural(filter.choices().into(), "group")),
+        }),
         AnyFilter::A2(filter) => Some(format!(
             "the last {} keys are remembered for certain; {} in the active half",
             human::count(filter.window()),
