@@ -410,7 +410,7 @@ pub(crate) struct InfoArgs {
 /// See what filters do, on examples that come along
 ///
 /// Builds two kinds of filter, asks them, saves and reopens them, deduplicates a million log lines against an
-/// exact set, and measures what a key costs. Takes a few seconds and leaves nothing behind.
+/// exact set, counts, takes back and forgets keys, shows what choosing bits saves, and measures what a key costs. Takes a few seconds and leaves nothing behind.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -10,8 +10,11 @@ use crate::verbs::Verbs;
 use crate::{Outcome, message};
 use anyhow::{Context, bail};
 use gardenia::theory::blocked;
-use gardenia::{AnyFilter, BlockedBloom, Bloom, Digest, Filter};
-use std::collections::HashSet;
+use gardenia::{
+    A2Bloom, AnyFilter, BlockedBloom, Bloom, ChoiceBloom, Digest, Effort, Filter, MinimumIncrease,
+    SpectralBloom,
+};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, IsTerminal, StdoutLock, Write};
@@ -22,10 +25,12 @@ use tempfile::TempDir;
 const FLOWERS: &str = include_str!("../../samples/flowers.txt");
 
 /// What each step is called, and what it does.
-const STEPS: [(&str, Step); 4] = [
+const STEPS: [(&str, Step); 6] = [
     ("Two filters of flowers", flowers),
     ("The same answers from files", file),
     ("A stream without its repeats", deduplicate),
+    ("Filters that count, take back and forget", garden),
+    ("The same bits, better chosen", choices),
     ("What a key costs", speed),
 ];
 
@@ -278,7 +283,109 @@ fn stream_line(at: u64) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Step 4: time per key, one at a time and many at a time, in small and in large filters.
+/// Step 4: counts, removal, and a window over an endless stream.
+fn garden(tour: &mut Tour) -> anyhow::Result<()> {
+    // Flower number r comes about 1/r as often as the first.
+    let names = names();
+    let stream: Vec<&str> = (0..200_000u64)
+        .map(|at| {
+            let share = random(at ^ 0x6172_6465_6e21) as f64 / u64::MAX as f64;
+            names[((names.len() as f64).powf(share) as usize - 1).min(names.len() - 1)]
+        })
+        .collect();
+    let mut exact: HashMap<&str, u64> = HashMap::new();
+    stream.iter().for_each(|name| *exact.entry(*name).or_default() += 1);
+    tour.line(format!(
+        "{} flowers pass by, {} different ones. How often did each come? (10 cells of 16 bits per flower)",
+        count(stream.len() as u64),
+        exact.len()
+    ))?;
+    tour.line("")?;
+    let cells = 10 * exact.len() as u64;
+    let builder = || SpectralBloom::builder().cells(cells).hashes(7);
+    let mut by_selection = builder().build()?;
+    let mut by_increase = builder().policy(MinimumIncrease).build()?;
+    by_selection.insert_many(&stream);
+    by_increase.insert_many(&stream);
+    tour.line(format!("  {:<20}{:>10}{:>20}{:>20}", "", "exact", "minimum selection", "minimum increase"))?;
+    for name in [names[0], names[9], names[99], "umbrella"] {
+        let truth = exact.get(name).copied().unwrap_or(0);
+        let (selected, increased) = (by_selection.count(name), by_increase.count(name));
+        tour.line(format!(
+            "  {name:<20}{:>10}{:>20}{:>20}",
+            count(truth),
+            count(selected),
+            count(increased)
+        ))?;
+    }
+    let wrong =
+        |counted: &dyn Fn(&str) -> u64| exact.iter().filter(|(name, truth)| counted(name) != **truth).count();
+    tour.line(format!(
+        "  {:<20}{:>10}{:>20}{:>20}",
+        "wrong counts",
+        0,
+        wrong(&|name| by_selection.count(name)),
+        wrong(&|name| by_increase.count(name))
+    ))?;
+    tour.line("")?;
+    let rose = names[0];
+    let before = by_selection.count(rose);
+    (0..1000).try_for_each(|_| by_selection.remove(rose))?;
+    tour.line(format!(
+        "Minimum selection takes keys back: {rose} 1,000 times, and {} of {} are left. Minimum increase cannot, and",
+        count(by_selection.count(rose)),
+        count(before)
+    ))?;
+    tour.line("so its type has no `remove`: that would be an error when compiling.")?;
+    let mut last = A2Bloom::new(10_000, 0.01)?;
+    last.extend(0..1_000_000u64);
+    let found = |range: std::ops::Range<u64>| range.filter(|key| last.contains(*key)).count();
+    tour.line("")?;
+    tour.line(format!(
+        "An A² filter saw a million numbers and has {}. Of the last 10,000 it finds {}, of the first 10,000 {}.",
+        bytes(last.memory_bytes() as u64),
+        count(found(990_000..1_000_000) as u64),
+        count(found(0..10_000) as u64)
+    ))
+}
+
+/// Step 5: what Lumetta and Mitzenmacher's choices, and partitions, save.
+fn choices(tour: &mut Tour) -> anyhow::Result<()> {
+    let keys: Vec<u64> = (0..20_000).map(random).collect();
+    let absent: Vec<u64> = (20_000..1_020_000).map(random).collect();
+    tour.line("20,000 keys in 160,000 bits, 8 for each. A key may take one of several groups of bits, and takes the one")?;
+    tour.line("that others have set already. Mistakes in a million absent keys:")?;
+    tour.line("")?;
+    let wrong = |found: Vec<bool>| found.into_iter().filter(|&found| found).count() as u64;
+    let mut row = |name: &str, time: f64, found: u64| {
+        let rate = share(found as f64 / absent.len() as f64);
+        tour.line(format!("  {name:<34}{:>8}  {rate:>7}{:>12} per key", count(found), seconds(time)))
+    };
+    let (mut plain, bits) = (Bloom::builder().bits(160_000).items(20_000).build()?, 160_000);
+    let time = per_key(&keys, |keys| plain.insert_many(keys));
+    row("one group: a Bloom filter", time, wrong(plain.contains_many(&absent)))?;
+    for (name, choices, effort) in [
+        ("two groups, keys as they come", Some(2), Effort::Online),
+        ("three groups, rounds of choosing", Some(3), Effort::Rounds),
+        ("partitions, one of 256 sets each", None, Effort::Partitioned),
+    ] {
+        let mut builder = ChoiceBloom::builder().bits(bits).effort(effort);
+        if let Some(choices) = choices {
+            builder = builder.choices(choices);
+        }
+        let start = Instant::now();
+        let filter = builder.build_from(&keys)?;
+        let time = start.elapsed().as_secs_f64() / keys.len() as f64;
+        row(name, time, wrong(filter.contains_many(&absent)))?;
+    }
+    tour.line("")?;
+    tour.line(format!(
+        "No filter of 8 bits per key makes fewer than {}.",
+        count((absent.len() as f64 / 256.0) as u64)
+    ))
+}
+
+/// Step 6: time per key, one at a time and many at a time, in small and in large filters.
 fn speed(tour: &mut Tour) -> anyhow::Result<()> {
     tour.line("Numbers as keys, filters at 1%; ns per key, one call each or one call for all:")?;
     tour.line("")?;
@@ -298,7 +405,7 @@ fn speed(tour: &mut Tour) -> anyhow::Result<()> {
     )
 }
 
-/// A row of step 4.
+/// A row of step 6.
 fn speed_of<F: Verbs>(items: u64) -> anyhow::Result<String> {
     let mut bed = F::new(items, 0.01)?;
     bed.clear(); // so that the memory is there before the clock runs
