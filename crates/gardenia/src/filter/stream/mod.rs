@@ -8,8 +8,8 @@ use core::cell::Cell;
 pub(super) mod a2;
 pub(super) mod stable;
 
-/// Cells of a key that are read before the first branch. Two buffers, or ages with few zeros, let more absent keys
-/// pass a test than a plain filter does, so one more than in `member/probe.rs`.
+/// Cells of a key that are read before the first branch. Two buffers let more absent keys pass a test than one does,
+/// so one more than in `member/probe.rs`.
 const FIRST: usize = 4;
 
 /// Keys whose lines are asked for before they are visited.

@@ -13,7 +13,7 @@
 //! (2006).
 
 use super::{AHEAD, FIRST, IN_CACHE, ask_each};
-use crate::cells::{Bytes, Counters, Memory, Owned};
+use crate::cells::{Bytes, Counters, Memory, Owned, Tally};
 use crate::filter::verbs::{ask_verbs, filter_impl, insert_impl, insert_verbs};
 use crate::filter::wish::{Wish, counter_filter_facts, scheme_verb, wish_verbs};
 use crate::filter::{About, Identity};
@@ -244,7 +244,7 @@ fn fewest_cells(
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         match remembers(middle) {
-            Some(found) => (shape, high) = (found, middle.max(high - 1)),
+            Some(found) => (shape, high) = (found, middle),
             None => low = middle,
         }
     }
@@ -285,12 +285,12 @@ impl StableBloom {
 }
 
 /// Whether no cell of the key is zero.
-struct Known<'a, M> {
-    cells: &'a Counters<M>,
+struct Known<'a, C> {
+    cells: &'a C,
     digest: Digest,
 }
 
-impl<M: Memory> SchemeVisitor for Known<'_, M> {
+impl<C: Tally> SchemeVisitor for Known<'_, C> {
     type Output = bool;
     #[inline(always)]
     fn visit<S: Scheme>(self, scheme: &S) -> bool {
@@ -306,25 +306,18 @@ impl<M: Memory> SchemeVisitor for Known<'_, M> {
 }
 
 /// [`Known`] for each key of a batch in order.
-struct KnownMany<'a, M, D, A> {
-    cells: &'a Counters<M>,
+struct KnownMany<'a, C, D, A> {
+    cells: &'a C,
     digests: D,
     answers: &'a mut A,
 }
 
-impl<M: Memory, D: Source, A: Sink> SchemeVisitor for KnownMany<'_, M, D, A> {
+impl<C: Tally, D: Source, A: Sink> SchemeVisitor for KnownMany<'_, C, D, A> {
     type Output = ();
     fn visit<S: Scheme>(self, scheme: &S) {
         let Self { cells, digests, answers } = self;
         let ask = |digest| Known { cells, digest }.visit(scheme);
-        ask_each(
-            scheme,
-            (cells.len(), cells.memory().words()),
-            digests,
-            answers,
-            |at| cells.prefetch(at),
-            ask,
-        );
+        ask_each(scheme, (cells.len(), cells.words()), digests, answers, |at| cells.prefetch(at), ask);
     }
 }
 
@@ -401,12 +394,18 @@ impl<M: Memory> StableBloom<M> {
     #[inline]
     #[must_use]
     pub fn contains_digest(&self, digest: Digest) -> bool {
-        self.scheme.visit(Known { cells: &self.cells, digest })
+        match self.cells.even() {
+            Some(cells) => self.scheme.visit(Known { cells: &cells, digest }),
+            None => self.scheme.visit(Known { cells: &self.cells, digest }),
+        }
     }
 
     /// Hands the answers for digests to `answers`, in order.
     fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
-        self.scheme.visit(KnownMany { cells: &self.cells, digests, answers });
+        match self.cells.even() {
+            Some(cells) => self.scheme.visit(KnownMany { cells: &cells, digests, answers }),
+            None => self.scheme.visit(KnownMany { cells: &self.cells, digests, answers }),
+        }
     }
 
     counter_filter_facts!();
