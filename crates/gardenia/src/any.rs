@@ -61,7 +61,8 @@ macro_rules! each {
 }
 
 impl AnyFilter {
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent.
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent (or, by filters
+    /// that forget, forgotten).
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.

@@ -37,7 +37,7 @@ pub trait Filter {
 
 /// A filter that takes keys one at a time.
 pub trait Insert: Filter {
-    /// Adds a key; true if it was certainly absent before.
+    /// Adds a key; true if it was certainly absent before, or, of a filter that forgets, forgotten.
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full>;
 }
 

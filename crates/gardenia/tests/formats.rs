@@ -2,8 +2,8 @@
 //! memory than the caller allows.
 
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, Bloom, DecodeError, Digest, Filter, Part, ReadOptions,
-    SchemeId, SecretKey, StableBloom, format,
+    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, Bloom, DecodeError, Digest, Filter, Part, PolicyId,
+    ReadOptions, SchemeId, SecretKey, SpectralBloom, StableBloom, format,
 };
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -79,6 +79,30 @@ const SAMPLES: [fn(u64) -> Vec<u8>; 3] = [
         filter.to_vec().unwrap()
     },
 ];
+
+/// A spectral filter with some counts.
+fn spectral_sample(policy: PolicyId, cells: u64, compact: bool, marker: bool) -> Vec<u8> {
+    let mut builder = SpectralBloom::builder().cells(cells).hashes(5);
+    if policy == PolicyId::RecurringMinimum {
+        builder = builder.marker(marker);
+    }
+    if compact {
+        builder = builder.compact();
+    }
+    let mut filter = builder.policy(policy).build().unwrap();
+    (0..cells / 8).for_each(|key| _ = filter.insert_times(key, 1 + key % 9));
+    filter.to_vec().unwrap()
+}
+
+/// Good files of the kinds that have parameters of their own, and of one that has none.
+fn samples() -> impl Strategy<Value = Vec<u8>> {
+    let policy = proptest::sample::select(PolicyId::ALL.to_vec());
+    prop_oneof![
+        (proptest::sample::select(SAMPLES.to_vec()), 1u64..200).prop_map(|(sample, cells)| sample(cells)),
+        (policy, 1u64..200, any::<bool>(), any::<bool>())
+            .prop_map(|(policy, cells, compact, marker)| spectral_sample(policy, cells, compact, marker)),
+    ]
+}
 
 /// Puts the header's checksum right again after a change, so that deeper checks are reached.
 fn reseal(bytes: &mut [u8]) {
@@ -223,6 +247,76 @@ fn parameters_that_no_filter_has_are_refused_by_name() {
 }
 
 #[test]
+fn every_parameter_of_a_spectral_file_is_checked() {
+    let refused = |policy: PolicyId, compact, at: usize, value: u8| {
+        let mut bytes = spectral_sample(policy, 300, compact, true);
+        assert_ne!(bytes[at], value);
+        bytes[at] = value;
+        reseal(&mut bytes);
+        let error = decode(&bytes).unwrap_err().to_string();
+        assert!(AnyFilter::view(&bytes).is_err(), "a view took what was refused: {error}");
+        error
+    };
+    let [selection, increase, recurring] = PolicyId::ALL;
+    for compact in [false, true] {
+        assert_eq!(refused(selection, compact, 104, 0), "the header's policy is 0, but 1 to 3 are known");
+        assert!(refused(selection, compact, 104, 4).contains("policy is 4"));
+        assert!(refused(selection, compact, 104, 3).contains("secondary hashes is 0"));
+        assert!(refused(recurring, compact, 104, 1).contains("marker"));
+        assert!(refused(increase, compact, 105, 2).contains("storage is 2"));
+        assert!(refused(increase, compact, 106, 1).contains("marker is 1"));
+        assert!(refused(recurring, compact, 106, 2).contains("marker is 2"));
+        assert!(refused(recurring, compact, 107, 1).contains("spare"));
+        assert!(refused(recurring, compact, 108, 0).contains("secondary hashes is 0"));
+        assert!(refused(recurring, compact, 109, 1).contains("secondary hashes is 261"));
+        assert!(refused(selection, compact, 108, 1).contains("only policy 3 has some"));
+        assert!(refused(selection, compact, 112, 1).contains("only policy 3 has some"));
+        assert!(refused(recurring, compact, 118, 1).contains("secondary cells"));
+        assert!(refused(recurring, compact, 40, 31).contains(if compact { "cell width" } else { "payload" }));
+        assert!(refused(recurring, compact, 40, 33).contains("cell width"));
+    }
+    // Plain and compact cells, more and fewer of them, and no marker need other payloads.
+    assert!(refused(recurring, false, 105, 1).contains("cell width"));
+    assert!(refused(selection, true, 105, 0).contains("payload length"));
+    assert!(refused(recurring, false, 106, 0).contains("payload length"));
+    assert!(refused(recurring, false, 113, 1).contains("payload length"));
+    assert!(refused(recurring, false, 32, 1).contains("payload length"));
+    // Without its marker, or with more cells, the compact secondary filter is not what its directory says.
+    assert!(refused(recurring, true, 106, 0).contains("follow the end"));
+    assert!(refused(recurring, true, 114, 1).contains("truncated"));
+    let short = &spectral_sample(recurring, 300, false, true)[..];
+    for params in [0u32, 15, 17] {
+        let mut bytes = short.to_vec();
+        bytes[80..84].copy_from_slice(&params.to_le_bytes());
+        bytes[12..16].copy_from_slice(&(112 + params).to_le_bytes());
+        reseal(&mut bytes);
+        assert!(decode(&bytes).is_err());
+    }
+}
+
+#[test]
+fn words_of_compact_cells_that_lie_are_refused() {
+    // The first word of the payload says how many words the primary cells take.
+    let good = spectral_sample(PolicyId::RecurringMinimum, 300, true, true);
+    let payload = (104 + 16 + 8usize).next_multiple_of(64);
+    for head in [0, 1, 2, u64::MAX, u64::MAX / 8, good.len() as u64 / 8] {
+        let mut bytes = good.clone();
+        bytes[payload..payload + 8].copy_from_slice(&head.to_le_bytes());
+        let sums = bytes.len() - 24;
+        let sum = xxhash_rust::xxh3::xxh3_64(&bytes[payload..sums]).to_le_bytes();
+        bytes[sums..sums + 8].copy_from_slice(&sum);
+        let sum = xxhash_rust::xxh3::xxh3_64(&sum).to_le_bytes();
+        bytes[sums + 8..sums + 16].copy_from_slice(&sum);
+        assert!(format::verify(&bytes[..]).is_ok(), "the checksums were put right");
+        assert!(decode(&bytes).is_err() && AnyFilter::view(&bytes).is_err(), "{head}");
+    }
+    // Compact cells take more memory than their words: the cap holds for both.
+    let cap = ReadOptions::new().max_bytes(good.len() as u64 * 2);
+    assert!(matches!(AnyFilter::from_slice_with(&good, &cap), Err(DecodeError::TooLarge { .. })));
+    assert!(AnyFilter::view_with(&good, &cap).is_ok());
+}
+
+#[test]
 fn a_type_reads_only_its_own_scheme() {
     let filter = Bloom::builder().bits(99).hashes(3).scheme(gardenia::Double::new).build().unwrap();
     let bytes = filter.to_vec().unwrap();
@@ -347,14 +441,13 @@ proptest! {
     /// panic, never more memory than the cap and what is kept beside the payload.
     #[test]
     fn mutated_files_do_no_harm(
-        sample in proptest::sample::select(SAMPLES.to_vec()),
-        bits in 1u64..200,
+        bytes in samples(),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 1..6),
         cut in proptest::option::weighted(0.2, any::<prop::sample::Index>()),
         sealed in any::<bool>(),
         cap in prop_oneof![Just(1u64 << 16), Just(4 << 20)],
     ) {
-        let mut bytes = sample(bits);
+        let mut bytes = bytes;
         for (at, value, in_header) in changes {
             let range = if in_header { bytes.len().min(136) } else { bytes.len() };
             bytes[at.index(range)] = value;
@@ -373,8 +466,16 @@ proptest! {
         // What a slice accepts a stream accepts; the reverse fails only for bytes that follow.
         prop_assert!(result.is_err() || streamed.is_ok());
         let _ = format::verify(&bytes[..]);
-        if let Ok(view) = Bloom::view_as::<AnyScheme>(&bytes, &options) {
-            let _ = (view.contains("rose"), view.fpp(), view.estimated_items());
+        if let Ok(view) = AnyFilter::view_with(&bytes, &options) {
+            let digest = view.digest(b"rose");
+            let _ = (view.contains_digest(digest), view.as_count().map(|view| view.count_digest(digest)), view.fpp(), view.estimated_items());
+        }
+        if let Ok(view) = SpectralBloom::view_as::<PolicyId>(&bytes, &options) {
+            // Whatever a view of damaged compact cells counts, a copy of them is refused or says the same.
+            let keys: Vec<Digest> = (0..20).map(Digest).collect();
+            if let Ok(copy) = view.to_owned() {
+                prop_assert!(keys.iter().all(|key| view.count_digest(*key) == copy.count_digest(*key)));
+            }
         }
         // What was accepted also works: keys go in, and it can be asked.
         if let Ok(mut filter) = AnyFilter::from_slice_with(&bytes, &options) {
@@ -445,6 +546,27 @@ fn serde_carries_the_native_bytes() {
 #[cfg(feature = "mmap")]
 mod files {
     use super::*;
+
+    #[test]
+    fn a_saved_spectral_filter_answers_the_same_loaded_and_mapped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bed.gdn");
+        for (policy, compact) in PolicyId::ALL.iter().flat_map(|policy| [(*policy, false), (*policy, true)]) {
+            std::fs::write(&path, spectral_sample(policy, 100_000, compact, true)).unwrap();
+            let options = ReadOptions::new();
+            let loaded = SpectralBloom::load_as::<PolicyId>(&path, &options).unwrap();
+            let mapped = SpectralBloom::open_mapped_as::<PolicyId>(&path, &options).unwrap();
+            let keys: Vec<u64> = (0..20_000).collect();
+            assert_eq!(loaded.count_many(&keys), mapped.count_many(&keys));
+            assert!(loaded == mapped && loaded.is_compact() == compact);
+            assert_eq!(mapped.to_vec().unwrap(), std::fs::read(&path).unwrap());
+            let any = AnyFilter::open_mapped(&path).unwrap();
+            assert_eq!(
+                any.as_count().unwrap().count_digest(any.digest(&7u64.to_le_bytes())),
+                loaded.count(7)
+            );
+        }
+    }
 
     #[test]
     fn a_saved_file_answers_the_same_loaded_and_mapped() {

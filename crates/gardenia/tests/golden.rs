@@ -5,7 +5,7 @@
 
 use gardenia::{
     A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, CountingBloom, Digest,
-    Filter, KeyHasher, Level, ReadOptions, Scheme, SchemeId, SecretKey, StableBloom,
+    Filter, KeyHasher, Level, PolicyId, ReadOptions, Scheme, SchemeId, SecretKey, SpectralBloom, StableBloom,
 };
 
 const SECRET: SecretKey = SecretKey::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
@@ -78,7 +78,7 @@ fn check_answers(filter: &AnyFilter) {
 #[test]
 fn files_of_version_1_load_for_ever_and_are_written_alike() {
     let plain = ReadOptions::new();
-    let files: [(&[u8], ReadOptions); 12] = [
+    let files: [(&[u8], ReadOptions); 18] = [
         (include_bytes!("data/bloom.gdn"), plain),
         (include_bytes!("data/bloom-double.gdn"), plain),
         (include_bytes!("data/bloom-keyed.gdn"), plain.secret(SECRET)),
@@ -91,6 +91,12 @@ fn files_of_version_1_load_for_ever_and_are_written_alike() {
         (include_bytes!("data/bitwise-placed.gdn"), plain),
         (include_bytes!("data/stable.gdn"), plain),
         (include_bytes!("data/a2.gdn"), plain),
+        (include_bytes!("data/spectral.gdn"), plain),
+        (include_bytes!("data/spectral-increase.gdn"), plain),
+        (include_bytes!("data/spectral-recurring.gdn"), plain),
+        (include_bytes!("data/spectral-recurring-bare.gdn"), plain),
+        (include_bytes!("data/spectral-compact.gdn"), plain),
+        (include_bytes!("data/spectral-compact-plain.gdn"), plain),
     ];
     for (bytes, options) in files {
         let filter = AnyFilter::from_slice_with(bytes, &options).unwrap();
@@ -187,6 +193,37 @@ fn streams_leave_the_same_filters_here_and_elsewhere() {
     filter.extend(flowers);
     filter.insert(-1);
     assert_eq!(filter, A2Bloom::from_slice(include_bytes!("data/a2.gdn")).unwrap());
+}
+
+#[test]
+fn a_spectral_filter_made_here_equals_the_one_made_elsewhere() {
+    let flowers = ["rose", "tulip", "", "\0", "Gänseblümchen"].map(|flower| flower.as_bytes().to_vec());
+    let keys: Vec<Vec<u8>> =
+        flowers.into_iter().chain((-1..990i64).map(|key| key.to_le_bytes().to_vec())).collect();
+    let first = keys.iter().enumerate().map(|(i, key)| (key, 1 + (i * i % 50) as u64));
+    let entries: Vec<(&Vec<u8>, u64)> = first.chain(keys.iter().step_by(3).map(|key| (key, 3))).collect();
+    let check =
+        |bytes: &[u8], builder: gardenia::SpectralBloomBuilder<PolicyId>, entries: &[(&Vec<u8>, u64)]| {
+            let mut filter = builder.build().unwrap();
+            entries.iter().for_each(|(key, times)| _ = filter.insert_times(key, *times).unwrap());
+            let stored = SpectralBloom::from_slice_as::<PolicyId>(bytes, &ReadOptions::new()).unwrap();
+            assert!(filter == stored, "{filter:?}");
+            assert_eq!(filter.to_vec().unwrap(), bytes);
+            let view = SpectralBloom::view_as::<PolicyId>(bytes, &ReadOptions::new()).unwrap();
+            assert_eq!(view.count_many(&keys), filter.count_many(&keys));
+        };
+    let [selection, increase, recurring] = PolicyId::ALL;
+    let make = |policy, cells, hashes| SpectralBloom::builder().cells(cells).hashes(hashes).policy(policy);
+    check(include_bytes!("data/spectral.gdn"), make(selection, 9000, 7).width(12), &entries);
+    let other = make(increase, 10_007, 6).width(16).seed(5).scheme(SchemeId::Double);
+    check(include_bytes!("data/spectral-increase.gdn"), other, &entries);
+    check(include_bytes!("data/spectral-recurring.gdn"), make(recurring, 9000, 7).width(12), &entries);
+    let bare = make(recurring, 9000, 7).width(12).secondary_cells(3001).secondary_hashes(5).marker(false);
+    check(include_bytes!("data/spectral-recurring-bare.gdn"), bare.scheme(SchemeId::Enhanced), &entries);
+    let often = [&entries[..], &[(&keys[0], 5_000_000)]].concat();
+    check(include_bytes!("data/spectral-compact.gdn"), make(recurring, 9000, 7).compact(), &often);
+    let few = make(increase, 20_000, 7).seed(9).compact();
+    check(include_bytes!("data/spectral-compact-plain.gdn"), few, &entries[..6]);
 }
 
 #[test]

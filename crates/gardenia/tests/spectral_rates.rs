@@ -1,12 +1,12 @@
-//! How often, and how far, the three algorithms of the spectral filter err: by statistics, with fixed seeds and
-//! five standard errors, no hand-picked thresholds.
+//! How often, and how far, the three algorithms of the spectral filter err: by statistics, with fixed seeds
+//! and five standard errors, no hand-picked thresholds.
 
 use gardenia::{
     Digest, MinimumIncrease, MinimumSelection, Policy, RecurringMinimum, Scheme, SchemeId, SpectralBloom,
 };
 
-/// How often each of `items` keys comes in a stream of `len`, drawn by Zipf's law with this exponent (0: all alike);
-/// every key comes at least once.
+/// How often each of `items` keys comes in a stream of `len`, drawn by Zipf's law with this exponent (0: all
+/// alike); every key comes at least once.
 fn frequencies(items: usize, len: usize, exponent: f64, seed: u64) -> Vec<u64> {
     let mut sum = 0.0;
     let upto: Vec<f64> = (1..=items)

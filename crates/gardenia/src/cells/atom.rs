@@ -207,7 +207,7 @@ impl<N: Epoch, L: Latch> Turn<N, L> {
         let look = || places.clone().fold(3, |lanes, (word, shift)| lanes & words[word].load() >> shift);
         // The lane that is active now is cleared only after `capacity` more keys. Should that happen while this
         // thread looks, it came before them, and its key would be forgotten by now in any case.
-        let active = self.epoch.begin() / 2 & 1;
+        let active = (self.epoch.begin() / 2) & 1;
         if look() >> active & 1 == 1 {
             return false;
         }
@@ -250,7 +250,7 @@ impl<N: Epoch, L: Latch> Turn<N, L> {
     /// Whose turn it is, as one who is alone or inside the latch sees it.
     #[inline]
     pub(crate) fn lap(&self) -> Lap {
-        Lap { active: (self.epoch.load() / 2 & 1) as u32, count: self.count.load() }
+        Lap { active: ((self.epoch.load() / 2) & 1) as u32, count: self.count.load() }
     }
 }
 

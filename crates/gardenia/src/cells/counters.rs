@@ -4,7 +4,7 @@
 //! change it and a torn write to a mapped file cannot split it. Widths that divide 64 waste nothing; the
 //! worst, 22 bits, wastes a third. A counter at its top *sticks*: what it lost count of it never lowers.
 
-use super::{Bits, Bytes, Lines, Memory, Owned, Shared, atom};
+use super::{Bits, Bytes, Lines, Memory, Owned, Shared, Tally, atom};
 use crate::index::scale;
 use crate::{DecodeError, MAX_CELLS, SizeError};
 use core::fmt;
@@ -79,12 +79,17 @@ impl Layout {
     /// Word and shift of counter `at`.
     #[inline(always)]
     fn place(self, at: u64) -> (usize, u32) {
-        // The same for all cells, so that the compiler takes the question out of loops.
         if self.halvings != 0 {
-            return ((at >> self.halvings) as usize, (at << (6 - self.halvings)) as u32 % 64);
+            return self.place_even(at);
         }
         let word = scale(self.reciprocal, at);
         (word as usize, (at - word * u64::from(64 / self.width)) as u32 * self.width)
+    }
+
+    /// The same where `halvings` are known not to be 0.
+    #[inline(always)]
+    fn place_even(self, at: u64) -> (usize, u32) {
+        ((at >> self.halvings) as usize, (at << (6 - self.halvings)) as u32 % 64)
     }
 
     /// The largest value, and the mask of a counter at shift 0.
@@ -105,7 +110,7 @@ impl Layout {
         let high = self.ones << (self.width - 1);
         // Below its highest bit a counter has room for the sum: that bit is set unless all others are 0.
         let below = high - self.ones;
-        let nonzero = ((word & below) + below | word) & high;
+        let nonzero = (((word & below) + below) | word) & high;
         word - (nonzero >> (self.width - 1) & mask)
     }
 
@@ -308,7 +313,40 @@ impl<B: AsRef<[u8]>> Counters<Bytes<B>> {
     }
 }
 
+/// Counters of 1, 2, 4, 8, 16 or 32 bits, to be read: loops that ask for the width once, and not for each cell, take
+/// a tenth less time.
+pub(crate) struct Even<'a, M>(&'a Counters<M>);
+
+impl<M: Memory> Tally for Even<'_, M> {
+    #[inline]
+    fn len(&self) -> u64 {
+        self.0.len()
+    }
+    #[inline]
+    fn top(&self) -> u32 {
+        self.0.top()
+    }
+    #[inline(always)]
+    fn get(&self, at: u64) -> u32 {
+        let (word, shift) = self.0.layout.place_even(at);
+        (self.0.memory.load(word) >> shift & self.0.layout.top()) as u32
+    }
+    #[inline(always)]
+    fn prefetch(&self, at: u64) {
+        self.0.memory.prefetch(self.0.layout.place_even(at).0);
+    }
+    fn words(&self) -> usize {
+        self.0.memory.words()
+    }
+}
+
 impl<M: Memory> Counters<M> {
+    /// The same counters in their faster form, if their width has one.
+    #[inline]
+    pub(crate) fn even(&self) -> Option<Even<'_, M>> {
+        (self.layout.halvings != 0).then_some(Even(self))
+    }
+
     /// Number of counters.
     #[inline]
     #[must_use]
@@ -496,6 +534,10 @@ mod tests {
             let borrowed = Counters::borrowed(&bytes[..], 50, width).unwrap();
             for at in 0..50 {
                 prop_assert_eq!(u64::from(borrowed.get(at)), model[at as usize]);
+            }
+            if let Some(even) = plain.even() {
+                prop_assert!(64u32.is_multiple_of(width) && even.len() == 50 && u64::from(even.top()) == top);
+                prop_assert!((0..50).all(|at| u64::from(even.get(at)) == model[at as usize]));
             }
             prop_assert!(plain == shared && plain == borrowed);
             plain.set(3, u32::MAX);

@@ -25,6 +25,12 @@ pub(crate) trait TallyMut: Tally {
     fn lines(&self) -> Self::Lines;
     /// Sets cell `at` to `value`, or to the top if that is less.
     fn set(&mut self, at: u64, value: u32);
+    /// Sets cell `at`, which held `old`, to `new`. Where finding a cell costs much, only if it is another.
+    #[inline(always)]
+    fn change(&mut self, at: u64, old: u32, new: u32) {
+        let _ = old;
+        self.set(at, new);
+    }
 }
 
 /// Asks for cache lines, and reads nothing.

@@ -243,6 +243,88 @@ def a2(keys, scheme, m, k, window, mark):
     return container(pack_counters(cells, 2), 7, m, k, scheme, 2, mark=mark, planned=window, fpp=0.01, params=params)
 
 
+def code_length(value, order):
+    return 2 * (value - 1 + 2**order).bit_length() - 1 - order
+
+
+def compact_group(values):
+    """512 counters: planes, lengths of blocks, order, and the blocks."""
+    if not any(values):
+        return b""
+    order = min(range(32), key=lambda k: (sum(code_length(v, k) for v in values if v), k))
+    blocks, planes = [], b""
+    for start in range(0, 512, 64):
+        block = values[start : start + 64]
+        planes += struct.pack("<Q", sum(1 << i for i, v in enumerate(block) if v))
+        unary, low = "", ""  # from the lowest bit on; `low` from the highest bit down
+        for value in filter(None, block):
+            number = value - 1 + 2**order
+            width = number.bit_length() - 1
+            unary += "0" * (width - order) + "1"
+            low += format(number - 2**width, f"0{width}b") if width else ""
+        size = -(-(len(unary) + len(low)) // 8)
+        bits = unary.ljust(8 * size - len(low), "0") + low[::-1]
+        blocks.append(bytes(int(bits[i : i + 8][::-1], 2) for i in range(0, 8 * size, 8)))
+    lengths = [len(block) for block in blocks]
+    wide = max(lengths) > 255
+    head = bytes(length % 256 for length in lengths) + bytes([order, wide])
+    head += bytes(length // 256 for length in lengths) if wide else b""
+    group = planes + head + b"".join(blocks)
+    return group + bytes(-len(group) % 8)
+
+
+def compact(values):
+    """The canonical form of compact counters."""
+    values = values + [0] * (-len(values) % 4096)
+    directory, body = b"", b""
+    for start in range(0, len(values), 4096):
+        groups = [compact_group(values[i : i + 512]) for i in range(start, start + 4096, 512)]
+        ends = [sum(map(len, groups[: i + 1])) // 8 for i in range(8)]
+        directory += struct.pack("<Q8H", len(body) // 8, *ends)
+        body += b"".join(groups)
+    return directory + body
+
+
+def spectral(policy, entries, scheme, m, k, width, seed, secondary=(0, 0), marker=False, packed=False):
+    """Kind 5 by minimum selection (1), minimum increase (2) or recurring minimum (3)."""
+    m2, k2 = secondary
+    cells, second, marks, top = [0] * m, [0] * m2, [0] * m, 2**width - 1
+    for key, times in entries:
+        d = xxh3(key, seed)
+        at = set(positions(scheme, d, m, k))
+        least = min(cells[i] for i in at)
+        for i in at:
+            cells[i] = min(max(cells[i], least + times) if policy == 2 else cells[i] + times, top)
+        if policy != 3:
+            continue
+        least = min(cells[i] for i in at)
+        recurs = sum(cells[i] == least for i in at) >= 2
+        at2 = set(positions(scheme, word(d, 256), m2, k2))
+        at3 = set(positions(scheme, word(d, 257), m, k))
+        if marker and all(marks[i] for i in at3):
+            share = times
+        elif recurs:
+            share = 0
+        elif not marker and all(second[i] for i in at2):
+            share = times
+        else:
+            share = least
+        for i in at2:
+            second[i] = min(second[i] + share, top)
+        if share:
+            for i in at3:
+                marks[i] = 1
+    params = struct.pack("<BBBBIQ", policy, packed, marker, 0, k2, m2)
+    if packed:
+        first = compact(cells)
+        payload = struct.pack("<Q", len(first) // 8) + first + (compact(second) if policy == 3 else b"")
+    else:
+        payload = pack_counters(cells, width) + pack_counters(second, width)
+    if marker:
+        payload += pack_counters(marks, 1)
+    return container(payload, 5, m, k, scheme, width, mark=seed, params=params)
+
+
 def main():
     (HERE / "hashes.tsv").write_text("\n".join(hashes()) + "\n")
     (HERE / "positions.tsv").write_text("\n".join(all_positions()) + "\n")
@@ -268,6 +350,16 @@ def main():
     numbers = [struct.pack("<q", n) for n in range(990)]
     files["stable.gdn"] = stable(numbers + flowers, 10, 1009, 5, 3, 61, 0x0123456789ABCDEF, 5)
     files["a2.gdn"] = a2(numbers + numbers[700:800] + flowers, 10, 2999, 8, 256, 0)
+    # Some keys come often, some again later.
+    entries = [(key, 1 + i * i % 50) for i, key in enumerate(many)] + [(key, 3) for key in many[::3]]
+    files |= {
+        "spectral.gdn": spectral(1, entries, 10, 9000, 7, 12, 0),
+        "spectral-increase.gdn": spectral(2, entries, 4, 10007, 6, 16, 5),
+        "spectral-recurring.gdn": spectral(3, entries, 10, 9000, 7, 12, 0, (4500, 7), True),
+        "spectral-recurring-bare.gdn": spectral(3, entries, 7, 9000, 7, 12, 0, (3001, 5)),
+        "spectral-compact.gdn": spectral(3, entries + [(b"rose", 5_000_000)], 10, 9000, 7, 32, 0, (4500, 7), True, True),
+        "spectral-compact-plain.gdn": spectral(2, entries[:6], 10, 20000, 7, 32, 9, (0, 0), False, True),
+    }
     for name, content in files.items():
         (HERE / name).write_bytes(content)
 

@@ -22,8 +22,6 @@ pub(crate) const IN_CACHE: usize = 1 << 18;
 
 /// Where the cells of a key are, and what they held when they were read.
 pub(crate) struct Row<'a> {
-    /// The key.
-    pub(crate) digest: Digest,
     at: &'a mut [u64],
     value: &'a mut [u32],
 }
@@ -56,7 +54,7 @@ impl Row<'_> {
     #[inline(always)]
     pub(crate) fn write(&self, cells: &mut impl TallyMut, change: impl Fn(u32) -> u32) {
         for (at, value) in self.at.iter().zip(self.value.iter()) {
-            cells.set(*at, change(*value));
+            cells.change(*at, *value, change(*value));
         }
     }
 
@@ -124,22 +122,22 @@ impl Minimum {
 /// Calls `work` with room for the cells of a key. Clearing room for 255 of them would cost more than all the
 /// rest for the usual seven.
 #[inline(always)]
-fn with_row<R>(digest: Digest, hashes: u32, work: impl FnOnce(Row<'_>) -> R) -> R {
+fn with_row<R>(hashes: u32, work: impl FnOnce(Row<'_>) -> R) -> R {
     #[inline(always)]
-    fn room<const N: usize, R>(digest: Digest, hashes: usize, work: impl FnOnce(Row<'_>) -> R) -> R {
+    fn room<const N: usize, R>(hashes: usize, work: impl FnOnce(Row<'_>) -> R) -> R {
         let (mut at, mut value) = ([0; N], [0; N]);
-        work(Row { digest, at: &mut at[..hashes], value: &mut value[..hashes] })
+        work(Row { at: &mut at[..hashes], value: &mut value[..hashes] })
     }
     match hashes as usize {
-        hashes @ ..=8 => room::<8, R>(digest, hashes, work),
-        hashes @ ..=24 => room::<24, R>(digest, hashes, work),
-        hashes => room::<{ crate::MAX_HASHES as usize }, R>(digest, hashes, work),
+        hashes @ ..=8 => room::<8, R>(hashes, work),
+        hashes @ ..=24 => room::<24, R>(hashes, work),
+        hashes => room::<{ crate::MAX_HASHES as usize }, R>(hashes, work),
     }
 }
 
 /// The least of a key's cells.
 #[inline(always)]
-fn least<S: Scheme>(cells: &impl Tally, scheme: &S, digest: Digest) -> u32 {
+pub(crate) fn least<S: Scheme>(cells: &impl Tally, scheme: &S, digest: Digest) -> u32 {
     let mut walk = scheme.walk(digest, cells.len());
     let hashes = scheme.hashes() as usize;
     let mut next = |count: usize| (0..count).fold(u32::MAX, |least, _| least.min(cells.get(walk.step())));
@@ -200,7 +198,7 @@ impl<C: TallyMut, R, F: FnOnce(&mut C, &Row<'_>) -> R> SchemeVisitor for Touch<'
     #[inline]
     fn visit<S: Scheme>(self, scheme: &S) -> R {
         let Self { cells, digest, work } = self;
-        with_row(digest, scheme.hashes(), |mut row| {
+        with_row(scheme.hashes(), |mut row| {
             row.read(cells, scheme.walk(digest, cells.len()));
             work(cells, &row)
         })

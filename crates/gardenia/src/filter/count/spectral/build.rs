@@ -62,8 +62,8 @@ impl<P: Policy> SpectralBloomBuilder<P> {
         self
     }
 
-    /// Cells that take about as many bits as their counts need, up to 32, instead of one width for all: less memory where
-    /// most counts are small, and slower.
+    /// Cells that take about as many bits as their counts need, up to 32, instead of one width for all: less
+    /// memory where most counts are small, and slower.
     ///
     /// ```
     /// use gardenia::SpectralBloom;
@@ -80,7 +80,8 @@ impl<P: Policy> SpectralBloomBuilder<P> {
         self
     }
 
-    /// Number of secondary cells, for recurring minimum; half as many as the primary unless set, as in the paper.
+    /// Number of secondary cells, for recurring minimum; half as many as the primary unless set, as in the
+    /// paper.
     pub fn secondary_cells(mut self, cells: u64) -> Self {
         self.secondary_cells = Some(cells);
         self
@@ -92,8 +93,8 @@ impl<P: Policy> SpectralBloomBuilder<P> {
         self
     }
 
-    /// Whether recurring minimum marks the keys that have secondary cells; it does unless told not to. Without
-    /// the marker, which takes a bit per primary cell, some counts are too small.
+    /// Whether recurring minimum marks the keys that have secondary cells; it does unless told not to.
+    /// Without the marker, which takes a bit per primary cell, some counts are too small.
     pub fn marker(mut self, yes: bool) -> Self {
         self.marker = Some(yes);
         self
@@ -112,8 +113,9 @@ impl<P: Policy> SpectralBloomBuilder<P> {
             PolicyId::RecurringMinimum => {
                 let cells = self.secondary_cells.unwrap_or(primary.cells.div_ceil(2));
                 let hashes = self.secondary_hashes.unwrap_or(primary.hashes);
-                let wish = Wish { cells: Some(cells), hashes: Some(hashes), ..Wish::default() };
-                Wish { scheme: self.wish.scheme, ..wish }.any_shape().map(Some)
+                let given =
+                    Wish { cells: Some(cells), hashes: Some(hashes), items: None, fpp: None, ..self.wish };
+                given.any_shape().map(Some)
             }
             _ if asked => {
                 Err(SizeError::Conflict("only the policy recurring minimum has secondary cells and a marker"))
@@ -128,8 +130,8 @@ impl<P: Policy> SpectralBloomBuilder<P> {
         let secondary = self.secondary_shape(shape)?;
         let scheme = AnyScheme::new(self.wish.scheme, shape.hashes);
         let secondary = secondary.map(|shape| (AnyScheme::new(self.wish.scheme, shape.hashes), shape.cells));
-        let (about, marker) = (self.wish.about(|items| scheme.planned_fpp(shape.cells, items)), self.marker);
-        let marker = marker.unwrap_or(true);
+        let about = self.wish.about(|items| scheme.planned_fpp(shape.cells, items));
+        let marker = self.marker.unwrap_or(true);
         let store = match (self.compact, self.width) {
             (false, width) => {
                 let new = |len| Counters::new(len, width.unwrap_or(WIDTH));

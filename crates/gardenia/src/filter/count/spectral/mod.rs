@@ -1,13 +1,13 @@
 //! The spectral Bloom filter: how often did a key come?
 //!
-//! Cells are counters as in the counting filter, and a key's count is the least of its cells. That is *minimum
-//! selection*, and it errs, upward, exactly as often as a Bloom filter finds absent keys. Two more algorithms err
-//! less. *Minimum increase* raises only the least of a key's cells, since the others are too large already; then
-//! nothing can be taken out again, and the type does not offer it. *Recurring minimum* keeps a second filter for
-//! the keys that are likely to be wrong, and can take out; see `recurring.rs`.
+//! Cells are counters as in the counting filter, and a key's count is the least of its cells. That is
+//! *minimum selection*, and it errs, upward, exactly as often as a Bloom filter finds absent keys. Two more
+//! algorithms err less. *Minimum increase* raises only the least of a key's cells, since the others are too
+//! large already; then nothing can be taken out again, and the type does not offer it. *Recurring minimum*
+//! keeps a second filter for the keys that are likely to be wrong, and can take out; see `recurring.rs`.
 //!
-//! As in every filter of counters here, a cell at its top sticks, and a key that meets a cell twice changes it
-//! once.
+//! As in every filter of counters here, a cell at its top sticks, and a key that meets a cell twice changes
+//! it once.
 //!
 //! Source: Cohen and Matias, "Spectral Bloom Filters" (2003).
 
@@ -72,8 +72,8 @@ pub struct SpectralBloom<P = MinimumSelection, M = Owned> {
 }
 
 impl SpectralBloom {
-    /// A filter by minimum selection for `items` different keys, of whose counts a share of at most `fpp` is wrong, with
-    /// cells of 16 bits.
+    /// A filter by minimum selection for `items` different keys, of whose counts a share of at most `fpp` is
+    /// wrong, with cells of 16 bits.
     pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
         Self::builder().items(items).fpp(fpp).build()
     }
@@ -100,8 +100,8 @@ impl<P: Policy> SpectralBloom<P> {
         each!(&mut self.store, tables => tables.insert_each(self.policy.id(), &self.scheme, digests, new));
     }
 
-    /// Adds `key` as often as `times` says; true if it was certainly absent before. If its count would reach the
-    /// top of the cells, and so be lost, nothing changes.
+    /// Adds `key` as often as `times` says; true if it was certainly absent before. If its count would reach
+    /// the top of the cells, and so be lost, nothing changes.
     ///
     /// ```
     /// let mut bed = gardenia::SpectralBloom::new(1_000, 0.01)?;
@@ -131,7 +131,8 @@ impl<P: Policy> SpectralBloom<P> {
 impl<P: Reversible> SpectralBloom<P> {
     remove_verbs!();
 
-    /// Takes the key with this digest out once. If that cannot be, the error says why and nothing has changed.
+    /// Takes the key with this digest out once. If that cannot be, the error says why and nothing has
+    /// changed.
     #[inline]
     pub fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError> {
         each!(&mut self.store, tables => tables.remove(&self.scheme, digest))
@@ -180,8 +181,8 @@ impl<P: Policy> SpectralBloom<P> {
 impl<P: Policy, M: Memory> SpectralBloom<P, M> {
     ask_verbs!("Whether `key` may be present: never false for a key that is.");
     count_verbs!(
-        "How often `key` went in, less how often it was taken out: never too little below the cells' top, but see \
-         [`RecurringMinimum`] for what its marker does."
+        "How often `key` went in, less how often it was taken out. It is never too little below the cells' top; \
+         by [`RecurringMinimum`] up to the false positives of its marker."
     );
 
     /// Whether the key with this digest may be present.
@@ -241,8 +242,8 @@ impl<P: Policy, M: Memory> SpectralBloom<P, M> {
         self.marker().is_some()
     }
 
-    /// The share of the marker's bits that are set, if there is a marker. To the power of k it is the marker's own
-    /// false-positive probability.
+    /// The share of the marker's bits that are set, if there is a marker. To the power of k it is the
+    /// marker's own false-positive probability.
     #[must_use]
     pub fn marker_fill(&self) -> Option<f64> {
         self.marker().map(|marker| marker.bits.count_ones() as f64 / marker.bits.len() as f64)
@@ -296,8 +297,8 @@ impl<P: Policy, M: Memory> SpectralBloom<P, M> {
         each!(&self.store, tables => tables.bytes())
     }
 
-    /// The probability, as the filter is now, that an absent key is found, and that a count by minimum selection
-    /// is wrong.
+    /// The probability, as the filter is now, that an absent key is found, and that a count by minimum
+    /// selection is wrong.
     #[must_use]
     pub fn fpp(&self) -> f64 {
         self.scheme.fpp_at_fill(self.cells(), self.fill())

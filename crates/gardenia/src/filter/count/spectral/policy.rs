@@ -84,13 +84,13 @@ pub trait Reversible: Policy {}
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MinimumSelection;
 
-/// Raises only the least of a key's cells: on the same keys no count is above that of [`MinimumSelection`]. Nothing can
-/// be taken out: which cells a key raised is not known afterwards.
+/// Raises only the least of a key's cells: on the same keys no count is above that of [`MinimumSelection`].
+/// Nothing can be taken out: which cells a key raised is not known afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MinimumIncrease;
 
-/// As [`MinimumSelection`], and keys whose least value stands in one cell only, which are likely to be wrong, are
-/// counted a second time in cells of their own. Keys can be taken out.
+/// As [`MinimumSelection`], and keys whose least value stands in one cell only, which are likely to be wrong,
+/// are counted a second time in cells of their own. Keys can be taken out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecurringMinimum;
 

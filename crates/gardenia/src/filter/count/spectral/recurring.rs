@@ -1,27 +1,28 @@
 //! Recurring minimum: a second filter for the keys that are likely to be wrong.
 //!
-//! A key is wrong only if other keys share *every* one of its cells, and then it is unlikely that two different
-//! cells hold the same least value. So a key whose least value *recurs* is believed, and one with a single least
-//! cell moves, with its count, to secondary cells, where few keys are and few collide.
+//! A key is wrong only if other keys share *every* one of its cells, and then it is unlikely that two
+//! different cells hold the same least value. So a key whose least value *recurs* is believed, and one with a
+//! single least cell moves, with its count, to secondary cells, where few keys are and few collide.
 //!
-//! The subtle rule: a key that has moved must be counted in both places from then on. Without a marker that is
-//! not known: a key can move, recur for a while, in which its secondary cells stand still, and be single again;
-//! then its count is *too small* (of up to four keys in a hundred). The marker, a plain Bloom filter of the moved
-//! keys, closes that gap up to its own false positives. Its hash functions are its own: on the positions of the
-//! primary cells ten times as many keys would pass for moved, because a key's neighbours move more often.
+//! The subtle rule: a key that has moved must be counted in both places from then on. Without a marker that
+//! is not known: a key can move, recur for a while, in which its secondary cells stand still, and be single
+//! again; then its count is *too small*: up to two keys in a hundred in `tests/spectral_rates.rs`. The
+//! marker, a plain Bloom filter of the moved keys, closes that gap up to its own false positives. Its hash
+//! functions are its own: on the positions of the primary cells ten times as many keys would pass for moved,
+//! because a key's neighbours move more often.
 
 use super::store::{Cells, CellsMut};
 use crate::Overflow;
 use crate::cells::{Ahead, Bits, Memory, Owned};
-use crate::filter::count::row::{AHEAD, FIRST, IN_CACHE, Least, Minimum, Row, Touch};
+use crate::filter::count::row::{AHEAD, FIRST, IN_CACHE, Least, Minimum, Row, Touch, least};
 use crate::filter::member::probe::{Contains, Set};
 use crate::hash::Digest;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor};
 use crate::simd::{Sink, Source};
 
-/// The secondary cells follow from this word of a key's digest, taken as a digest, and the marker's bits from the
-/// next. No scheme uses them for the primary cells (it uses words 0 to 254), so that keys which meet there do
-/// not meet here.
+/// The secondary cells follow from this word of a key's digest, taken as a digest, and the marker's bits from
+/// the next. No scheme uses them for the primary cells (it uses words 0 to 254), so that keys which meet
+/// there do not meet here.
 const SECONDARY_WORD: u32 = 256;
 
 /// The secondary cells, and which keys have moved there.
@@ -52,7 +53,8 @@ pub(super) fn third(digest: Digest) -> Digest {
     Digest(digest.word(SECONDARY_WORD + 1))
 }
 
-// What visits a scheme from inside the loop of another is not inlined: it would be compiled for each pair of them.
+// What visits a scheme from inside the loop of another is not inlined: it would be compiled for each pair of
+// them.
 
 impl<M: Memory> Marker<M> {
     /// Whether a key has moved.
@@ -77,53 +79,54 @@ impl<C: Cells, M: Memory> Secondary<C, M> {
         C::visit(&self.scheme, Least { cells: &self.cells, digest: second(digest) })
     }
 
-    /// The count of a key with this least primary cell, `recurring` or not.
+    /// The count of a key whose primary cells have this least value, which recurs or not.
     #[inline(always)]
-    fn count(&self, digest: Digest, least: u32, recurring: bool) -> u32 {
+    fn count(&self, digest: Digest, least: u32, recurs: bool) -> u32 {
         let moved = match &self.marker {
             Some(marker) => marker.contains(digest),
-            None => !recurring,
+            None => !recurs,
         };
         match if moved { self.least(digest) } else { 0 } {
             0 => least,
-            // The paper believes the secondary ones. But the primary ones are never too small, so the smaller of
-            // both is at least as near.
+            // The paper believes the secondary ones. But the primary ones are never too small, so the smaller
+            // of both is at least as near.
             other => other.min(least),
         }
     }
 
-    /// What the secondary cells get when a key goes in `by` times and `raised` happens to its primary ones: nothing
-    /// while its least value recurs, all that was counted so far when it moves, and from then on the same as the
-    /// primary ones.
+    /// What the secondary cells get when a key goes in `by` times and `raised` happens to its primary ones:
+    /// nothing while its least value recurs, all that was counted so far when it moves, and from then on the
+    /// same as the primary ones.
     #[inline(always)]
-    fn share(&self, row: &Row<'_>, by: u32, raised: impl Fn(u32) -> u32) -> u32 {
+    fn share(&self, digest: Digest, row: &Row<'_>, by: u32, raised: impl Fn(u32) -> u32) -> u32 {
         match &self.marker {
-            Some(marker) if marker.contains(row.digest) => by,
+            Some(marker) if marker.contains(digest) => by,
             _ if row.least_recurs(&raised) => 0,
-            None if self.least(row.digest) > 0 => by,
+            None if self.least(digest) > 0 => by,
             _ => raised(row.least()),
         }
     }
 
-    /// Whether the key of `row` can go in `by` times without its count in the secondary cells being lost.
-    pub(super) fn check(&self, row: &Row<'_>, by: u32) -> Result<(), Overflow> {
-        let share = self.share(row, by, |value| value.saturating_add(by));
+    /// Whether a key can go in `by` times without its count in the secondary cells being lost.
+    pub(super) fn check(&self, digest: Digest, row: &Row<'_>, by: u32) -> Result<(), Overflow> {
+        let share = self.share(digest, row, by, |value| value.saturating_add(by));
         let top = u64::from(self.cells.top());
-        let count = u64::from(self.least(row.digest)) + u64::from(share);
+        let count = u64::from(self.least(digest)) + u64::from(share);
         if share > 0 && count >= top { Err(Overflow { count, top: top - 1 }) } else { Ok(()) }
     }
 }
 
 impl<C: CellsMut> Secondary<C, Owned> {
-    /// Adds the key of `row` as often as `by` says, to its primary cells and here; what does not fit stops at the top.
+    /// Adds a key `by` times, to its primary cells, of which `row` was read, and here; what does not fit
+    /// stops at the top.
     #[inline(always)]
-    pub(super) fn insert(&mut self, primary: &mut C, row: &Row<'_>, by: u32) {
+    pub(super) fn insert(&mut self, digest: Digest, primary: &mut C, row: &Row<'_>, by: u32) {
         let top = primary.top();
         let raised = |value: u32| value.saturating_add(by).min(top);
-        let share = self.share(row, by, raised);
+        let share = self.share(digest, row, by, raised);
         row.write(primary, raised);
         if share > 0 {
-            self.raise(row.digest, share);
+            self.raise(digest, share);
         }
     }
 
@@ -135,17 +138,17 @@ impl<C: CellsMut> Secondary<C, Owned> {
         self.marker.iter_mut().for_each(|marker| marker.insert(digest));
     }
 
-    /// Takes the key of `row`, which is in, out once.
-    pub(super) fn remove(&mut self, primary: &mut C, row: &Row<'_>) {
+    /// Takes a key that is in out once, of its primary cells, of which `row` was read, and here.
+    pub(super) fn remove(&mut self, digest: Digest, primary: &mut C, row: &Row<'_>) {
         let top = primary.top();
         let lowered = |value: u32| if value == top { top } else { value.saturating_sub(1) };
         let moved = match &self.marker {
-            Some(marker) => marker.contains(row.digest),
+            Some(marker) => marker.contains(digest),
             None => !row.least_recurs(lowered),
         };
         row.write(primary, lowered);
         if moved {
-            self.lower(row.digest);
+            self.lower(digest);
         }
     }
 
@@ -183,7 +186,7 @@ impl<C: CellsMut, D: Source, A: Sink> SchemeVisitor for InsertMany<'_, C, D, A> 
         };
         let visit = |digest| {
             let work = |primary: &mut C, row: &Row<'_>| {
-                secondary.insert(primary, row, 1);
+                secondary.insert(digest, primary, row, 1);
                 row.least() == 0
             };
             Touch { cells: &mut *primary, digest, work }.visit(scheme)
@@ -213,12 +216,15 @@ impl<C: Cells, M: Memory, D: Source, F: FnMut(u32)> SchemeVisitor for CountMany<
             }
         };
         let visit = |digest| {
-            let mut minimum = Minimum::default();
-            scheme.positions(digest, len).for_each(|at| minimum.take(at, primary.get(at)));
-            take(match minimum.least() {
-                0 => 0,
-                least => secondary.count(digest, least, minimum.recurs()),
-            });
+            let (least, recurs) = match marker {
+                Some(_) => (least(primary, scheme, digest), false), // the marker is asked instead
+                None => {
+                    let mut minimum = Minimum::default();
+                    scheme.positions(digest, len).for_each(|at| minimum.take(at, primary.get(at)));
+                    (minimum.least(), minimum.recurs())
+                }
+            };
+            take(if least == 0 { 0 } else { secondary.count(digest, least, recurs) });
             false
         };
         digests.each::<AHEAD>(primary.words() > IN_CACHE, fetch, visit, &mut 0);

@@ -34,7 +34,8 @@ impl<M: Memory, N: Memory> PartialEq<Store<N>> for Store<M> {
 pub(super) trait Cells: Tally + fmt::Debug {
     /// The same in own memory.
     type Own: CellsMut;
-    /// Does the work with this scheme: compiled for each where that pays, else asking at every probe which it is.
+    /// Does the work with this scheme: compiled for each where that pays, else asking at every probe which it
+    /// is.
     fn visit<V: SchemeVisitor>(scheme: &AnyScheme, work: V) -> V::Output;
     /// A copy in own memory.
     fn copy(&self) -> Result<Self::Own, DecodeError>;
@@ -88,8 +89,8 @@ impl CellsMut for Counters {
     }
 }
 
-/// Compact counters that can be changed, or, in bytes of others, be read where they lie. Decoding costs so much
-/// that a call, or a question of which scheme it is, adds little.
+/// Compact counters that can be changed, or, in bytes of others, be read where they lie. Decoding costs so
+/// much that a call, or a question of which scheme it is, adds little.
 #[derive(Clone)]
 pub(super) enum Packed<M> {
     Live(Compact),
@@ -153,6 +154,12 @@ impl TallyMut for Packed<Owned> {
     #[inline(never)]
     fn set(&mut self, at: u64, value: u32) {
         TallyMut::set(self.live(), at, value);
+    }
+    #[inline]
+    fn change(&mut self, at: u64, old: u32, new: u32) {
+        if old != new {
+            self.set(at, new);
+        }
     }
 }
 

@@ -26,10 +26,10 @@ fn raise(policy: PolicyId, cells: &mut impl TallyMut, row: &Row<'_>, by: u32) {
     }
 }
 
-/// The number of times that a key can go in, or that they do not fit.
+/// The number of times that a key can go in, or that its count would reach the top.
 fn fit(row: &Row<'_>, times: u64, top: u32) -> Result<u32, Overflow> {
     let (count, top) = (times.saturating_add(row.least().into()), u64::from(top));
-    if times > 0 && count >= top { Err(Overflow { count, top: top - 1 }) } else { Ok(times as u32) }
+    if count >= top { Err(Overflow { count, top: top - 1 }) } else { Ok(times as u32) }
 }
 
 impl<C: CellsMut> Tables<C, Owned> {
@@ -68,65 +68,33 @@ impl<C: CellsMut> Tables<C, Owned> {
         if times == 0 {
             return Ok(false);
         }
-        match secondary {
-            None => C::visit(
-                scheme,
-                Touch {
-                    cells: primary,
-                    digest,
-                    work: |cells: &mut C, row: &Row<'_>| {
-                        let by = fit(row, times, top)?;
-                        match policy {
-                            PolicyId::MinimumIncrease => row.raise_to(cells, row.least() + by),
-                            _ => row.raise(cells, by),
-                        }
-                        Ok(row.least() == 0)
-                    },
-                },
-            ),
-            Some(secondary) => C::visit(
-                scheme,
-                Touch {
-                    cells: primary,
-                    digest,
-                    work: |primary: &mut C, row: &Row<'_>| {
-                        let by = fit(row, times, top)?;
-                        secondary.check(row, by)?;
-                        secondary.insert(primary, row, by);
-                        Ok(row.least() == 0)
-                    },
-                },
-            ),
-        }
+        let work = |primary: &mut C, row: &Row<'_>| {
+            let by = fit(row, times, top)?;
+            match secondary {
+                None => raise(policy, primary, row, by),
+                Some(secondary) => {
+                    secondary.check(digest, row, by)?;
+                    secondary.insert(digest, primary, row, by);
+                }
+            }
+            Ok(row.least() == 0)
+        };
+        C::visit(scheme, Touch { cells: primary, digest, work })
     }
 
     /// Takes a key out once, where the algorithm allows it.
     pub(super) fn remove(&mut self, scheme: &AnyScheme, digest: Digest) -> Result<(), RemoveError> {
         let Self { primary, secondary } = self;
-        let top = primary.top();
-        let check = |row: &Row<'_>| match row.least() {
-            0 => Err(RemoveError::Absent),
-            least if least == top => Err(RemoveError::Stuck),
-            _ => Ok(()),
+        let work = |primary: &mut C, row: &Row<'_>| {
+            match (row.least(), secondary) {
+                (0, _) => return Err(RemoveError::Absent),
+                (least, _) if least == primary.top() => return Err(RemoveError::Stuck),
+                (_, None) => row.lower(primary, 1),
+                (_, Some(secondary)) => secondary.remove(digest, primary, row),
+            }
+            Ok(())
         };
-        match secondary {
-            None => C::visit(
-                scheme,
-                Touch {
-                    cells: primary,
-                    digest,
-                    work: |cells: &mut C, row: &Row<'_>| check(row).map(|()| row.lower(cells, 1)),
-                },
-            ),
-            Some(secondary) => C::visit(
-                scheme,
-                Touch {
-                    cells: primary,
-                    digest,
-                    work: |cells: &mut C, row: &Row<'_>| check(row).map(|()| secondary.remove(cells, row)),
-                },
-            ),
-        }
+        C::visit(scheme, Touch { cells: primary, digest, work })
     }
 }
 

@@ -338,29 +338,30 @@ fn only_recurring_minimum_has_secondary_cells() {
 }
 
 #[test]
-fn secondary_cells_do_not_follow_from_the_primary_ones() {
-    // Of two keys that share the range of any one primary cell, as many share a secondary one as of any two.
-    let (cells, hashes, keys) = (64, 8, 40_000u32);
+fn the_hash_functions_of_secondary_cells_and_marker_are_their_own() {
+    // Of two tables of one size, two positions of a key agree no more often than by chance.
+    let (hashes, keys) = (8, 40_000u32);
     for scheme in SchemeId::ALL.map(|id| AnyScheme::new(id, hashes)) {
-        let cells = scheme.fit(cells);
-        let at = |digest| -> Vec<u64> { scheme.positions(digest, cells).collect() };
-        let mut same = [[0u32; 8]; 8];
+        let cells = scheme.fit(64);
+        // In partitions the positions are compared by their place in their slice.
+        let range = if scheme.partitioned() { cells / u64::from(hashes) } else { cells };
+        let mut same = [[[0u32; 8]; 8]; 3];
         for key in 1..=keys {
             let digest = Digest(Digest(5).word(key));
-            let (primary, secondary) = (at(digest), at(recurring::second(digest)));
-            for (i, row) in same.iter_mut().enumerate() {
-                for (j, same) in row.iter_mut().enumerate() {
-                    // In partitions the positions of a slice are compared by their place in it.
-                    let slice = if scheme.partitioned() { cells / u64::from(hashes) } else { cells };
-                    *same += u32::from(primary[i] % slice == secondary[j] % slice);
+            let [primary, secondary, marker] = [digest, recurring::second(digest), recurring::third(digest)]
+                .map(|digest| scheme.positions(digest, cells).map(|at| at % range).collect::<Vec<_>>());
+            let pairs = [(&primary, &secondary), (&primary, &marker), (&secondary, &marker)];
+            for ((a, b), same) in pairs.into_iter().zip(&mut same) {
+                for (i, j) in (0..8).flat_map(|i| (0..8).map(move |j| (i, j))) {
+                    same[i][j] += u32::from(a[i] == b[j]);
                 }
             }
         }
-        let slice = if scheme.partitioned() { cells / u64::from(hashes) } else { cells } as f64;
-        let (mean, spread) =
-            (f64::from(keys) / slice, (f64::from(keys) / slice * (1.0 - 1.0 / slice)).sqrt());
-        for same in same.into_iter().flatten() {
-            assert!((f64::from(same) - mean).abs() < 5.0 * spread, "{:?}: {same}, not {mean}", scheme.id());
+        let chance = 1.0 / range as f64;
+        let (mean, variance) = (f64::from(keys) * chance, f64::from(keys) * chance * (1.0 - chance));
+        for same in same.into_iter().flatten().flatten() {
+            let off = (f64::from(same) - mean).abs();
+            assert!(off < 5.0 * variance.sqrt(), "{:?}: {same}, not {mean}", scheme.id());
         }
     }
 }
