@@ -50,8 +50,16 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, by number.
-    pub const ALL: [Self; 7] =
-        [Self::Bloom, Self::Blocked, Self::Counting, Self::Bitwise, Self::Spectral, Self::Stable, Self::A2];
+    pub const ALL: [Self; 8] = [
+        Self::Bloom,
+        Self::Blocked,
+        Self::Counting,
+        Self::Bitwise,
+        Self::Spectral,
+        Self::Stable,
+        Self::A2,
+        Self::Choice,
+    ];
 
     /// The kind with this number, if there is one.
     ///

@@ -88,11 +88,12 @@ impl Model {
         }
         let (second, count) = (Self::second(digest), self.primary.least(digest));
         let recurs = self.primary.recurs(digest);
-        if self.marker.is_some() {
-            if self.moved(digest) {
+        let moved = self.moved(digest);
+        if let Some(marker) = &mut self.marker {
+            if moved {
                 self.secondary.change(second, |value| value + by);
             } else if !recurs {
-                self.marker.as_mut().unwrap().change(Self::third(digest), |_| 1);
+                marker.change(Self::third(digest), |_| 1);
                 self.secondary.change(second, |value| value + count);
             }
         } else if !recurs {
