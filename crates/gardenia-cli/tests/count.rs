@@ -99,3 +99,41 @@ fn a_truth_that_cannot_be_read_is_named() {
     assert_eq!(run.code, Some(2));
     assert!(run.err.starts_with("gardenia: (stdin): \"rose\" is not a count and a line"), "{}", run.err);
 }
+
+#[test]
+fn every_row_of_libbfs_tool_has_its_counterpart() {
+    // The table of docs/libbf.md.
+    let shell = Shell::new();
+    let lines: String = (0..300).map(|i| format!("{}\n", i % 100)).collect();
+    shell.write("in", lines);
+    let truth: String =
+        (0..100).map(|i| format!("{:>7} {i}\n", 3)).chain((0..50).map(|i| format!("0 x{i}\n"))).collect();
+    shell.write("truth", truth);
+    let double = ["--scheme", "double"];
+    let rows: [(&str, &[&str]); 9] = [
+        ("bloom", &["--items", "100", "--fpp", "0.0001", "--seed", "7"]),
+        ("bloom", &["--bits", "4000", "--hashes", "7", "--scheme", "partition"]),
+        ("counting", &["--cells", "4000", "--hashes", "7", "--width", "4", double[0], double[1]]),
+        ("spectral-mi", &["--cells", "4000", "--hashes", "7", "--width", "8"]),
+        (
+            "spectral-rm",
+            &["--cells", "4000", "--hashes", "7", "--secondary-cells", "2000", "--secondary-hashes", "5"],
+        ),
+        ("bitwise", &["--cells", "4000", "--hashes", "7", "--seed", "3"]),
+        ("a2", &["--bits", "8000", "--hashes", "7", "--items", "100"]),
+        ("stable", &["--cells", "40000", "--hashes", "7", "--evict", "1"]),
+        ("spectral-ms", &["--cells", "4000", "--hashes", "7", "--compact"]),
+    ];
+    for (kind, options) in rows {
+        shell.ok(&[&["build", "-q", "--force", "-o", "f.gdn", "--kind", kind, "in"], options].concat());
+        let each = shell.ok(&["eval", "--each", "f.gdn", "truth"]);
+        let text = str::from_utf8(&each).unwrap();
+        assert_eq!((text.lines().next(), text.lines().count()), (Some("TN TP FP FN G C E"), 151), "{kind}");
+        let [tn, tp, fp, fn_] = last_columns(text)[..] else { panic!("{kind}: four columns") };
+        // 40 cells per key: one absent line in 10⁵ or fewer is found, and no count is wrong.
+        assert_eq!((tn, tp, fp, fn_), (50, 100, 0, 0), "{kind}");
+    }
+    // Numbers as keys.
+    shell.ok(&["build", "-q", "--force", "--int", "-o", "f.gdn", "--kind", "counting", "in"]);
+    assert_eq!(shell.pipe(b"007\n", &["count", "--int", "f.gdn"]).quietly(), b"3\t007\n");
+}
