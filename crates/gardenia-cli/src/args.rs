@@ -64,7 +64,7 @@ Examples:
   gardenia build -o stock.gdn --kind counting parts.txt  lines can be taken out again
   gardenia build -o words.gdn --kind spectral-mi words.txt       how often each line came
   gardenia build -o last.gdn --kind a2 --items 1M log.txt        the last million lines, no others
-  gardenia build -o tight.gdn --kind choice --effort 2 urls.txt  a fifth smaller than bloom, at 1%
+  gardenia build -o tight.gdn --kind choice --effort 2 urls.txt  18% smaller than bloom, at 1%
   gardenia build -o safe.gdn --secret-file secret.txt keys.txt   keys that an adversary may choose")]
 pub(crate) struct BuildArgs {
     /// Files of keys, one per line; none, or -, is stdin
