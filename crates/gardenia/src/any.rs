@@ -2,8 +2,8 @@
 
 use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::{
-    A2Bloom, About, BitwiseBloom, BlockedBloom, Bloom, ChoiceBloom, CountingBloom, Identity, Policy,
-    PolicyId, SpectralBloom, StableBloom,
+    A2Bloom, About, BitwiseBloom, BlockedBloom, Bloom, ChoiceBloom, CountMin, CountingBloom, Identity,
+    Policy, PolicyId, SpectralBloom, StableBloom,
 };
 use crate::format::{self, Cut, Header, Kind, Section, Stored};
 use crate::hash::{Digest, KeyHasher};
@@ -42,6 +42,8 @@ pub enum AnyFilter<M = Owned> {
     A2(A2Bloom<M>),
     /// A Bloom filter with choices, of any scheme.
     Choice(ChoiceBloom<AnyScheme, M>),
+    /// A Count-Min sketch.
+    CountMin(CountMin<M>),
 }
 
 /// Does the same with the filter of every kind. The one place that lists them.
@@ -56,6 +58,7 @@ macro_rules! each {
             AnyFilter::Stable($filter) => $work,
             AnyFilter::A2($filter) => $work,
             AnyFilter::Choice($filter) => $work,
+            AnyFilter::CountMin($filter) => $work,
         }
     };
 }
@@ -90,7 +93,8 @@ impl AnyFilter {
             | Self::Bitwise(_)
             | Self::Stable(_)
             | Self::A2(_)
-            | Self::Choice(_) => None,
+            | Self::Choice(_)
+            | Self::CountMin(_) => None,
             Self::Counting(filter) => Some(filter.remove_digest(digest)),
             Self::Spectral(filter) => filter.try_remove_digest(digest),
         }
@@ -150,6 +154,12 @@ impl<M> From<ChoiceBloom<AnyScheme, M>> for AnyFilter<M> {
     }
 }
 
+impl<M> From<CountMin<M>> for AnyFilter<M> {
+    fn from(sketch: CountMin<M>) -> Self {
+        Self::CountMin(sketch)
+    }
+}
+
 impl<M: Memory> AnyFilter<M> {
     /// Kind of filter.
     #[must_use]
@@ -196,6 +206,7 @@ impl<M: Memory> AnyFilter<M> {
             Self::Spectral(filter) => Some(filter.estimated_items()),
             Self::A2(filter) => Some(filter.estimated_items()),
             Self::Choice(filter) => Some(filter.estimated_items()),
+            Self::CountMin(sketch) => Some(sketch.estimated_items()),
             Self::Stable(_) => None,  // it forgets keys little by little
             Self::Bitwise(_) => None, // a key has no digit, and so no cell, wherever its count has a zero
         }
@@ -209,6 +220,7 @@ impl<M: Memory> AnyFilter<M> {
             Self::Counting(filter) => Some(filter),
             Self::Bitwise(filter) => Some(filter),
             Self::Spectral(filter) => Some(filter),
+            Self::CountMin(sketch) => Some(sketch),
         }
     }
 
@@ -221,7 +233,8 @@ impl<M: Memory> AnyFilter<M> {
             | Self::Bitwise(_)
             | Self::Stable(_)
             | Self::A2(_)
-            | Self::Choice(_) => false,
+            | Self::Choice(_)
+            | Self::CountMin(_) => false,
             Self::Counting(_) => true,
             Self::Spectral(filter) => filter.policy() != PolicyId::MinimumIncrease,
         }
@@ -264,6 +277,11 @@ impl<M: Memory> Stored for AnyFilter<M> {
     }
 }
 
+/// A kind that is stored in the same way but answers other questions: it is read by its own type.
+fn no_filter(header: &Header) -> DecodeError {
+    DecodeError::Kind { expected: "one that can be asked for keys", found: header.identity.kind.name() }
+}
+
 impl format::Restore for AnyFilter {
     fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
         Ok(match header.identity.kind {
@@ -275,6 +293,8 @@ impl format::Restore for AnyFilter {
             Kind::Stable => Self::Stable(format::Restore::restore(header, options)?),
             Kind::A2 => Self::A2(format::Restore::restore(header, options)?),
             Kind::Choice => Self::Choice(format::Restore::restore(header, options)?),
+            Kind::CountMin => Self::CountMin(format::Restore::restore(header, options)?),
+            Kind::CountSketch => return Err(no_filter(header)),
         })
     }
     fn sections_mut(&mut self) -> Vec<&mut [u64]> {
@@ -306,6 +326,8 @@ impl<B: Cut> format::Attach<B> for AnyFilter<Bytes<B>> {
             Kind::Stable => Self::Stable(format::Attach::attach(header, options, payload)?),
             Kind::A2 => Self::A2(format::Attach::attach(header, options, payload)?),
             Kind::Choice => Self::Choice(format::Attach::attach(header, options, payload)?),
+            Kind::CountMin => Self::CountMin(format::Attach::attach(header, options, payload)?),
+            Kind::CountSketch => return Err(no_filter(header)),
         })
     }
 }

@@ -22,6 +22,12 @@ pub enum SizeError {
         /// The number of keys planned.
         items: u64,
     },
+    /// The error bound of a sketch is not strictly between 0 and 1.
+    #[error("error bound epsilon {0} is not between 0 and 1 (exclusive)")]
+    Epsilon(f64),
+    /// The failure probability of a sketch is not strictly between 0 and 1.
+    #[error("failure probability delta {0} is not between 0 and 1 (exclusive)")]
+    Delta(f64),
     /// A filter for no keys at all.
     #[error("a filter needs room for at least 1 item, not 0")]
     ZeroItems,
@@ -117,6 +123,24 @@ pub struct Overflow {
     pub count: u64,
     /// The largest that fits.
     pub top: u64,
+}
+
+/// A count that the cells of a sketch can no longer tell: they are at their top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the key's cells are at their top, {top}, and have lost count: use wider cells")]
+pub struct Saturated {
+    /// The largest count that the cells hold; the key's may be more.
+    pub top: u64,
+}
+
+/// A number that is outside what a sketch of ranges was made for; the sketch has not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the key {key} does not fit {bits} bits")]
+pub struct OutOfRange {
+    /// The key.
+    pub key: u64,
+    /// The bits of the numbers that can be counted.
+    pub bits: u32,
 }
 
 /// A filter that cannot be stored.
@@ -297,6 +321,12 @@ pub enum Error {
     /// See [`Overflow`].
     #[error(transparent)]
     Overflow(#[from] Overflow),
+    /// See [`OutOfRange`].
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
+    /// See [`Saturated`].
+    #[error(transparent)]
+    Saturated(#[from] Saturated),
     /// See [`EncodeError`].
     #[error(transparent)]
     Encode(#[from] EncodeError),

@@ -38,13 +38,19 @@ pub mod theory;
 mod traits;
 
 pub use any::AnyFilter;
-pub use error::{DecodeError, EncodeError, Error, Full, Mismatch, Overflow, Part, RemoveError, SizeError};
+pub use cells::CellKind;
+pub use error::{
+    DecodeError, EncodeError, Error, Full, Mismatch, OutOfRange, Overflow, Part, RemoveError, Saturated,
+    SizeError,
+};
 pub use filter::{
     A2Bloom, A2BloomBuilder, About, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BitwiseBloom,
     BitwiseBloomBuilder, BitwiseLevel, BlockedBloom, BlockedBloomBuilder, Bloom, BloomBuilder, ChoiceBloom,
-    ChoiceBloomBuilder, ChoiceForm, ChoiceOffline, CountingBloom, CountingBloomBuilder, Effort, Identity,
-    MAX_CHOICES, MinimumIncrease, MinimumSelection, OfflineProgress, Policy, PolicyId, Propagation,
-    RecurringMinimum, Reversible, SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder,
+    ChoiceBloomBuilder, ChoiceForm, ChoiceOffline, CountMin, CountMinBuilder, CountSketch,
+    CountSketchBuilder, CountingBloom, CountingBloomBuilder, Effort, Hitter, Identity, MAX_CHOICES,
+    MinimumIncrease, MinimumSelection, Moment, OfflineProgress, Policy, PolicyId, Propagation, RangeCountMin,
+    RecurringMinimum, Reversible, SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder, Top,
+    Update,
 };
 #[cfg(feature = "mmap")]
 pub use filter::{SplitBloom, SplitFiles, SplitOpening};
@@ -53,9 +59,9 @@ pub use format::Mapped;
 pub use format::{Kind, ReadOptions};
 pub use hash::{Digest, Hashed, HasherId, Key, KeyHasher, List, SecretKey};
 pub use index::{
-    AnyScheme, Cube, Double, Enhanced, EnhancedCube, EnhancedSquare, EnhancedWith, Fractional, Independent,
-    MAX_CELLS, MAX_HASHES, NumberedScheme, Offset, Partition, PartitionIndependent, PartitionPrime, Scheme,
-    SchemeId, SchemeVisitor, Square, Triple, Walk,
+    AnyScheme, Cube, Double, Enhanced, EnhancedCube, EnhancedSquare, EnhancedWith, Form, Fractional,
+    Independent, MAX_CELLS, MAX_HASHES, NumberedScheme, Offset, Partition, PartitionIndependent,
+    PartitionPrime, Scheme, SchemeId, SchemeVisitor, Square, Triple, Walk,
 };
 pub use simd::Level;
 pub use theory::bloom::Estimate;

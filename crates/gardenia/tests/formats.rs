@@ -2,8 +2,9 @@
 //! memory than the caller allows.
 
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, Bloom, DecodeError, Digest, Filter, Part, PolicyId,
-    ReadOptions, SchemeId, SecretKey, SpectralBloom, StableBloom, format,
+    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, Bloom, CellKind, CountMin, CountSketch, DecodeError, Digest,
+    Filter, Form, Part, PolicyId, ReadOptions, SchemeId, SecretKey, SpectralBloom, StableBloom, Update,
+    format,
 };
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -428,6 +429,89 @@ fn flipping_any_bit_of_a_bitwise_filter_is_detected() {
     }
 }
 
+/// A Count-Min sketch of few cells, some of which have merged.
+fn sketch(columns: u64, cells: CellKind, form: Form, update: Update) -> Vec<u8> {
+    let builder = CountMin::builder().columns(columns).rows(2).cells(cells).form(form).update(update);
+    let mut sketch = builder.build().unwrap();
+    (0..40u64).for_each(|key| _ = sketch.add(key, key * key));
+    sketch.to_vec().unwrap()
+}
+
+#[test]
+fn every_parameter_of_a_sketch_is_checked() {
+    let change = |at: usize, value: u8| {
+        let mut bytes = sketch(101, CellKind::Merging8, Form::Modified, Update::Plain);
+        assert!(CountMin::from_slice(&bytes).is_ok());
+        bytes[at] = value;
+        reseal(&mut bytes);
+        let error = CountMin::from_slice(&bytes).unwrap_err().to_string();
+        assert_eq!(CountMin::view(&bytes).unwrap_err().to_string(), error);
+        assert_eq!(decode(&bytes).unwrap_err().to_string(), error);
+        error
+    };
+    assert!(change(17, 10).contains("scheme"));
+    assert!(change(20, 0).contains("cells") && change(20, 3).contains("cells"));
+    assert!(change(32, 203).contains("cells"), "not a multiple of the rows");
+    assert!(change(32, 204).contains("prime"));
+    assert!(change(40, 16).contains("cells of a sketch have 4, 8, 32 or 64 bits"));
+    assert!(change(40, 4).contains("payload length"));
+    assert!(change(104, 0).contains("form") && change(104, 3).contains("form"));
+    assert!(change(105, 0).contains("update") && change(105, 9).contains("update"));
+    assert!(
+        change(106, 0).contains("copies")
+            && change(106, 3).contains("copies")
+            && change(107, 1).contains("copies")
+    );
+    (108..112).for_each(|at| assert!(change(at, 1).contains("reserved parameter")));
+    let mut longer = sketch(101, CellKind::Fixed32, Form::Original, Update::Plain);
+    longer[80] = 24; // claims eight bytes more of parameters, which the header's own checksum stands in
+    longer[12] += 8;
+    reseal(&mut longer);
+    assert!(decode(&longer).is_err());
+}
+
+#[test]
+fn marks_that_disagree_are_damage_but_harm_no_view() {
+    let mut bytes = sketch(200, CellKind::Merging4, Form::Original, Update::Plain);
+    // The map is behind the cells: eight words of 2·256 cells, before sum and end mark.
+    let map = bytes.len() - 24 - 8 * 8;
+    let payload = map - 32 * 8;
+    bytes[map..map + 64].fill(0b1110_0111);
+    let sum = xxhash_rust::xxh3::xxh3_64(&bytes[payload..map + 64]).to_le_bytes();
+    bytes[map + 64..map + 72].copy_from_slice(&sum);
+    let table = xxhash_rust::xxh3::xxh3_64(&sum).to_le_bytes();
+    bytes[map + 72..map + 80].copy_from_slice(&table);
+    assert!(format::verify(&bytes[..]).is_ok());
+    assert!(matches!(CountMin::from_slice(&bytes), Err(DecodeError::Damaged(_))));
+    let view = CountMin::view(&bytes).unwrap();
+    let _ =
+        (view.count_many(&[1, 2, 3]), view.fill(), view.fpp(), view.saturated(), view.inner_product(&view));
+    assert!(view.to_owned().unwrap() == view);
+}
+
+#[test]
+fn a_huge_claim_of_a_sketch_is_refused_before_memory_is_taken() {
+    for (kind, width) in [(9u8, 4u8), (9, 8), (9, 32), (9, 64), (10, 64)] {
+        let mut bytes = match kind {
+            9 => sketch(101, CellKind::from_width(width.into()).unwrap(), Form::Original, Update::Plain),
+            _ => CountSketch::builder().columns(101).rows(1).build().unwrap().to_vec().unwrap(),
+        };
+        for cells in [1u64 << 39, 1 << 40] {
+            bytes[32..40].copy_from_slice(&cells.to_le_bytes());
+            for payload in [1u64 << 36, 1 << 43, 8] {
+                bytes[48..56].copy_from_slice(&payload.to_le_bytes());
+                reseal(&mut bytes);
+                let (refused, peak) = peak_of(|| {
+                    let streamed = CountMin::read_from(&bytes[..]).is_err()
+                        && CountSketch::read_from(&bytes[..]).is_err();
+                    streamed && decode(&bytes).is_err() && CountMin::view(&bytes).is_err()
+                });
+                assert!(refused && peak < BESIDE_PAYLOAD, "{peak} bytes");
+            }
+        }
+    }
+}
+
 /// Enough to see every kind of error in a few seconds; more by the variable that proptest itself knows.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(30_000)
@@ -515,6 +599,43 @@ proptest! {
         }
         if let Ok(mut filter) = BitwiseBloom::from_slice_with(&bytes, &options) {
             let _ = (filter.insert("rose"), filter.insert_times("rose", 9));
+        }
+    }
+
+    /// The same for sketches: random changes to the header, its parameters and the payload.
+    #[test]
+    fn mutated_sketches_do_no_harm(
+        (columns, modified, conservative) in (1u64..150, any::<bool>(), any::<bool>()),
+        cells in proptest::sample::select(CellKind::ALL.to_vec()),
+        signed in proptest::bool::weighted(0.2),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..3), 1..5),
+        sealed in proptest::bool::weighted(0.8),
+    ) {
+        let form = if modified { Form::Modified } else { Form::Original };
+        let update = if conservative { Update::Conservative } else { Update::Plain };
+        let mut bytes = match signed {
+            true => CountSketch::builder().columns(columns).rows(3).build().unwrap().to_vec().unwrap(),
+            false => sketch(columns, cells, form, update),
+        };
+        for (at, value, part) in changes {
+            let range = [0..112, 104..120, 0..bytes.len()][usize::from(part)].clone();
+            bytes[range.start + at.index(range.len())] = value;
+        }
+        if sealed {
+            reseal(&mut bytes);
+        }
+        let options = ReadOptions::new().max_bytes(1 << 20);
+        let (_, peak) = peak_of(|| {
+            let all = AnyFilter::from_slice_with(&bytes, &options).map(|filter| (filter.fpp(), filter.estimated_items()));
+            let _ = (all.is_ok(), CountSketch::from_slice_with(&bytes, &options).is_ok());
+            let _ = CountMin::read_from_with(&bytes[..], &options).is_ok();
+        });
+        prop_assert!(peak <= (1 << 20) + BESIDE_PAYLOAD, "{peak} bytes");
+        if let Ok(view) = CountMin::view_with(&bytes, &options) {
+            let _ = (view.count("rose"), view.count_many(&[1, 2]), view.fpp(), view.inner_product(&view));
+        }
+        if let Ok(view) = CountSketch::view_with(&bytes, &options) {
+            let _ = (view.count("rose"), view.second_moment());
         }
     }
 

@@ -4,8 +4,9 @@
 //! crate; the hash values in them come from the reference libraries behind the Python packages.
 
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, CountingBloom, Digest,
-    Filter, KeyHasher, Level, PolicyId, ReadOptions, Scheme, SchemeId, SecretKey, SpectralBloom, StableBloom,
+    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, CellKind, CountMin,
+    CountMinBuilder, CountSketch, CountingBloom, Digest, Filter, Form, KeyHasher, Level, PolicyId,
+    ReadOptions, Scheme, SchemeId, SecretKey, SpectralBloom, StableBloom, Update,
 };
 
 const SECRET: SecretKey = SecretKey::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
@@ -149,6 +150,64 @@ fn a_counting_filter_made_here_equals_the_one_made_elsewhere() {
     assert_eq!((filter.cells(), filter.count("rose")), (10_003, 1001));
 }
 
+/// Keys and weights in the example files of sketches.
+fn weights() -> Vec<(Vec<u8>, u64)> {
+    let mut flowers: Vec<Vec<u8>> =
+        ["rose", "tulip", "", "\0", "Gänseblümchen"].map(|key| key.into()).to_vec();
+    flowers.push((-1i64).to_le_bytes().to_vec());
+    let numbers = (0..990i64).map(|n| n.to_le_bytes().to_vec());
+    let often: Vec<_> = flowers.iter().cloned().zip(1..).map(|(key, i)| (key, 10u64.pow(i))).collect();
+    flowers.into_iter().chain(numbers).map(|key| (key, 1)).chain(often).collect()
+}
+
+#[test]
+fn a_sketch_made_here_equals_the_one_made_elsewhere() {
+    let make = CountMin::builder;
+    let files: [(&[u8], CountMinBuilder); 4] = [
+        (include_bytes!("data/count-min.gdn"), make().columns(272).rows(4)),
+        (
+            include_bytes!("data/count-min-wide.gdn"),
+            make()
+                .columns(200)
+                .rows(3)
+                .form(Form::Modified)
+                .update(Update::Conservative)
+                .cells(CellKind::Fixed64)
+                .seed(7),
+        ),
+        (
+            include_bytes!("data/count-min-merging.gdn"),
+            make()
+                .columns(492)
+                .rows(3)
+                .copies(2)
+                .form(Form::Modified)
+                .update(Update::Conservative)
+                .cells(CellKind::Merging4)
+                .seed(9),
+        ),
+        (
+            include_bytes!("data/count-min-merging-sum.gdn"),
+            make().columns(700).rows(3).cells(CellKind::Merging8).secret(SECRET),
+        ),
+    ];
+    for (bytes, builder) in files {
+        let (mut sketch, elsewhere) = (builder.build().unwrap(), CountMin::from_slice(bytes).unwrap());
+        weights().into_iter().for_each(|(key, weight)| _ = sketch.add(key, weight));
+        assert_eq!(sketch, elsewhere);
+        assert_eq!(AnyFilter::from_slice(bytes).unwrap().to_vec().unwrap(), bytes);
+        assert!(sketch.count("rose") >= 11 && sketch.count(-1) >= 1_000_001 && sketch.total() == 1_112_106);
+    }
+    let mut sketch = CountSketch::builder().columns(101).rows(5).seed(4).build().unwrap();
+    for (i, (key, weight)) in weights().into_iter().enumerate() {
+        sketch.add(key, if i < 500 { weight as i64 } else { -(weight as i64) });
+    }
+    let bytes = include_bytes!("data/count-sketch.gdn");
+    assert_eq!(sketch, CountSketch::from_slice(bytes).unwrap());
+    assert_eq!(sketch.to_vec().unwrap(), bytes);
+    assert!((sketch.count(-1) + 999_999).abs() < 20_000, "{}", sketch.count(-1)); // others add up to 111,000 at most
+}
+
 #[test]
 fn a_bitwise_filter_made_here_equals_the_one_made_elsewhere() {
     let counts = [("rose", 1000), ("tulip", 5), ("", 16), ("\0", 1), ("Gänseblümchen", 37)];
@@ -253,4 +312,11 @@ fn sizes_are_frozen() {
     };
     assert_eq!(a2(A2Bloom::builder().bits(1_000_000).fpp(0.01)), (1_000_000, 8, 45_298));
     assert_eq!(a2(A2Bloom::builder().items(10_000).fpp(0.01)), (220_774, 8, 10_000));
+    let sketch = |form, epsilon, delta| {
+        let shape = CountMin::builder().epsilon(epsilon).delta(delta).form(form).shape().unwrap();
+        (shape.columns, shape.rows, shape.copies)
+    };
+    assert_eq!(sketch(Form::Original, 0.001, 0.01), (2_719, 5, 1));
+    assert_eq!(sketch(Form::Modified, 0.001, 0.01), (5_437, 7, 1));
+    assert_eq!(sketch(Form::Modified, 0.001, 1e-9), (5_437, 21, 3));
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::counting::CountingArgs;
 use crate::garden::GardenArgs;
 use crate::keys::KeyKind;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -49,6 +50,8 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum What {
     Garden(GardenArgs),
+    /// Sketches that count how often keys come, in the same memory
+    Counting(CountingArgs),
 }
 
 /// What `--keys` takes.
@@ -101,7 +104,7 @@ impl Args {
     }
 }
 
-fn parse_size(text: &str) -> Result<usize, String> {
+pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     let size: f64 = text.parse().map_err(|_| format!("{text:?} is not a number such as 1e6"))?;
     if (1.0..=1e9).contains(&size) && size.fract() == 0.0 {
         Ok(size as usize)

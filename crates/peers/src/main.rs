@@ -4,7 +4,8 @@
 //! ratios within this run. Times of different runs or machines are not comparable, so nothing here is a
 //! test that passes or fails by the clock. `README.md` says how to read the tables.
 //!
-//! `cargo run --release -p peers -- garden` measures the garden's filters beside libbf's figures.
+//! `cargo run --release -p peers -- garden` measures the garden's filters beside libbf's figures, and
+//! `cargo run --release -p peers -- counting` sketches beside those of other crates.
 //!
 //! A contender is one small `impl` of [`contender::Contender`] and one line in [`contenders::roster`].
 
@@ -12,6 +13,7 @@ mod args;
 mod clock;
 mod contender;
 mod contenders;
+mod counting;
 mod garden;
 mod goals;
 mod host;
@@ -32,6 +34,7 @@ fn main() -> anyhow::Result<()> {
     let done = match &args.what {
         None => run(&args),
         Some(What::Garden(garden)) => garden::run(garden),
+        Some(What::Counting(counting)) => counting::run(counting),
     };
     match done {
         // A reader such as `head` that has seen enough is no error.

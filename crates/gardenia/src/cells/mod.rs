@@ -10,7 +10,9 @@ mod counters;
 #[cfg(feature = "mmap")]
 pub(crate) mod mapped;
 mod memory;
+pub(crate) mod merging;
 mod pair;
+pub(crate) mod region;
 mod tally;
 
 pub use bits::Bits;
@@ -24,4 +26,5 @@ pub(crate) use counters::counter_bytes;
 pub(crate) use mapped::MappedWords;
 pub use memory::{Bytes, Memory, Owned, Shared, Still};
 pub(crate) use pair::{Pair, pair_bytes};
+pub use region::CellKind;
 pub(crate) use tally::{Ahead, Tally, TallyMut};

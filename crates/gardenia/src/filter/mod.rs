@@ -4,6 +4,7 @@ mod about;
 mod choice;
 mod count;
 mod member;
+mod sketch;
 mod stream;
 mod verbs;
 mod wish;
@@ -23,5 +24,10 @@ pub use count::spectral::{
 pub use count::split::{SplitBloom, SplitFiles, SplitOpening};
 pub use member::blocked::{AtomicBlockedBloom, BlockedBloom, BlockedBloomBuilder};
 pub use member::bloom::{AtomicBloom, Bloom, BloomBuilder};
+pub use sketch::count_min::CountMin;
+pub use sketch::count_sketch::{CountSketch, CountSketchBuilder, Moment};
+pub use sketch::range::RangeCountMin;
+pub use sketch::top::{Hitter, Top};
+pub use sketch::{CountMinBuilder, Update};
 pub use stream::a2::{A2Bloom, A2BloomBuilder, AtomicA2Bloom};
 pub use stream::stable::{StableBloom, StableBloomBuilder};

@@ -46,11 +46,15 @@ pub enum Kind {
     A2 = 7,
     /// [`ChoiceBloom`](crate::ChoiceBloom)
     Choice = 8,
+    /// [`CountMin`](crate::CountMin)
+    CountMin = 9,
+    /// [`CountSketch`](crate::CountSketch)
+    CountSketch = 10,
 }
 
 impl Kind {
     /// All kinds, by number.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Bloom,
         Self::Blocked,
         Self::Counting,
@@ -59,6 +63,8 @@ impl Kind {
         Self::Stable,
         Self::A2,
         Self::Choice,
+        Self::CountMin,
+        Self::CountSketch,
     ];
 
     /// The kind with this number, if there is one.
@@ -91,6 +97,8 @@ impl Kind {
             Self::Stable => "stable",
             Self::A2 => "a2",
             Self::Choice => "choice",
+            Self::CountMin => "count-min",
+            Self::CountSketch => "count-sketch",
         }
     }
 }

@@ -34,8 +34,10 @@ mod enhanced;
 mod enhanced_with;
 mod fractional;
 mod independent;
+pub(crate) mod linear;
 mod partition;
-mod prime;
+pub(crate) mod prime;
+pub(crate) mod rows;
 mod triple;
 
 pub use any::{AnyScheme, AnyWalk};
@@ -47,6 +49,7 @@ pub use independent::{Independent, IndependentWalk};
 pub use partition::{
     Partition, PartitionIndependent, PartitionIndependentWalk, PartitionPrime, PartitionWalk,
 };
+pub use rows::Form;
 pub use triple::{Triple, TripleWalk};
 
 use crate::hash::Digest;

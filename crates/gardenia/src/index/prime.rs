@@ -1,7 +1,7 @@
-//! The next prime, for partitions of prime slices.
+//! The next prime, for partitions of prime slices and the rows of sketches.
 
 /// The smallest prime that is at least `n` (2 for smaller n). `n` is at most 2⁴⁰ here.
-pub(super) fn at_least(n: u64) -> u64 {
+pub(crate) fn at_least(n: u64) -> u64 {
     let mut candidate = n.max(2);
     while !is_prime(candidate) {
         candidate += 1;
@@ -11,7 +11,7 @@ pub(super) fn at_least(n: u64) -> u64 {
 
 /// Miller and Rabin's test; with the first twelve primes as bases it is exact for all 64-bit numbers
 /// (Sorenson and Webster 2015).
-fn is_prime(n: u64) -> bool {
+pub(crate) fn is_prime(n: u64) -> bool {
     const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
     if n < 2 || BASES.iter().any(|&p| n != p && n.is_multiple_of(p)) {
         return false;

@@ -3,8 +3,10 @@
 //! One helper for the whole family. Everything is inlined always, so that it takes on the instructions of the
 //! loop it stands in: integers are then hashed in vector registers.
 
+use super::level::{Level, digest_slice};
 use super::prefetch;
 use crate::hash::{Digest, Key, KeyHasher};
+use crate::index::rows;
 
 /// Keys that are hashed before the first of them is visited. Many, because stored digests hold up the probes
 /// behind them: a probe whose address ends like that of a waiting store waits with it, and the store waits
@@ -27,6 +29,10 @@ pub(crate) trait Source {
         visit: impl FnMut(Digest) -> bool,
         sink: &mut impl Sink,
     );
+
+    /// Hands the digests to `work` in order, at most [`CHUNK`](crate::index::rows::CHUNK) at a time: for loops
+    /// that compute the positions of many keys before the first is visited.
+    fn chunks(self, work: impl FnMut(&[Digest]));
 }
 
 /// Keys that are still to be hashed.
@@ -67,6 +73,14 @@ impl<K: Key> Source for Keys<'_, K> {
             rest = later;
         }
     }
+
+    fn chunks(self, mut work: impl FnMut(&[Digest])) {
+        let mut room = [Digest(0); rows::CHUNK];
+        for keys in self.keys.chunks(rows::CHUNK) {
+            digest_slice(Level::best(), &self.hasher, keys, &mut room);
+            work(&room[..keys.len()]);
+        }
+    }
 }
 
 /// Digests that are there already.
@@ -82,6 +96,10 @@ impl Source for Given<'_> {
         sink: &mut impl Sink,
     ) {
         probe::<AHEAD>(self.0, far, fetch, &mut visit, sink, |_| ());
+    }
+
+    fn chunks(self, work: impl FnMut(&[Digest])) {
+        self.0.chunks(rows::CHUNK).for_each(work);
     }
 }
 
@@ -143,6 +161,21 @@ impl<I: Iterator<Item = Digest>> Source for Drawn<I> {
                 return;
             }
             Given(&digests[..filled]).each::<AHEAD>(far, &fetch, &mut visit, sink);
+        }
+    }
+
+    fn chunks(mut self, mut work: impl FnMut(&[Digest])) {
+        let mut digests = [Digest(0); rows::CHUNK];
+        loop {
+            let mut filled = 0;
+            for (place, digest) in digests.iter_mut().zip(&mut self.0) {
+                *place = digest;
+                filled += 1;
+            }
+            if filled == 0 {
+                return;
+            }
+            work(&digests[..filled]);
         }
     }
 }

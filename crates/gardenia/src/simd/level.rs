@@ -7,9 +7,7 @@ use super::portable;
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 use super::prefetch;
 use crate::cells::{Memory, Shared, atom};
-use crate::hash::Digest;
-#[cfg(feature = "std")]
-use crate::hash::{Key, KeyHasher};
+use crate::hash::{Digest, Key, KeyHasher};
 
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 use super::{avx2, avx512};
@@ -115,14 +113,14 @@ pub(crate) fn insert(
     digests.each::<AHEAD>(far, fetch, |digest| portable::insert(pattern, digest, words), sink);
 }
 
-/// The digests of all keys, with the pattern's instructions.
-#[cfg(feature = "std")]
-pub(crate) fn digest_slice<K: Key>(pattern: Pattern, hasher: &KeyHasher, keys: &[K], digests: &mut [Digest]) {
-    #[cfg(target_arch = "x86_64")]
-    if pattern.level() == Level::Avx512 {
+/// The digests of all keys, with the instructions of `level`, which the processor has.
+pub(crate) fn digest_slice<K: Key>(level: Level, hasher: &KeyHasher, keys: &[K], digests: &mut [Digest]) {
+    #[cfg(all(target_arch = "x86_64", feature = "std"))]
+    if level.min(Level::best()) == Level::Avx512 {
         // SAFETY: the processor has the instructions.
         return unsafe { digest_avx512(hasher, keys, digests) };
     }
+    let _ = level;
     hasher.digest_all(keys, digests);
 }
 

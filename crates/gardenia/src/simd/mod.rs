@@ -10,11 +10,13 @@ mod level;
 mod pattern;
 mod portable;
 mod prefetch;
+mod rows;
 
 pub(crate) use batch::{Bools, Drawn, Given, Keys, Mask, Sink, Source};
 pub use level::Level;
-#[cfg(feature = "std")]
-pub(crate) use level::digest_slice;
-pub(crate) use level::{contains, contains_one, insert, insert_one, insert_shared, insert_shared_many};
+pub(crate) use level::{
+    contains, contains_one, digest_slice, insert, insert_one, insert_shared, insert_shared_many,
+};
 pub(crate) use pattern::Pattern;
 pub(crate) use prefetch::{prefetch, prefetch_at};
+pub(crate) use rows::positions;

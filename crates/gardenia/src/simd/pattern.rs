@@ -89,7 +89,7 @@ impl Pattern {
     /// The instructions, which the processor has.
     #[cfg(feature = "std")]
     #[inline(always)]
-    pub(super) fn level(self) -> Level {
+    pub(crate) fn level(self) -> Level {
         self.level
     }
 

@@ -14,6 +14,7 @@
 //! | how large is each level of a count kept bit by bit? | [`bitwise::shapes`] |
 //! | how long does a filter that forgets remember, at which fpp? | [`stable::shape`], [`stable::memory`] |
 //! | how large are two buffers for a window of keys? | [`a2::size`] |
+//! | how large a sketch for counts within ε of the total? | [`count_min::shape`], [`count_sketch::shape`] |
 //!
 //! Letters are those of the papers: n keys (`items`), m cells, k positions per key (`hashes`), p the fraction
 //! of ones (`fill`). No function panics; each says what it returns outside its range.
@@ -28,6 +29,8 @@ pub mod bitwise;
 pub mod blocked;
 pub mod bloom;
 pub mod choices;
+pub mod count_min;
+pub mod count_sketch;
 pub mod counting;
 pub mod kirsch_mitzenmacher;
 pub mod spectral;

@@ -130,3 +130,18 @@ pub(crate) fn storing_interrupts_nothing(mut filter: AnyFilter, a: &[Vec<u8>], b
     assert_eq!(new[1], new[2]);
     assert_eq!(filter.to_vec().unwrap(), copy.to_vec().unwrap());
 }
+
+/// A batch of insertions leaves the same filter and tells the same as one by one.
+pub(crate) fn batches_insert_alike<F>(
+    filter: F,
+    keys: &[Vec<u8>],
+    insert: impl Fn(&mut F, &[Digest], &mut [bool]),
+) where
+    F: Insert + Clone + PartialEq + std::fmt::Debug,
+{
+    let (mut single, mut batch, digests) = (filter.clone(), filter.clone(), digests(&filter, keys));
+    let one_by_one: Vec<bool> = digests.iter().map(|digest| single.insert_digest(*digest).unwrap()).collect();
+    let mut answers = vec![false; digests.len()];
+    insert(&mut batch, &digests, &mut answers);
+    assert_eq!((one_by_one, single), (answers, batch));
+}

@@ -325,6 +325,96 @@ def spectral(policy, entries, scheme, m, k, width, seed, secondary=(0, 0), marke
     return container(payload, 5, m, k, scheme, width, mark=seed, params=params)
 
 
+P61 = 2**61 - 1
+
+
+def drawn(seed, i):
+    """A number below P61: 61 bits of word i of the seed."""
+    return (word(seed, i) >> 3) % P61
+
+
+def columns_of(digest, seed, form, rows, copies, w):
+    """The column of a key in each row of a Count-Min sketch."""
+    linear = lambda i: (drawn(seed, 2 * i + 1) * digest + drawn(seed, 2 * i + 2)) % P61 % w
+    if form == 1:
+        return [linear(row) for row in range(rows)]
+    depth = rows // copies
+    return [(linear(2 * copy) + j * linear(2 * copy + 1)) % w for copy in range(copies) for j in range(depth)]
+
+
+class Cells:
+    """A row of counters [first cell, cells, value], which merge if their width is below 32."""
+
+    def __init__(self, w, width):
+        self.width, self.most = width, 8 if width < 32 else 1
+        self.stride = -(-w // 64) * 64 if width < 32 else -(-w // (64 // width)) * (64 // width)
+        self.counters = {at: [at, 1, 0] for at in range(self.stride)}
+
+    def get(self, at):
+        return self.counters[at][2]
+
+    def put(self, at, value, join):
+        first, cells, _ = self.counters[at]
+        while value >= 2 ** (self.width * cells):
+            if cells == self.most:
+                value = 2 ** (self.width * cells) - 1
+                break
+            cells *= 2
+            buddy = (first // (cells // 2)) ^ 1
+            start = buddy * (cells // 2)
+            theirs = {id(self.counters[i]): self.counters[i][2] for i in range(start, start + cells // 2)}.values()
+            value = join([value, *theirs])
+            first = first // cells * cells
+        counter = [first, cells, value]
+        for i in range(first, first + cells):
+            self.counters[i] = counter
+
+    def bits(self):
+        """All cells as one number, the first at its low end, and all marks as another."""
+        cells = marks = 0
+        for at, (first, count, value) in self.counters.items():
+            if at == first:
+                cells |= value << at * self.width
+            if at % 2 == 0:
+                marks |= (count.bit_length() - 1) << at
+        return cells, marks
+
+
+def number_words(number, count):
+    return [number >> 64 * i & MASK for i in range(count)]
+
+
+def count_min(weights, form, policy, rows, copies, w, width, **options):
+    digest, seed = digester(**options), options.get("mark", 0)
+    table = [Cells(w, width) for _ in range(rows)]
+    for key, weight in weights:
+        at = columns_of(digest(key) % P61, seed, form, rows, copies, w)
+        least = min(row.get(column) for row, column in zip(table, at))
+        for row, column in zip(table, at):
+            if policy == 1:
+                row.put(column, row.get(column) + weight, sum)
+            else:
+                row.put(column, max(row.get(column), least + weight), max)
+    stride = table[0].stride
+    words = [word for row in table for word in number_words(row.bits()[0], stride * width // 64)]
+    if width < 32:
+        words += [word for row in table for word in number_words(row.bits()[1], stride // 64)]
+    params = struct.pack("<BBHIQ", form, policy, copies, 0, sum(weight for _, weight in weights))
+    return container(words_bytes(words), 9, rows * w, rows, width=width, params=params, **options)
+
+
+def count_sketch(weights, rows, w, **options):
+    digest, seed = digester(**options), options.get("mark", 0)
+    table = [0] * (rows * w)
+    for key, weight in weights:
+        x = digest(key) % P61
+        for row in range(rows):
+            a, b, *sign = [drawn(seed, 6 * row + i) for i in range(1, 7)]
+            value = sum(c * x ** (3 - i) for i, c in enumerate(sign)) % P61
+            table[row * w + (a * x + b) % P61 % w] += weight if value % 2 else -weight
+    return container(words_bytes([cell & MASK for cell in table]), 10, rows * w, rows, width=64, **options)
+
+
 def main():
     (HERE / "hashes.tsv").write_text("\n".join(hashes()) + "\n")
     (HERE / "positions.tsv").write_text("\n".join(all_positions()) + "\n")
@@ -359,6 +449,14 @@ def main():
         "spectral-recurring-bare.gdn": spectral(3, entries, 7, 9000, 7, 12, 0, (3001, 5)),
         "spectral-compact.gdn": spectral(3, entries + [(b"rose", 5_000_000)], 10, 9000, 7, 32, 0, (4500, 7), True, True),
         "spectral-compact-plain.gdn": spectral(2, entries[:6], 10, 20000, 7, 32, 9, (0, 0), False, True),
+    }
+    weights = [(key, 1) for key in many] + [(key, 10 ** (i + 1)) for i, key in enumerate(flowers)]
+    files |= {
+        "count-min.gdn": count_min(weights, 1, 1, 4, 1, 272, 32),
+        "count-min-wide.gdn": count_min(weights, 2, 2, 3, 1, 211, 64, mark=7),
+        "count-min-merging.gdn": count_min(weights, 2, 2, 6, 2, 499, 4, mark=9),
+        "count-min-merging-sum.gdn": count_min(weights, 1, 1, 3, 1, 700, 8, flags=1, secret=SECRET, hasher=2, mark=keyed["mark"]),
+        "count-sketch.gdn": count_sketch(weights[:500] + [(key, -n) for key, n in weights[500:]], 5, 101, mark=4),
     }
     for name, content in files.items():
         (HERE / name).write_bytes(content)

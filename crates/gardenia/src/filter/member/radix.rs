@@ -35,7 +35,7 @@ impl Sorted {
         self.ranges.iter_mut().for_each(Vec::clear);
         let mut digests = [Digest(0); CHUNK];
         for keys in keys.chunks(CHUNK) {
-            simd::digest_slice(pattern, hasher, keys, &mut digests);
+            simd::digest_slice(pattern.level(), hasher, keys, &mut digests);
             for digest in &digests[..keys.len()] {
                 self.ranges[pattern.block(*digest) >> RANGE_SHIFT].push(*digest);
             }

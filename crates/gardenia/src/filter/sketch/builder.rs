@@ -1,0 +1,213 @@
+//! What a Count-Min sketch was asked for.
+
+use super::count_min::CountMin;
+use super::grid::{self, Update};
+use crate::cells::CellKind;
+use crate::hash::{KeyHasher, SecretKey};
+use crate::index::{Form, prime};
+use crate::theory::count_min::{SketchShape, fit, shape};
+use crate::{MAX_CELLS, SizeError};
+
+/// How [`CountMin`] sketches other than the plainest are made.
+///
+/// ```
+/// use gardenia::{CellKind, CountMin, Form, Update};
+/// let sketch = CountMin::builder()
+///     .bytes(1 << 20)
+///     .rows(3)
+///     .form(Form::Modified)
+///     .update(Update::Conservative)
+///     .cells(CellKind::Merging4)
+///     .build()?;
+/// assert!(sketch.memory_bytes() <= 1 << 20 && sketch.columns() > 500_000);
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+#[must_use]
+pub struct CountMinBuilder {
+    epsilon: Option<f64>,
+    delta: Option<f64>,
+    columns: Option<u64>,
+    rows: Option<u32>,
+    bytes: Option<u64>,
+    copies: Option<u32>,
+    form: Form,
+    update: Update,
+    cells: CellKind,
+    hasher: KeyHasher,
+}
+
+impl CountMinBuilder {
+    /// How far an estimate may be above the truth, as a share of all that was counted.
+    pub fn epsilon(mut self, epsilon: f64) -> Self {
+        self.epsilon = Some(epsilon);
+        self
+    }
+
+    /// How probable it may be that an estimate is farther above.
+    pub fn delta(mut self, delta: f64) -> Self {
+        self.delta = Some(delta);
+        self
+    }
+
+    /// Cells of a row, w; the modified form takes the next prime.
+    pub fn columns(mut self, columns: u64) -> Self {
+        self.columns = Some(columns);
+        self
+    }
+
+    /// Rows, d; in the modified form rows of each copy.
+    pub fn rows(mut self, rows: u32) -> Self {
+        self.rows = Some(rows);
+        self
+    }
+
+    /// Memory to stay within, instead of columns.
+    pub fn bytes(mut self, bytes: u64) -> Self {
+        self.bytes = Some(bytes);
+        self
+    }
+
+    /// Copies of the modified form; 1 unless set.
+    pub fn copies(mut self, copies: u32) -> Self {
+        self.copies = Some(copies);
+        self
+    }
+
+    /// A function for each row (the default), or two for all.
+    pub fn form(mut self, form: Form) -> Self {
+        self.form = form;
+        self
+    }
+
+    /// What happens to the cells of a key; all are raised unless set.
+    pub fn update(mut self, update: Update) -> Self {
+        self.update = update;
+        self
+    }
+
+    /// What the cells are; of 32 bits unless set.
+    pub fn cells(mut self, cells: CellKind) -> Self {
+        self.cells = cells;
+        self
+    }
+
+    /// Hash with XXH3-64 and this seed (the default, with seed 0). The rows' functions are drawn from it, too.
+    pub fn seed(self, seed: u64) -> Self {
+        self.hasher(KeyHasher::xxh3(seed))
+    }
+
+    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
+    pub fn secret(self, secret: SecretKey) -> Self {
+        self.hasher(KeyHasher::sip13(secret))
+    }
+
+    /// The hash function.
+    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
+        self.hasher = hasher;
+        self
+    }
+
+    /// The sketch's shape, before any memory is taken.
+    pub fn shape(&self) -> Result<SketchShape, SizeError> {
+        let conflict = |message| Err(SizeError::Conflict(message));
+        match (self.epsilon, self.delta, self.columns, self.rows, self.bytes, self.copies) {
+            (Some(epsilon), Some(delta), None, None, None, None) => shape(self.form, epsilon, delta),
+            (None, None, Some(_), Some(depth), None, copies)
+            | (None, None, None, Some(depth), Some(_), copies) => {
+                let copies = copies.unwrap_or(1);
+                if copies != 1 && self.form == Form::Original {
+                    return conflict("the original form has no copies: give it more rows");
+                }
+                let rows = depth.saturating_mul(copies);
+                grid::measure(self.cells, rows, 1)?; // the rows are refused before the columns are
+                let columns = match (self.columns, self.bytes) {
+                    (Some(columns), _) => fit(self.form, columns, depth)?,
+                    (None, bytes) => self.columns_within(bytes.unwrap_or(0), rows, depth)?,
+                };
+                Ok(SketchShape { columns, rows, copies })
+            }
+            _ => conflict("give epsilon and delta, or columns and rows, or bytes and rows"),
+        }
+    }
+
+    /// The most columns that `bytes` have room for.
+    fn columns_within(&self, bytes: u64, rows: u32, depth: u32) -> Result<u64, SizeError> {
+        let fits = |columns: u64| {
+            grid::measure(self.cells, rows, columns).is_ok_and(|(_, _, words)| words <= bytes / 8)
+        };
+        let (mut low, mut high) = (0, MAX_CELLS);
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            (low, high) = if fits(middle) { (middle, high) } else { (low, middle - 1) };
+        }
+        let wanted = |columns: &u64| match self.form {
+            Form::Original => true,
+            Form::Modified => prime::is_prime(*columns) && *columns >= depth.into(),
+        };
+        // Gaps between primes below 2⁴⁰ are shorter than this (Nicely's tables of maximal gaps: 652 at most).
+        let columns = (low.saturating_sub(1000)..=low).rev().filter(|columns| *columns > 0).find(wanted);
+        columns.ok_or(SizeError::Conflict("so few bytes have no room for a cell in each row"))
+    }
+
+    /// The sketch.
+    pub fn build(self) -> Result<CountMin, SizeError> {
+        CountMin::with(self.hasher, self.form, self.update, self.cells, self.shape()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wishes_that_cannot_be_are_errors() {
+        let make = CountMinBuilder::default;
+        let conflict = |builder: CountMinBuilder| matches!(builder.build(), Err(SizeError::Conflict(_)));
+        assert!(conflict(make()) && conflict(make().rows(3)) && conflict(make().columns(3)));
+        assert!(conflict(make().epsilon(0.1)) && conflict(make().epsilon(0.1).delta(0.1).rows(3)));
+        assert!(
+            conflict(make().columns(9).rows(3).bytes(99)) && conflict(make().columns(9).rows(3).copies(2))
+        );
+        assert!(
+            conflict(make().rows(3).bytes(7)) && conflict(make().rows(5).bytes(100).form(Form::Modified))
+        );
+        assert_eq!(make().epsilon(1.0).delta(0.1).build().unwrap_err(), SizeError::Epsilon(1.0));
+        assert_eq!(make().epsilon(0.1).delta(0.0).build().unwrap_err(), SizeError::Delta(0.0));
+        assert_eq!(make().columns(0).rows(3).build().unwrap_err(), SizeError::ZeroCells);
+        for rows in [0, 256, u32::MAX] {
+            let builder = make().columns(9).rows(rows);
+            assert_eq!(builder.build().unwrap_err(), SizeError::Hashes { hashes: rows, max: 255 });
+        }
+        let modified = make().form(Form::Modified).columns(9);
+        assert!(matches!(modified.rows(100).copies(3).build(), Err(SizeError::Hashes { .. })));
+        assert!(matches!(modified.rows(1).copies(0).build(), Err(SizeError::Hashes { .. })));
+        for cells in CellKind::ALL {
+            let huge = make().columns(MAX_CELLS).rows(2).cells(cells);
+            assert!(matches!(huge.build(), Err(SizeError::TooManyCells { .. })));
+            assert!(matches!(
+                make().columns(u64::MAX).rows(2).cells(cells).build(),
+                Err(SizeError::TooManyCells { .. })
+            ));
+        }
+    }
+
+    #[test]
+    fn a_budget_is_used_up_to_the_last_unit_and_never_exceeded() {
+        for cells in CellKind::ALL {
+            for form in [Form::Original, Form::Modified] {
+                for (bytes, rows) in [(1 << 20, 4), (1_000_003, 3), (3_000, 1)] {
+                    let builder = CountMinBuilder::default().bytes(bytes).rows(rows).cells(cells).form(form);
+                    let sketch = builder.build().unwrap();
+                    assert!(sketch.memory_bytes() as u64 <= bytes);
+                    let more =
+                        CountMinBuilder::default().columns(sketch.columns() + 1).rows(rows).cells(cells);
+                    assert!(
+                        more.form(form).build().unwrap().memory_bytes() as u64 > bytes,
+                        "{cells}, {bytes}"
+                    );
+                }
+            }
+        }
+    }
+}

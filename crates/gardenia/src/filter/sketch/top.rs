@@ -1,0 +1,276 @@
+//! The most frequent keys of a stream: a sketch for all keys, and a table of candidates.
+//!
+//! A key in the table is counted there, exactly, and no longer in the sketch; all others are counted in the sketch. A
+//! key enters when its estimate is above the smallest upper bound in a full table, and the one with that bound makes
+//! room: what the table counted of it goes into the sketch. So at any time
+//!
+//! * the sketch has seen all of a key that is not in the table, and its estimate is not below the truth;
+//! * a candidate's count is at least what the table counted of it, and at most that and its estimate at entry;
+//! * every key that is not in the table has a count of [`Top::floor`] at most: no more than its estimate when it was
+//!   last turned away, or than its upper bound when it had to leave. So **every key above the floor is in the table.**
+//!
+//! How high can the floor be? With m slots and N counted in all, it is at most the least upper bound in the table, m
+//! of which sum up to N and the errors of the estimates: N/m and the largest of these errors. The argument is that of
+//! Metwally, Agrawal and El Abbadi, "Efficient computation of frequent and top-k elements in data streams" (2005), with
+//! estimates of a sketch in place of their least counter. Counting candidates outside the sketch is from Roy, Khan and
+//! Alonso, "Augmented Sketch" (2016): the heaviest keys then disturb no other, and cost one look into the table.
+
+use super::candidates::{Candidate, Candidates};
+use super::count_min::CountMin;
+use super::grid::Update;
+use crate::cells::CellKind;
+use crate::hash::{Digest, Key};
+use crate::index::rows::CHUNK;
+use crate::simd::{Level, digest_slice};
+use crate::{Form, Merge, Mismatch, SizeError};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// The most frequent keys of a stream, with bounds on how often each came.
+///
+/// ```
+/// let mut visits = gardenia::Top::new(10)?;
+/// for key in ["rose", "tulip", "rose", "daisy", "rose", "tulip"] {
+///     visits.update(key, 1);
+/// }
+/// let top = visits.top(2);
+/// assert_eq!((&top[0].key[..], top[0].lower, top[0].upper), (&b"rose"[..], 3, 3));
+/// assert_eq!(&top[1].key[..], b"tulip");
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone)]
+pub struct Top {
+    sketch: CountMin,
+    candidates: Candidates,
+    floor: u64,
+    total: u64,
+}
+
+/// A frequent key, and bounds on the sum of its weights that always hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hitter {
+    /// The key's canonical bytes.
+    pub key: Vec<u8>,
+    /// What was counted of it exactly: never above the truth.
+    pub lower: u64,
+    /// Never below the truth.
+    pub upper: u64,
+}
+
+impl Hitter {
+    /// Whether the bounds meet.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.lower == self.upper
+    }
+}
+
+/// Fewest slots of the table, and slots per key asked for: keys near the last place may change often, and each change
+/// costs a little of their bounds.
+const SLOTS: (usize, usize) = (1024, 4);
+
+/// Bytes of sketch per slot, unless a sketch is given.
+const SKETCH_BYTES: u64 = 256;
+
+impl Top {
+    /// The `keys` most frequent keys, from four times as many candidates (1024 at least) and a sketch of 256 bytes
+    /// for each of these.
+    pub fn new(keys: usize) -> Result<Self, SizeError> {
+        if keys == 0 {
+            return Err(SizeError::ZeroItems);
+        }
+        let slots = keys.saturating_mul(SLOTS.1).max(SLOTS.0);
+        let bytes = SKETCH_BYTES.saturating_mul(slots as u64);
+        let sketch = CountMin::builder().form(Form::Modified).update(Update::Conservative).rows(3);
+        Self::with_slots(slots, sketch.cells(CellKind::Merging8).bytes(bytes).build()?)
+    }
+
+    /// A table of `slots` candidates with a sketch of your own, which must be empty: more of either lowers the
+    /// [`floor`](Self::floor).
+    ///
+    /// ```
+    /// use gardenia::{CountMin, Top};
+    /// let top = Top::with_slots(5000, CountMin::new(1e-5, 0.01)?)?;
+    /// assert_eq!((top.slots(), top.floor()), (5000, 0));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn with_slots(slots: usize, sketch: CountMin) -> Result<Self, SizeError> {
+        if slots == 0 {
+            return Err(SizeError::ZeroItems);
+        }
+        if sketch.total() != 0 {
+            return Err(SizeError::Conflict("the sketch of a Top must be empty"));
+        }
+        Ok(Self { sketch, candidates: Candidates::new(slots)?, floor: 0, total: 0 })
+    }
+
+    /// Counts `weight` more of `key`.
+    #[inline]
+    pub fn update(&mut self, key: impl Key, weight: u64) {
+        let digest = self.sketch.hasher().digest_key(&key);
+        key.with_bytes(|bytes| self.update_digest(digest, bytes, weight));
+    }
+
+    /// Counts each of these keys once, hashing many at a time.
+    pub fn update_many<K: Key>(&mut self, keys: &[K]) {
+        let (hasher, mut digests) = (*self.sketch.hasher(), [Digest(0); CHUNK]);
+        for keys in keys.chunks(CHUNK) {
+            digest_slice(Level::best(), &hasher, keys, &mut digests);
+            for (key, digest) in keys.iter().zip(digests) {
+                key.with_bytes(|bytes| self.update_digest(digest, bytes, 1));
+            }
+        }
+    }
+
+    #[inline]
+    fn update_digest(&mut self, digest: Digest, key: &[u8], weight: u64) {
+        if weight == 0 {
+            return;
+        }
+        self.total = self.total.saturating_add(weight);
+        if let Some(candidate) = self.candidates.find(digest, key) {
+            return candidate.raise(weight);
+        }
+        let estimate = self.sketch.add_digest(digest, weight);
+        let upper = bound(&self.sketch, estimate);
+        if !self.candidates.would_take(upper) {
+            self.floor = self.floor.max(upper);
+            return;
+        }
+        if let Some(gone) = self.candidates.take(Candidate::new(digest, key, weight, upper)) {
+            self.release(&gone);
+        }
+    }
+
+    /// A candidate has left the table.
+    fn release(&mut self, gone: &Candidate) {
+        self.sketch.add_digest(gone.digest, gone.owed);
+        self.floor = self.floor.max(gone.upper);
+    }
+
+    /// The `keys` most frequent keys by their upper bounds, the most frequent first; fewer if fewer came. There are
+    /// as many as [`slots`](Self::slots) at most.
+    #[must_use]
+    pub fn top(&self, keys: usize) -> Vec<Hitter> {
+        let mut order: Vec<&Candidate> = self.candidates.iter().collect();
+        order.sort_unstable_by(|a, b| {
+            b.upper.cmp(&a.upper).then(b.lower.cmp(&a.lower)).then(a.key.cmp(&b.key))
+        });
+        order.truncate(keys);
+        order.into_iter().map(Candidate::hitter).collect()
+    }
+
+    /// All keys whose count may be `count` or more, the most frequent first: none is missing if `count` is above the
+    /// [`floor`](Self::floor).
+    #[must_use]
+    pub fn at_least(&self, count: u64) -> Vec<Hitter> {
+        let mut hitters = self.top(self.slots());
+        hitters.retain(|hitter| hitter.upper >= count);
+        hitters
+    }
+
+    /// Bounds on the sum of the weights of any key: exact ones of candidates, else 0 and the sketch's estimate.
+    ///
+    /// ```
+    /// let mut visits = gardenia::Top::new(10)?;
+    /// visits.update("rose", 7);
+    /// assert_eq!((visits.bounds("rose"), visits.bounds("tulip")), ((7, 7), (0, 0)));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn bounds(&self, key: impl Key) -> (u64, u64) {
+        let digest = self.sketch.hasher().digest_key(&key);
+        match key
+            .with_bytes(|bytes| self.candidates.get(digest, bytes).map(|found| (found.lower, found.upper)))
+        {
+            Some(bounds) => bounds,
+            None => (0, self.unknown(digest)),
+        }
+    }
+
+    /// The most that a key can have come which is no candidate.
+    fn unknown(&self, digest: Digest) -> u64 {
+        bound(&self.sketch, self.sketch.count_digest(digest)).min(self.floor)
+    }
+
+    /// No key that is not a candidate has a larger count than this; every key with a larger one is a candidate.
+    #[must_use]
+    pub fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// The sum of all weights.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Candidates that the table has room for.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.candidates.slots()
+    }
+
+    /// The sketch of all keys that are no candidates.
+    #[must_use]
+    pub fn sketch(&self) -> &CountMin {
+        &self.sketch
+    }
+}
+
+/// What an estimate bounds: nothing at all if the cells have lost count.
+#[inline]
+fn bound(sketch: &CountMin, estimate: u64) -> u64 {
+    if estimate < sketch.top() { estimate } else { u64::MAX }
+}
+
+impl fmt::Debug for Top {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Top")
+            .field("slots", &self.slots())
+            .field("floor", &self.floor)
+            .field("total", &self.total)
+            .field("sketch", &self.sketch)
+            .finish()
+    }
+}
+
+impl Merge for Top {
+    /// Takes in what `other` counted. Bounds still hold: what one table does not know of a key is at most the other's
+    /// floor, and its sketch's estimate. The floor is at most the sum of both and what had to leave the table.
+    fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
+        let (ours, theirs) = (self.slots(), other.slots());
+        if ours != theirs {
+            return Err(Mismatch {
+                what: "slots",
+                ours: alloc::format!("{ours}"),
+                theirs: alloc::format!("{theirs}"),
+            });
+        }
+        let mut sketch = self.sketch.clone();
+        sketch.merge(&other.sketch)?;
+        let mut all: Vec<Candidate> = Vec::new();
+        for ours in self.candidates.iter() {
+            let mut sum = ours.clone();
+            match other.candidates.get(ours.digest, &ours.key) {
+                Some(theirs) => sum.join(theirs),
+                None => sum.upper = sum.upper.saturating_add(other.unknown(ours.digest)),
+            }
+            all.push(sum);
+        }
+        for theirs in other.candidates.iter().filter(|c| self.candidates.get(c.digest, &c.key).is_none()) {
+            let mut sum = theirs.clone();
+            sum.upper = sum.upper.saturating_add(self.unknown(theirs.digest));
+            all.push(sum);
+        }
+        all.sort_unstable_by(|a, b| b.upper.cmp(&a.upper).then(a.key.cmp(&b.key)));
+        self.sketch = sketch;
+        self.floor = self.floor.saturating_add(other.floor);
+        self.total = self.total.saturating_add(other.total);
+        self.candidates.clear();
+        let gone = all.split_off(all.len().min(ours));
+        all.into_iter().for_each(|candidate| _ = self.candidates.take(candidate));
+        gone.iter().for_each(|candidate| self.release(candidate));
+        Ok(())
+    }
+}
