@@ -26,6 +26,7 @@ Examples:
   gardenia query -v seen.gdn new.txt             the lines that certainly are not
   gardenia add seen.gdn new.txt                  put more lines in
   gardenia count words.gdn vocabulary.txt        how often lines went in (kinds that count)
+  gardenia top -n 20 log.txt                     the most frequent lines of a stream of any length
   gardenia eval seen.gdn truth.txt               how often the filter errs
   gardenia info seen.gdn                         what is in a file
   gardenia bench                                 what a key costs on this machine
@@ -42,6 +43,7 @@ pub(crate) enum Command {
     Add(AddArgs),
     Remove(RemoveArgs),
     Count(CountArgs),
+    Top(TopArgs),
     Eval(EvalArgs),
     Info(InfoArgs),
     Tour(TourArgs),
@@ -63,6 +65,7 @@ Examples:
   gardenia build -o small.gdn --kind bloom urls.txt      smaller, and several times slower
   gardenia build -o stock.gdn --kind counting parts.txt  lines can be taken out again
   gardenia build -o words.gdn --kind spectral-mi words.txt       how often each line came
+  gardenia build -o hits.gdn --kind count-min --bits 8MiB log.txt    the same of a stream of any length
   gardenia build -o last.gdn --kind a2 --items 1M log.txt        the last million lines, no others
   gardenia build -o tight.gdn --kind choice --effort 2 urls.txt  18% smaller than bloom, at 1%
   gardenia build -o safe.gdn --secret-file secret.txt keys.txt   keys that an adversary may choose")]
@@ -116,7 +119,7 @@ pub(crate) struct BuildArgs {
     )]
     pub(crate) cells: Option<u64>,
 
-    /// Bits per cell, 1 to 32, for kinds that count or age [default: 4; 16 for spectral, 8 for bitwise]
+    /// Bits per cell, 1 to 32, for kinds that count or age [default: 4; 16 for spectral, 8 for bitwise and count-min]
     #[arg(short, long, value_name = "W", allow_negative_numbers = true)]
     pub(crate) width: Option<u32>,
 
@@ -191,6 +194,70 @@ pub(crate) struct MoreArgs {
     /// Bits per digit of a count, for the kind bitwise
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
     pub(crate) digit: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) sketch: SketchArgs,
+}
+
+/// What only the kind count-min has.
+#[derive(Debug, Default, Args)]
+pub(crate) struct SketchArgs {
+    /// How far a count may be above the truth, as a share of all lines, for the kind count-min [default: 0.01%]
+    #[arg(
+        long,
+        value_name = "E",
+        value_parser = human::parse_share,
+        allow_negative_numbers = true,
+        conflicts_with_all = ["size", "columns"]
+    )]
+    pub(crate) epsilon: Option<f64>,
+
+    /// How likely it may be that a count is farther above [default: 1%]
+    #[arg(
+        long,
+        value_name = "D",
+        value_parser = human::parse_share,
+        allow_negative_numbers = true,
+        conflicts_with_all = ["size", "columns"]
+    )]
+    pub(crate) delta: Option<f64>,
+
+    /// Cells in a row of count-min, instead of --epsilon, --delta or --bits
+    #[arg(
+        long,
+        value_name = "W",
+        value_parser = human::parse_count,
+        allow_negative_numbers = true,
+        conflicts_with = "size"
+    )]
+    pub(crate) columns: Option<u64>,
+
+    /// Rows, with --columns or --bits [default: 4]
+    #[arg(long, value_name = "D", allow_negative_numbers = true, conflicts_with_all = ["epsilon", "delta"])]
+    pub(crate) rows: Option<u32>,
+
+    /// A hash function for each row, or two for all and twice the size for the same promise [default: original]
+    #[arg(long, value_enum)]
+    pub(crate) form: Option<SketchForm>,
+
+    /// Raise only cells that are below the new count, which errs less, or all, so that files can be added up
+    /// [default: conservative]
+    #[arg(long, value_enum)]
+    pub(crate) update: Option<SketchUpdate>,
+}
+
+/// How the rows of a sketch are hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SketchForm {
+    Original,
+    Modified,
+}
+
+/// What a line does to the cells of a sketch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SketchUpdate {
+    Conservative,
+    Plain,
 }
 
 /// The secret of a keyed filter.
@@ -311,7 +378,7 @@ pub(crate) struct ChangeArgs {
 /// Print how often lines went into a filter
 ///
 /// Each line of the input is printed after its count and a tab; a count of 0 is certain, others may be too high.
-/// For kinds that count: counting, spectral-ms, spectral-mi, spectral-rm, bitwise.
+/// For kinds that count: counting, spectral-ms, spectral-mi, spectral-rm, bitwise, count-min.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -337,6 +404,60 @@ pub(crate) struct CountArgs {
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+}
+
+/// Print the most frequent lines
+///
+/// Reads a stream of any length once, in little memory. Before each line stand two numbers: it came at least and at most
+/// so often. Both always hold. A line that may be missing, or may not belong, is said so on stderr.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  gardenia top access.log                        the ten most frequent lines
+  cut -f1 big.tsv | gardenia top -n 100          of a pipe
+  gardenia top --min 0.1% log.txt                all that are a thousandth of the lines or more
+  gardenia top --memory 64MiB -n 10000 log.txt   more memory, narrower bounds
+  gardenia top --json log.txt | jq -r '.lines[] | select(.certain) | .line'
+
+Without a terminal: at least, at most and line, with tabs between them.
+
+Exit codes: 0 lines came, 1 none did, 2 error. An input that cannot be read does not stop the others.")]
+pub(crate) struct TopArgs {
+    /// Files of lines; none, or -, is stdin
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// How many lines to print
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        default_value = "10",
+        value_parser = human::parse_count,
+        allow_negative_numbers = true
+    )]
+    pub(crate) number: u64,
+
+    /// Print all lines that may be this share of the input or more, instead
+    #[arg(
+        long,
+        value_name = "P",
+        value_parser = human::parse_share,
+        allow_negative_numbers = true,
+        conflicts_with = "number"
+    )]
+    pub(crate) min: Option<f64>,
+
+    /// Memory for counting, beside that of the lines to print [default: 1MiB, or more for many lines]
+    #[arg(short, long, value_name = "M", value_parser = human::parse_bytes, allow_negative_numbers = true)]
+    pub(crate) memory: Option<u64>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print no summary and no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 /// Compare a filter with the truth
@@ -410,7 +531,8 @@ pub(crate) struct InfoArgs {
 /// See what filters do, on examples that come along
 ///
 /// Builds two kinds of filter, asks them, saves and reopens them, deduplicates a million log lines against an
-/// exact set, counts, takes back and forgets keys, shows what choosing bits saves, and measures what a key costs. Takes a few seconds and leaves nothing behind.
+/// exact set, counts, takes back and forgets keys, shows what choosing bits saves, counts a
+/// stream that does not fit, and measures what a key costs. Takes a few seconds and leaves nothing behind.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -566,6 +688,8 @@ pub(crate) enum Kind {
     A2,
     /// Fewer false positives in the same bits, for keys that are all at hand: see --effort
     Choice,
+    /// Counts the lines of a stream of any length, in a size that does not depend on it
+    CountMin,
 }
 
 impl Kind {
@@ -582,6 +706,7 @@ impl Kind {
             Self::Stable => "stable",
             Self::A2 => "a2",
             Self::Choice => "choice",
+            Self::CountMin => "count-min",
         }
     }
 
@@ -593,6 +718,11 @@ impl Kind {
     /// Whether it forgets keys, and so can be given a size and a rate for a stream of any length.
     pub(crate) fn forgets(self) -> bool {
         matches!(self, Self::Stable | Self::A2)
+    }
+
+    /// Whether its size can be a number of cells: not if these stand in rows.
+    pub(crate) fn takes_cells(self) -> bool {
+        self.has_counters() && self != Self::CountMin
     }
 
     /// Whether it is one of the spectral filters.

@@ -17,6 +17,11 @@ pub(crate) fn parse_bits(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A number of bytes: `64k`, `1MiB`, `10MB`.
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    whole(text.strip_suffix('B').unwrap_or(text), "a size such as 64k or 1MiB is expected")
+}
+
 /// A probability: `0.01`, `1%`, `1/100`, `1e-2`. Its range is for the filter to judge.
 pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());

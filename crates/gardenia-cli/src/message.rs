@@ -151,6 +151,24 @@ pub(crate) fn size(error: SizeError) -> anyhow::Error {
     hinted(error, hint)
 }
 
+/// As [`size`], for a sketch.
+pub(crate) fn sketch_size(error: SizeError) -> anyhow::Error {
+    let hint = match &error {
+        SizeError::Epsilon(_) => "--epsilon is a share of all lines, such as 0.1% or 1/1000",
+        SizeError::Delta(_) => "--delta is a probability, such as 1%",
+        SizeError::Hashes { .. } => {
+            "--rows is the number of cells that a line raises; 3 to 5 suit most streams"
+        }
+        SizeError::ZeroCells => "--columns is the number of cells in each row, such as 64k",
+        SizeError::TooManyCells { .. } | SizeError::Memory { .. } => {
+            "raise --epsilon, or lower --columns or --bits"
+        }
+        SizeError::Conflict(_) => "raise --bits, or lower --rows",
+        _ => return error.into(),
+    };
+    hinted(error, hint)
+}
+
 /// As [`size`], for a blocked filter planned for `items` and `fpp`: another kind may do what it cannot.
 pub(crate) fn blocked_size(error: SizeError, items: u64, fpp: f64) -> anyhow::Error {
     match error {

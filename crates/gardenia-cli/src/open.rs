@@ -32,7 +32,7 @@ impl Opened {
             Self::Mapped(filter) => (filter.as_count(), filter.kind()),
             Self::Read(filter) => (filter.as_count(), filter.kind()),
         };
-        let hint = "build it with --kind counting, spectral-mi or bitwise";
+        let hint = "build it with --kind counting, spectral-mi, bitwise or count-min";
         count.ok_or_else(|| hinted(format!("a filter of kind {} does not count", kind.name()), hint))
     }
 

@@ -133,6 +133,14 @@ pub struct Saturated {
     pub top: u64,
 }
 
+/// A weight that would lower counts of a sketch whose counts only rise; the sketch has not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the weight {weight} is negative: only a CountSketch takes such")]
+pub struct NegativeWeight {
+    /// The weight.
+    pub weight: i64,
+}
+
 /// A number that is outside what a sketch of ranges was made for; the sketch has not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the key {key} does not fit {bits} bits")]
@@ -324,6 +332,9 @@ pub enum Error {
     /// See [`OutOfRange`].
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
+    /// See [`NegativeWeight`].
+    #[error(transparent)]
+    NegativeWeight(#[from] NegativeWeight),
     /// See [`Saturated`].
     #[error(transparent)]
     Saturated(#[from] Saturated),

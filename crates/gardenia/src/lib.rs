@@ -40,8 +40,8 @@ mod traits;
 pub use any::AnyFilter;
 pub use cells::CellKind;
 pub use error::{
-    DecodeError, EncodeError, Error, Full, Mismatch, OutOfRange, Overflow, Part, RemoveError, Saturated,
-    SizeError,
+    DecodeError, EncodeError, Error, Full, Mismatch, NegativeWeight, OutOfRange, Overflow, Part, RemoveError,
+    Saturated, SizeError,
 };
 pub use filter::{
     A2Bloom, A2BloomBuilder, About, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BitwiseBloom,

@@ -1,5 +1,6 @@
 //! `gardenia build`: keys → filter.
 
+use super::sketch;
 use crate::args::{BuildArgs, Kind};
 use crate::input::Source;
 use crate::message::{hinted, say};
@@ -35,7 +36,9 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
 
     let sized = args.bits.is_some() || args.cells.is_some();
     // A filter that forgets takes a size and a rate, whatever comes.
-    let planned = args.items.is_some() || (sized && (args.hashes.is_some() || kind(args).forgets()));
+    let planned = args.items.is_some()
+        || kind(args) == Kind::CountMin
+        || (sized && (args.hashes.is_some() || kind(args).forgets()));
     let mut bed = if kind(args) == Kind::Choice && args.more.effort.unwrap_or(0) > 0 {
         Bed::chosen(args, hasher, Aside::read(args, &sources, hasher)?)?
     } else if planned {
@@ -125,8 +128,12 @@ impl Bed {
     /// The summary, and a warning if the filter is fuller than it was meant to be.
     fn report(&self, args: &BuildArgs, output: &Output<'_>) {
         let (filter, fpp) = (&self.filter, human::share(self.filter.fpp()));
-        if !args.quiet {
-            let to = output.name();
+        let to = output.name();
+        if let (AnyFilter::CountMin(sketch), false) = (filter, args.quiet) {
+            let (lines, rows) = (human::plural(self.keys, "line"), sketch::rows(sketch));
+            let bytes = human::bytes(filter.memory_bytes() as u64);
+            say(&format!("{to}: {lines} counted in {rows} ({bytes}); {}", sketch::promise(sketch)));
+        } else if !args.quiet {
             let (keys, new) = (human::plural(self.keys, "key"), human::count(self.new));
             let (id, bytes) = (filter.identity(), human::bytes(filter.memory_bytes() as u64));
             let one = if id.width == 1 { "bit" } else { "cell" };
@@ -161,11 +168,20 @@ fn kind(args: &BuildArgs) -> Kind {
 /// Options that are of no use with this kind are said so, not ignored.
 fn check_options(args: &BuildArgs) -> anyhow::Result<()> {
     let (kind, more) = (kind(args), &args.more);
-    let spectral = "take --kind spectral-rm";
+    let (sketch, spectral) = (kind == Kind::CountMin, "take --kind spectral-rm");
     for (given, of_use, option, hint) in [
-        (args.scheme.is_some(), kind != Kind::Blocked, "--scheme", "take --kind bloom"),
+        (args.scheme.is_some(), kind != Kind::Blocked && !sketch, "--scheme", "take --kind bloom"),
+        (args.items.is_some(), !sketch, "--items", "give its size by --bits or --epsilon"),
+        (args.fpp.is_some(), !sketch, "--fpp", "give --epsilon and --delta"),
+        (args.hashes.is_some(), !sketch, "--hashes", "give --rows"),
+        (
+            more.sketch.any(),
+            sketch,
+            "--epsilon, --delta, --columns, --rows, --form and --update",
+            "take --kind count-min",
+        ),
         (args.width.is_some(), kind.has_counters(), "--width", "take --kind counting"),
-        (args.cells.is_some(), kind.has_counters(), "--cells", "give its size by --bits"),
+        (args.cells.is_some(), kind.takes_cells(), "--cells", "give its size by --bits"),
         (more.decrements.is_some(), kind == Kind::Stable, "--decrements", "take --kind stable"),
         (more.secondary_cells.is_some(), kind == Kind::SpectralRm, "--secondary-cells", spectral),
         (more.secondary_hashes.is_some(), kind == Kind::SpectralRm, "--secondary-hashes", spectral),
@@ -327,6 +343,11 @@ fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Res
             with_options!(builder, cells, width.into(), |shape| counters(shape.cells, width), message::size)
         }
         Kind::Choice => with_options!(choice(args), bits, 1.0, |shape| bits(shape.cells), message::size),
+        Kind::CountMin => {
+            let builder = more.sketch.builder(args.width, args.bits)?.hasher(hasher);
+            require(builder.memory_bytes().map_err(message::sketch_size)?)?;
+            builder.build().map_err(message::sketch_size)?.into()
+        }
         Kind::A2 => {
             let builder = A2Bloom::builder().scheme(scheme);
             with_options!(builder, bits, 1.0, |shape| bits(shape.bits), message::size)

@@ -1,5 +1,6 @@
 //! `gardenia info`: everything that a file tells about its filter.
 
+use super::sketch;
 use crate::args::InfoArgs;
 use crate::open::{Opened, is_stream, try_open};
 use crate::{Outcome, human, input, message};
@@ -7,7 +8,7 @@ use anyhow::{Context, bail};
 use gardenia::cells::Memory;
 use gardenia::format::{self, Header, verify_file};
 use gardenia::theory::blocked::BLOCK_BITS;
-use gardenia::{AnyFilter, ChoiceForm, DecodeError, HasherId, Identity, SchemeId, SecretKey};
+use gardenia::{AnyFilter, ChoiceForm, DecodeError, HasherId, Identity, Kind, SchemeId, SecretKey};
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
@@ -83,8 +84,8 @@ impl Report {
         let report = match try_open(path, secret) {
             Ok(Opened::Mapped(filter)) => Self::of_filter(&filter),
             Ok(Opened::Read(filter)) => Self::of_filter(&filter),
-            // The header can be read without the secret.
-            Err(DecodeError::SecretMissing { .. }) if !is_stream(path) => {
+            // The header can be read without the secret, and of kinds that are no filters.
+            Err(DecodeError::SecretMissing { .. } | DecodeError::Kind { .. }) if !is_stream(path) => {
                 Self::of_header(&header().map_err(message::decode).with_context(|| file.clone())?)
             }
             Err(error) => return Err(message::decode(error).context(file)),
@@ -163,6 +164,9 @@ impl Report {
         line("hasher", self.hasher_text());
         match self.scheme {
             Some(name) => line("scheme", format!("{name}, {} per key", self.hashes_text("probe"))),
+            None if self.kind == Kind::CountMin.name() => {
+                line("rows", format!("{} per key", self.hashes_text("cell")));
+            }
             None => line("probes", format!("{} in one block of {BLOCK_BITS}", self.hashes_text("bit"))),
         }
         let file =
@@ -266,6 +270,14 @@ fn details(filter: &AnyFilter<impl Memory>) -> Option<String> {
             }
             _ => format!("{} of bits per key", human::plural(filter.choices().into(), "group")),
         }),
+        AnyFilter::CountMin(sketch) => Some(format!(
+            "{}, {} update, {} form; {} counted: {}",
+            sketch::rows(sketch),
+            sketch.update().name(),
+            sketch.form().name(),
+            human::count(sketch.total()),
+            sketch::promise(sketch),
+        )),
         AnyFilter::A2(filter) => Some(format!(
             "the last {} keys are remembered for certain; {} in the active half",
             human::count(filter.window()),

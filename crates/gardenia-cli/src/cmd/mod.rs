@@ -7,4 +7,6 @@ pub(crate) mod count;
 pub(crate) mod eval;
 pub(crate) mod info;
 pub(crate) mod query;
+pub(crate) mod sketch;
+pub(crate) mod top;
 pub(crate) mod tour;

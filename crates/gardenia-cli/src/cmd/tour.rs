@@ -11,8 +11,8 @@ use crate::{Outcome, message};
 use anyhow::{Context, bail};
 use gardenia::theory::blocked;
 use gardenia::{
-    A2Bloom, AnyFilter, BlockedBloom, Bloom, ChoiceBloom, Digest, Effort, Filter, MinimumIncrease,
-    SpectralBloom,
+    A2Bloom, AnyFilter, BlockedBloom, Bloom, CellKind, ChoiceBloom, CountMin, Digest, Effort, Filter,
+    MinimumIncrease, SpectralBloom, Top, Update,
 };
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
@@ -25,12 +25,13 @@ use tempfile::TempDir;
 const FLOWERS: &str = include_str!("../../samples/flowers.txt");
 
 /// What each step is called, and what it does.
-const STEPS: [(&str, Step); 6] = [
+const STEPS: [(&str, Step); 7] = [
     ("Two filters of flowers", flowers),
     ("The same answers from files", file),
     ("A stream without its repeats", deduplicate),
     ("Filters that count, take back and forget", garden),
     ("The same bits, better chosen", choices),
+    ("A stream that does not fit", sketches),
     ("What a key costs", speed),
 ];
 
@@ -385,7 +386,51 @@ fn choices(tour: &mut Tour) -> anyhow::Result<()> {
     ))
 }
 
-/// Step 6: time per key, one at a time and many at a time, in small and in large filters.
+/// Step 6: how often, and what most often, of a stream.
+fn sketches(tour: &mut Tour) -> anyhow::Result<()> {
+    let (lines, universe) = (2_000_000u64, 300_000f64);
+    // Visitor r comes about 1/r as often as the first.
+    let stream: Vec<u64> = (0..lines)
+        .map(|at| universe.powf(random(at ^ 0x736b_6574_6368) as f64 / u64::MAX as f64) as u64)
+        .collect();
+    let mut exact: HashMap<u64, u64> = HashMap::new();
+    stream.iter().for_each(|key| *exact.entry(*key).or_default() += 1);
+    let size = 64 << 10;
+    tour.line(format!(
+        "{} visits by {} visitors. How often did each come? A table of them would take megabytes; in {}",
+        count(lines),
+        count(exact.len() as u64),
+        bytes(size)
+    ))?;
+    tour.line("a Count-Min sketch counts each too high, by this much on average:")?;
+    tour.line("")?;
+    for (what, update, cells) in [
+        ("cells of 32 bits", Update::Plain, CellKind::Fixed32),
+        ("only the least cells are raised", Update::Conservative, CellKind::Fixed32),
+        ("and cells of 4 bits that merge", Update::Conservative, CellKind::Merging4),
+    ] {
+        let mut sketch = CountMin::builder().bytes(size).rows(3).update(update).cells(cells).build()?;
+        sketch.insert_many(&stream);
+        let errors = exact.iter().map(|(key, truth)| sketch.count(*key).saturating_sub(*truth)).sum::<u64>();
+        tour.line(format!("  {what:<40}{:>8.1}", errors as f64 / exact.len() as f64))?;
+    }
+    tour.line("")?;
+    let mut top = Top::new(5)?;
+    top.update_many(&stream);
+    let first = top.top(5);
+    let names: Vec<String> = first
+        .iter()
+        .map(|hitter| <[u8; 8]>::try_from(&hitter.key[..]).map_or(0, u64::from_le_bytes).to_string())
+        .collect();
+    let narrow = first.iter().filter(|hitter| hitter.is_exact()).count();
+    tour.line(format!(
+        "The five most frequent, by `gardenia top`: {}; {narrow} of their counts are exact, and any visitor",
+        names.join(", ")
+    ))?;
+    tour.line(format!("with more than {} visits would be in its list.", count(top.floor())))
+}
+
+/// Step 7: time per key, one at a time and many at a time, in small and in large filters.
 fn speed(tour: &mut Tour) -> anyhow::Result<()> {
     tour.line("Numbers as keys, filters at 1%; ns per key, one call each or one call for all:")?;
     tour.line("")?;

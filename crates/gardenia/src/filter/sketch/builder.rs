@@ -131,6 +131,12 @@ impl CountMinBuilder {
         }
     }
 
+    /// Bytes of memory that the cells will take.
+    pub fn memory_bytes(&self) -> Result<u64, SizeError> {
+        let SketchShape { columns, rows, .. } = self.shape()?;
+        grid::measure(self.cells, rows, columns).map(|(_, _, words)| words * 8)
+    }
+
     /// The most columns that `bytes` have room for.
     fn columns_within(&self, bytes: u64, rows: u32, depth: u32) -> Result<u64, SizeError> {
         let fits = |columns: u64| {
@@ -200,6 +206,7 @@ mod tests {
                     let builder = CountMinBuilder::default().bytes(bytes).rows(rows).cells(cells).form(form);
                     let sketch = builder.build().unwrap();
                     assert!(sketch.memory_bytes() as u64 <= bytes);
+                    assert_eq!(builder.memory_bytes(), Ok(sketch.memory_bytes() as u64));
                     let more =
                         CountMinBuilder::default().columns(sketch.columns() + 1).rows(rows).cells(cells);
                     assert!(

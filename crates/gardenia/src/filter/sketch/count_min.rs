@@ -26,7 +26,7 @@ use crate::index::rows::{CHUNK, Rows};
 use crate::simd::{Sink, Source, positions};
 use crate::theory::bloom::{Estimate, estimate_items};
 use crate::theory::count_min::{SketchShape, delta, epsilon};
-use crate::{Merge, Mismatch, Saturated, SizeError};
+use crate::{Merge, Mismatch, NegativeWeight, Saturated, SizeError};
 use alloc::vec;
 use core::fmt;
 
@@ -102,6 +102,23 @@ impl CountMin {
     #[inline]
     pub fn add_digest(&mut self, digest: Digest, weight: u64) -> u64 {
         self.add_between(digest, weight).1
+    }
+
+    /// [`add`](Self::add) of a weight that may come out negative: then an error, and nothing changes.
+    ///
+    /// ```
+    /// let mut stock = gardenia::CountMin::new(0.01, 0.01)?;
+    /// assert_eq!(stock.add_signed("rose", 3).unwrap(), 3);
+    /// let error = stock.add_signed("rose", -1).unwrap_err();
+    /// assert_eq!(error.to_string(), "the weight -1 is negative: only a CountSketch takes such");
+    /// assert_eq!(stock.count("rose"), 3);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn add_signed(&mut self, key: impl Key, weight: i64) -> Result<u64, NegativeWeight> {
+        match u64::try_from(weight) {
+            Ok(weight) => Ok(self.add(key, weight)),
+            Err(_) => Err(NegativeWeight { weight }),
+        }
     }
 
     /// The estimate of a key before and after `weight` more of it.

@@ -76,13 +76,30 @@ impl Top {
     /// The `keys` most frequent keys, from four times as many candidates (1024 at least) and a sketch of 256 bytes
     /// for each of these.
     pub fn new(keys: usize) -> Result<Self, SizeError> {
+        Self::with_bytes(keys, SKETCH_BYTES.saturating_mul(Self::slots_for(keys) as u64))
+    }
+
+    /// The `keys` most frequent keys, with a sketch of this many bytes: more of them bring the bounds of frequent keys
+    /// closer together.
+    ///
+    /// ```
+    /// let mut visits = gardenia::Top::with_bytes(10, 1 << 20)?;
+    /// visits.update("rose", 3);
+    /// assert_eq!(visits.bounds("rose"), (3, 3));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn with_bytes(keys: usize, bytes: u64) -> Result<Self, SizeError> {
         if keys == 0 {
             return Err(SizeError::ZeroItems);
         }
-        let slots = keys.saturating_mul(SLOTS.1).max(SLOTS.0);
-        let bytes = SKETCH_BYTES.saturating_mul(slots as u64);
         let sketch = CountMin::builder().form(Form::Modified).update(Update::Conservative).rows(3);
-        Self::with_slots(slots, sketch.cells(CellKind::Merging8).bytes(bytes).build()?)
+        let sketch = sketch.cells(CellKind::Merging8).bytes(bytes).build()?;
+        Self::with_slots(Self::slots_for(keys), sketch)
+    }
+
+    /// Candidates for so many keys.
+    fn slots_for(keys: usize) -> usize {
+        keys.saturating_mul(SLOTS.1).max(SLOTS.0)
     }
 
     /// A table of `slots` candidates with a sketch of your own, which must be empty: more of either lowers the

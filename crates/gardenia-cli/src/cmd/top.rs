@@ -1,0 +1,222 @@
+//! `gardenia top`: the most frequent lines of a stream, with bounds that always hold.
+
+use crate::args::TopArgs;
+use crate::input::{Block, Source, Work, read_all};
+use crate::message::{hinted, say};
+use crate::{Outcome, human, memory, message};
+use anyhow::Context;
+use gardenia::{Hitter, Top};
+use serde::Serialize;
+use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
+
+/// The most lines that can be asked for: their candidates take a few hundred bytes each.
+const MOST: u64 = 100_000_000;
+
+/// Columns of the longest bar on a terminal.
+const BAR: usize = 24;
+
+pub(crate) fn run(args: &TopArgs) -> anyhow::Result<Outcome> {
+    let sources = Source::all(&args.inputs);
+    let mut stdout = io::stdout().lock();
+    let mut work = Counting { top: empty(args)?, lines: 0 };
+    let trouble = read_all(&sources, "counting", !args.quiet, &mut work)?;
+    let found = Found::of(args, &work.top, work.lines);
+    let terminal = stdout.is_terminal();
+    let text = match (args.json, terminal) {
+        (true, _) => {
+            let mut text = serde_json::to_vec(&found.json())?;
+            text.push(b'\n');
+            text
+        }
+        (false, true) => found.picture().into_bytes(),
+        (false, false) => found.columns(),
+    };
+    stdout.write_all(&text).and_then(|()| stdout.flush()).context("stdout")?;
+    if !args.quiet {
+        say(&found.summary(args));
+    }
+    Ok(match (trouble, work.lines > 0) {
+        (true, _) => Outcome::Trouble,
+        (false, true) => Outcome::Done,
+        (false, false) => Outcome::Nothing,
+    })
+}
+
+/// Room for as many lines as may be printed.
+fn empty(args: &TopArgs) -> anyhow::Result<Top> {
+    let number = match args.min {
+        Some(min) if min > 0.0 && min <= 1.0 => (1.0 / min).ceil() as u64,
+        Some(min) => {
+            let reason = format!("a share of {min} of the lines is not above 0 and at most 1");
+            return Err(hinted(reason, "--min takes a share such as 0.1% or 1/1000"));
+        }
+        None => args.number,
+    };
+    if number == 0 || number > MOST {
+        let reason = format!("{} lines are not between 1 and {}", human::count(number), human::count(MOST));
+        let option = if args.min.is_some() { "raise --min" } else { "-n is how many lines to print" };
+        return Err(hinted(reason, option));
+    }
+    let keys = number as usize;
+    // Candidates take some 200 bytes each beside their text, and there are four for each line to print.
+    let bytes = args.memory.unwrap_or(0).saturating_add(number.saturating_mul(4 * 200 + 1024));
+    memory::require(bytes, "counting", "lower -n or --memory, or raise --min")?;
+    let size = |error| match args.memory {
+        Some(bytes) => hinted(format!("{} cannot count: {error}", human::bytes(bytes)), "change --memory"),
+        None => message::sketch_size(error),
+    };
+    match args.memory {
+        Some(bytes) => Top::with_bytes(keys, bytes).map_err(size),
+        None => Top::new(keys).map_err(size),
+    }
+}
+
+/// Lines on their way into the table.
+struct Counting {
+    top: Top,
+    lines: u64,
+}
+
+impl Work for Counting {
+    fn take(&mut self, block: Block<'_>) -> anyhow::Result<()> {
+        let keys: Vec<&[u8]> = block.records().collect();
+        self.lines += keys.len() as u64;
+        self.top.update_many(&keys);
+        Ok(())
+    }
+
+    fn print(&mut self) -> anyhow::Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// What is to be printed.
+struct Found {
+    hitters: Vec<Hitter>,
+    /// A line that came more often than this is surely among those asked for.
+    bar: u64,
+    /// Every line that came more often is listed.
+    floor: u64,
+    lines: u64,
+}
+
+impl Found {
+    fn of(args: &TopArgs, top: &Top, lines: u64) -> Self {
+        let mut hitters = match args.min {
+            Some(min) => top.at_least((min * lines as f64).ceil() as u64),
+            None => top.top(args.number as usize + 1),
+        };
+        let (bar, floor) = match args.min {
+            Some(min) => ((min * lines as f64).ceil() as u64, top.floor()),
+            None => {
+                let next = hitters.get(args.number as usize).map_or(0, |hitter| hitter.upper);
+                hitters.truncate(args.number as usize);
+                (next.max(top.floor()), top.floor())
+            }
+        };
+        Self { hitters, bar, floor, lines }
+    }
+
+    /// Whether a line surely is one of those asked for.
+    fn certain(&self, hitter: &Hitter) -> bool {
+        hitter.lower >= self.bar
+    }
+
+    /// For programs: at least, at most, line.
+    fn columns(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        for Hitter { key, lower, upper } in &self.hitters {
+            let _ = write!(text, "{lower}\t{upper}\t"); // a vector takes all
+            text.extend_from_slice(key);
+            text.push(b'\n');
+        }
+        text
+    }
+
+    /// For people: counts with their bounds, bars, and lines that cannot command a terminal.
+    fn picture(&self) -> String {
+        let counts: Vec<String> = self.hitters.iter().map(range).collect();
+        let width = counts.iter().map(|count| count.chars().count()).max().unwrap_or(0);
+        let most = self.hitters.iter().map(|hitter| hitter.upper).max().unwrap_or(1).max(1);
+        let mut text = String::new();
+        for (hitter, count) in self.hitters.iter().zip(counts) {
+            let length = (BAR as f64 * hitter.upper as f64 / most as f64).ceil() as usize;
+            let bar = "█".repeat(length.clamp(1, BAR));
+            let doubt = if self.certain(hitter) { ' ' } else { '?' };
+            let key = String::from_utf8_lossy(&hitter.key);
+            let key: String = key.chars().flat_map(shown).collect();
+            text += &format!("{count:>width$} {doubt} {bar:<BAR$}  {key}\n");
+        }
+        text
+    }
+
+    /// What the numbers mean.
+    fn summary(&self, args: &TopArgs) -> String {
+        let sure = self.hitters.iter().filter(|hitter| self.certain(hitter)).count() as u64;
+        let (lines, listed) = (human::plural(self.lines, "line"), self.hitters.len() as u64);
+        if self.floor == 0 {
+            return format!("{lines} read; all counts are exact");
+        }
+        let asked = match args.min {
+            Some(min) => format!("are {} of them or more", human::share(min)),
+            None => format!("are among the first {}", human::count(args.number)),
+        };
+        let missing = match args.min {
+            Some(_) if self.floor >= self.bar => "; others may be missing (--memory narrows that)",
+            _ => "",
+        };
+        let of = if sure == listed { "all".to_owned() } else { human::count(sure) };
+        format!("{lines} read; {of} of the {} printed certainly {asked}{missing}", human::count(listed))
+    }
+
+    fn json(&self) -> Json {
+        let lines = self.hitters.iter().map(|hitter| JsonLine {
+            line: String::from_utf8_lossy(&hitter.key).into_owned(),
+            line_hex: std::str::from_utf8(&hitter.key)
+                .is_err()
+                .then(|| hitter.key.iter().map(|byte| format!("{byte:02x}")).collect()),
+            at_least: hitter.lower,
+            at_most: hitter.upper,
+            certain: self.certain(hitter),
+        });
+        Json { read: self.lines, floor: self.floor, lines: lines.collect() }
+    }
+}
+
+/// How often a line came, as people write it.
+fn range(hitter: &Hitter) -> String {
+    let Hitter { lower, upper, .. } = hitter;
+    match lower == upper {
+        true => human::count(*lower),
+        false => format!("{} to {}", human::count(*lower), human::count(*upper)),
+    }
+}
+
+/// A character as a terminal may have it.
+fn shown(c: char) -> impl Iterator<Item = char> {
+    let escaped = c.is_control().then(|| c.escape_default());
+    let plain = escaped.is_none().then_some(c);
+    escaped.into_iter().flatten().chain(plain)
+}
+
+/// What `--json` prints: fields are added, never renamed or removed.
+#[derive(Serialize)]
+struct Json {
+    /// Lines read.
+    read: u64,
+    /// Every line that came more often than this is known to the table.
+    floor: u64,
+    lines: Vec<JsonLine>,
+}
+
+#[derive(Serialize)]
+struct JsonLine {
+    line: String,
+    /// The bytes of a line that is not UTF-8, else null.
+    line_hex: Option<String>,
+    at_least: u64,
+    at_most: u64,
+    /// Whether it surely is one of those asked for.
+    certain: bool,
+}
