@@ -2,7 +2,7 @@
 
 use crate::human;
 use clap::error::{ContextKind, ErrorKind};
-use gardenia::{Bloom, DecodeError, EncodeError, MAX_HASHES, SizeError};
+use gardenia::{Bloom, DecodeError, EncodeError, InsertError, MAX_HASHES, SizeError};
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -120,6 +120,15 @@ pub(crate) fn decode(error: DecodeError) -> anyhow::Error {
         DecodeError::Truncated { .. } | DecodeError::Trailing { .. } | DecodeError::Checksum { .. } => {
             hinted(error, "the file is damaged: copy or build it again")
         }
+        error => error.into(),
+    }
+}
+
+/// Says why keys cannot be put in.
+pub(crate) fn insert(error: InsertError) -> anyhow::Error {
+    match error {
+        InsertError::Fixed => hinted(error, "`gardenia build` makes it of all keys at once"),
+        InsertError::Full(_) => hinted(error, "build it again with more --items"),
         error => error.into(),
     }
 }

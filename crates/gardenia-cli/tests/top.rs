@@ -76,7 +76,8 @@ fn the_top_twenty_of_ten_million_lines_are_the_true_ones_in_bounded_memory() {
     assert_eq!(rows.len(), 20);
     let mut found: Vec<&Vec<u8>> = rows.iter().map(|row| &row.2).collect();
     let mut wanted: Vec<&Vec<u8>> = exact[..20].iter().map(|(line, _)| *line).collect();
-    (found.sort(), wanted.sort());
+    found.sort();
+    wanted.sort();
     assert_eq!(found, wanted);
     for (lower, upper, line) in &rows {
         assert!((lower..=upper).contains(&&counts[line]), "{lower} to {upper}, but {}", counts[line]);

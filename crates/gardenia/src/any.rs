@@ -3,13 +3,13 @@
 use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::{
     A2Bloom, About, BitwiseBloom, BlockedBloom, Bloom, ChoiceBloom, CountMin, CountingBloom, Identity,
-    Policy, PolicyId, SpectralBloom, StableBloom,
+    Policy, PolicyId, RetouchedBloom, SpectralBloom, StableBloom,
 };
 use crate::format::{self, Cut, Header, Kind, Section, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::AnyScheme;
 use crate::theory::bloom::Estimate;
-use crate::{Count, DecodeError, EncodeError, Filter, ReadOptions, RemoveError};
+use crate::{Count, DecodeError, EncodeError, Filter, InsertError, ReadOptions, RemoveError};
 use alloc::vec::Vec;
 
 /// Any kind of filter, as files, the command line and engines hold it. The compiler lists every place that
@@ -44,6 +44,8 @@ pub enum AnyFilter<M = Owned> {
     Choice(ChoiceBloom<AnyScheme, M>),
     /// A Count-Min sketch.
     CountMin(CountMin<M>),
+    /// A retouched Bloom filter.
+    Retouched(RetouchedBloom<M>),
 }
 
 /// Does the same with the filter of every kind. The one place that lists them.
@@ -59,18 +61,39 @@ macro_rules! each {
             AnyFilter::A2($filter) => $work,
             AnyFilter::Choice($filter) => $work,
             AnyFilter::CountMin($filter) => $work,
+            AnyFilter::Retouched($filter) => $work,
         }
     };
 }
 
 impl AnyFilter {
     /// Adds the keys with these digests in order, and tells of each whether it was certainly absent (or, by filters
-    /// that forget, forgotten).
+    /// that forget, forgotten). Filters that are made of all their keys at once take no more.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, Bloom, Digest, InsertError, RetouchedBloom};
+    /// let mut any = AnyFilter::from(RetouchedBloom::random(Bloom::new(10, 0.1)?, 1, 0));
+    /// assert_eq!(any.insert_digests(&[Digest(1)], &mut [false]), Err(InsertError::Fixed));
+    /// assert!(!any.inserts());
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
-    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
-        each!(self, f => f.insert_digests(digests, new));
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) -> Result<(), InsertError> {
+        match self {
+            Self::Bloom(filter) => filter.insert_digests(digests, new),
+            Self::Blocked(filter) => filter.insert_digests(digests, new),
+            Self::Counting(filter) => filter.insert_digests(digests, new),
+            Self::Bitwise(filter) => filter.insert_digests(digests, new),
+            Self::Spectral(filter) => filter.insert_digests(digests, new),
+            Self::Stable(filter) => filter.insert_digests(digests, new),
+            Self::A2(filter) => filter.insert_digests(digests, new),
+            Self::Choice(filter) => filter.insert_digests(digests, new),
+            Self::CountMin(sketch) => sketch.insert_digests(digests, new),
+            Self::Retouched(_) => return Err(InsertError::Fixed),
+        }
+        Ok(())
     }
 
     /// Takes the key with this digest out once; `None` if this filter cannot.
@@ -94,7 +117,8 @@ impl AnyFilter {
             | Self::Stable(_)
             | Self::A2(_)
             | Self::Choice(_)
-            | Self::CountMin(_) => None,
+            | Self::CountMin(_)
+            | Self::Retouched(_) => None,
             Self::Counting(filter) => Some(filter.remove_digest(digest)),
             Self::Spectral(filter) => filter.try_remove_digest(digest),
         }
@@ -160,6 +184,12 @@ impl<M> From<CountMin<M>> for AnyFilter<M> {
     }
 }
 
+impl<M> From<RetouchedBloom<M>> for AnyFilter<M> {
+    fn from(filter: RetouchedBloom<M>) -> Self {
+        Self::Retouched(filter)
+    }
+}
+
 impl<M: Memory> AnyFilter<M> {
     /// Kind of filter.
     #[must_use]
@@ -207,8 +237,9 @@ impl<M: Memory> AnyFilter<M> {
             Self::A2(filter) => Some(filter.estimated_items()),
             Self::Choice(filter) => Some(filter.estimated_items()),
             Self::CountMin(sketch) => Some(sketch.estimated_items()),
-            Self::Stable(_) => None,  // it forgets keys little by little
-            Self::Bitwise(_) => None, // a key has no digit, and so no cell, wherever its count has a zero
+            Self::Retouched(_) => None, // bits were cleared
+            Self::Stable(_) => None,    // it forgets keys little by little
+            Self::Bitwise(_) => None,   // a key has no digit, and so no cell, wherever its count has a zero
         }
     }
 
@@ -216,12 +247,23 @@ impl<M: Memory> AnyFilter<M> {
     #[must_use]
     pub fn as_count(&self) -> Option<&dyn Count> {
         match self {
-            Self::Bloom(_) | Self::Blocked(_) | Self::Stable(_) | Self::A2(_) | Self::Choice(_) => None,
+            Self::Bloom(_)
+            | Self::Blocked(_)
+            | Self::Stable(_)
+            | Self::A2(_)
+            | Self::Choice(_)
+            | Self::Retouched(_) => None,
             Self::Counting(filter) => Some(filter),
             Self::Bitwise(filter) => Some(filter),
             Self::Spectral(filter) => Some(filter),
             Self::CountMin(sketch) => Some(sketch),
         }
+    }
+
+    /// Whether keys can be put in one by one, and not only all at once.
+    #[must_use]
+    pub fn inserts(&self) -> bool {
+        !matches!(self, Self::Retouched(_))
     }
 
     /// Whether keys can be taken out.
@@ -234,7 +276,8 @@ impl<M: Memory> AnyFilter<M> {
             | Self::Stable(_)
             | Self::A2(_)
             | Self::Choice(_)
-            | Self::CountMin(_) => false,
+            | Self::CountMin(_)
+            | Self::Retouched(_) => false,
             Self::Counting(_) => true,
             Self::Spectral(filter) => filter.policy() != PolicyId::MinimumIncrease,
         }
@@ -294,7 +337,8 @@ impl format::Restore for AnyFilter {
             Kind::A2 => Self::A2(format::Restore::restore(header, options)?),
             Kind::Choice => Self::Choice(format::Restore::restore(header, options)?),
             Kind::CountMin => Self::CountMin(format::Restore::restore(header, options)?),
-            Kind::CountSketch => return Err(no_filter(header)),
+            Kind::Retouched => Self::Retouched(format::Restore::restore(header, options)?),
+            Kind::CountSketch | Kind::DistanceSensitive => return Err(no_filter(header)),
         })
     }
     fn sections_mut(&mut self) -> Vec<&mut [u64]> {
@@ -327,7 +371,8 @@ impl<B: Cut> format::Attach<B> for AnyFilter<Bytes<B>> {
             Kind::A2 => Self::A2(format::Attach::attach(header, options, payload)?),
             Kind::Choice => Self::Choice(format::Attach::attach(header, options, payload)?),
             Kind::CountMin => Self::CountMin(format::Attach::attach(header, options, payload)?),
-            Kind::CountSketch => return Err(no_filter(header)),
+            Kind::Retouched => Self::Retouched(format::Attach::attach(header, options, payload)?),
+            Kind::CountSketch | Kind::DistanceSensitive => return Err(no_filter(header)),
         })
     }
 }

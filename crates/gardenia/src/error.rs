@@ -103,6 +103,18 @@ pub struct Mismatch {
 #[error("the filter is full")]
 pub struct Full;
 
+/// Keys that cannot be put in; the filter has not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum InsertError {
+    /// The filter is static: it was made of all its keys at once.
+    #[error("the filter is static: its keys are fixed, so build it again with the new ones")]
+    Fixed,
+    /// See [`Full`].
+    #[error(transparent)]
+    Full(#[from] Full),
+}
+
 /// A key that cannot be taken out; the filter has not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -149,6 +161,28 @@ pub struct OutOfRange {
     pub key: u64,
     /// The bits of the numbers that can be counted.
     pub bits: u32,
+}
+
+/// A point that a [`DistanceSensitiveBloom`](crate::DistanceSensitiveBloom) cannot take; it has not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PointError {
+    /// A vector of another length.
+    #[error("the point has {bytes} bytes, and {dimension} bits are needed")]
+    Length {
+        /// Bytes given.
+        bytes: u64,
+        /// Bits of the filter's points.
+        dimension: u64,
+    },
+    /// A point of another space.
+    #[error("{point} is no point of the filter's {filter} space")]
+    Space {
+        /// The filter's space.
+        filter: &'static str,
+        /// What was given.
+        point: &'static str,
+    },
 }
 
 /// A filter that cannot be stored.
@@ -329,6 +363,12 @@ pub enum Error {
     /// See [`Overflow`].
     #[error(transparent)]
     Overflow(#[from] Overflow),
+    /// See [`InsertError`].
+    #[error(transparent)]
+    Insert(#[from] InsertError),
+    /// See [`PointError`].
+    #[error(transparent)]
+    Point(#[from] PointError),
     /// See [`OutOfRange`].
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),

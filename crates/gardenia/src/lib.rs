@@ -40,17 +40,17 @@ mod traits;
 pub use any::AnyFilter;
 pub use cells::CellKind;
 pub use error::{
-    DecodeError, EncodeError, Error, Full, Mismatch, NegativeWeight, OutOfRange, Overflow, Part, RemoveError,
-    Saturated, SizeError,
+    DecodeError, EncodeError, Error, Full, InsertError, Mismatch, NegativeWeight, OutOfRange, Overflow, Part,
+    PointError, RemoveError, Saturated, SizeError,
 };
 pub use filter::{
     A2Bloom, A2BloomBuilder, About, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BitwiseBloom,
     BitwiseBloomBuilder, BitwiseLevel, BlockedBloom, BlockedBloomBuilder, Bloom, BloomBuilder, ChoiceBloom,
-    ChoiceBloomBuilder, ChoiceForm, ChoiceOffline, CountMin, CountMinBuilder, CountSketch,
-    CountSketchBuilder, CountingBloom, CountingBloomBuilder, Effort, Hitter, Identity, MAX_CHOICES,
-    MinimumIncrease, MinimumSelection, Moment, OfflineProgress, Policy, PolicyId, Propagation, RangeCountMin,
-    RecurringMinimum, Reversible, SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder, Top,
-    Update,
+    ChoiceBloomBuilder, ChoiceForm, ChoiceOffline, Clearing, CountMin, CountMinBuilder, CountSketch,
+    CountSketchBuilder, CountingBloom, CountingBloomBuilder, DistanceSensitiveBloom,
+    DistanceSensitiveBloomBuilder, Effort, Hitter, Identity, MAX_CHOICES, MinimumIncrease, MinimumSelection,
+    Moment, OfflineProgress, Policy, PolicyId, Propagation, RangeCountMin, RecurringMinimum, RetouchedBloom,
+    Reversible, Space, SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder, Top, Update,
 };
 #[cfg(feature = "mmap")]
 pub use filter::{SplitBloom, SplitFiles, SplitOpening};

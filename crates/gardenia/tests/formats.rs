@@ -1,10 +1,11 @@
 //! The decoder against damaged, foreign, newer and hostile bytes: a specific error, no panic, and no more
 //! memory than the caller allows.
 
+use gardenia::theory::distance::DistanceShape;
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, Bloom, CellKind, CountMin, CountSketch, DecodeError, Digest,
-    Filter, Form, Part, PolicyId, ReadOptions, SchemeId, SecretKey, SpectralBloom, StableBloom, Update,
-    format,
+    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, Bloom, CellKind, Clearing, CountMin, CountSketch,
+    DecodeError, Digest, DistanceSensitiveBloom, Filter, Form, Part, PolicyId, ReadOptions, RetouchedBloom,
+    SchemeId, SecretKey, SpectralBloom, StableBloom, Update, format,
 };
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -429,6 +430,54 @@ fn flipping_any_bit_of_a_bitwise_filter_is_detected() {
     }
 }
 
+#[test]
+fn every_parameter_of_a_retouched_and_of_a_distance_sensitive_filter_is_checked() {
+    let mut bed = Bloom::builder().bits(1000).hashes(3).build().unwrap();
+    bed.extend(0..50);
+    let elements: Vec<i32> = (0..50).collect();
+    let retouched = RetouchedBloom::selective(bed, &elements, &elements, Clearing::Ratio, 1).unwrap();
+    let good = retouched.to_vec().unwrap();
+    let change = |at: usize, value: u8| {
+        let mut bytes = good.clone();
+        bytes[at] = value;
+        reseal(&mut bytes);
+        let error = RetouchedBloom::from_slice(&bytes).unwrap_err().to_string();
+        assert_eq!(RetouchedBloom::view(&bytes).unwrap_err().to_string(), error);
+        assert_eq!(decode(&bytes).unwrap_err().to_string(), error);
+        error
+    };
+    assert!(change(17, 0).contains("scheme") && change(40, 2).contains("cell width"));
+    assert!(change(33, 9).contains("payload length") && change(106, 1).contains("cleared"));
+    assert!(change(120, 51).contains("lost") && change(127, 1).contains("lost"));
+
+    let shape = DistanceShape { functions: 4, samples: 5, bits: 50, threshold: 3 };
+    let filter = DistanceSensitiveBloom::hamming(64).shape(shape).build().unwrap();
+    let good = filter.to_vec().unwrap();
+    let change = |at: usize, value: u8| {
+        let mut bytes = good.clone();
+        bytes[at] = value;
+        reseal(&mut bytes);
+        let error = DistanceSensitiveBloom::from_slice(&bytes).unwrap_err().to_string();
+        assert_eq!(DistanceSensitiveBloom::view(&bytes).unwrap_err().to_string(), error);
+        error
+    };
+    assert!(change(17, 1).contains("scheme") && change(20, 0).contains("cells"));
+    assert!(change(20, 3).contains("cells") && change(33, 9).contains("payload length"));
+    assert!(
+        change(104, 0).contains("space")
+            && change(104, 2).contains("space")
+            && change(112, 0).contains("space")
+    );
+    assert!(change(118, 9).contains("space"), "too many dimensions");
+    assert!(change(120, 0).contains("samples") && change(123, 1).contains("samples"));
+    assert!(change(128, 0).contains("threshold") && change(128, 5).contains("threshold"));
+    assert!(
+        change(143, 0xbf).contains("near")
+            && change(151, 0x40).contains("near")
+            && change(151, 0xbf).contains("near")
+    );
+}
+
 /// A Count-Min sketch of few cells, some of which have merged.
 fn sketch(columns: u64, cells: CellKind, form: Form, update: Update) -> Vec<u8> {
     let builder = CountMin::builder().columns(columns).rows(2).cells(cells).form(form).update(update);
@@ -563,7 +612,7 @@ proptest! {
         }
         // What was accepted also works: keys go in, and it can be asked.
         if let Ok(mut filter) = AnyFilter::from_slice_with(&bytes, &options) {
-            filter.insert_digests(&[Digest(1), Digest(u64::MAX)], &mut [false; 2]);
+            let _ = filter.insert_digests(&[Digest(1), Digest(u64::MAX)], &mut [false; 2]);
             let _ = (filter.contains_digest(Digest(1)), filter.estimated_items());
         }
         if let Ok(view) = AnyFilter::view_with(&bytes, &options) {

@@ -3,10 +3,12 @@
 //! The tables and files under `data/` were written by `data/make_golden.py`, which shares no code with this
 //! crate; the hash values in them come from the reference libraries behind the Python packages.
 
+use gardenia::theory::distance::DistanceShape;
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, CellKind, CountMin,
-    CountMinBuilder, CountSketch, CountingBloom, Digest, Filter, Form, KeyHasher, Level, PolicyId,
-    ReadOptions, Scheme, SchemeId, SecretKey, SpectralBloom, StableBloom, Update,
+    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, CellKind, Clearing,
+    CountMin, CountMinBuilder, CountSketch, CountingBloom, Digest, DistanceSensitiveBloom, Filter, Form,
+    KeyHasher, Level, PolicyId, ReadOptions, RetouchedBloom, Scheme, SchemeId, SecretKey, SpectralBloom,
+    StableBloom, Update,
 };
 
 const SECRET: SecretKey = SecretKey::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
@@ -283,6 +285,38 @@ fn a_spectral_filter_made_here_equals_the_one_made_elsewhere() {
     check(include_bytes!("data/spectral-compact.gdn"), make(recurring, 9000, 7).compact(), &often);
     let few = make(increase, 20_000, 7).seed(9).compact();
     check(include_bytes!("data/spectral-compact-plain.gdn"), few, &entries[..6]);
+}
+
+#[test]
+fn relatives_made_here_equal_those_made_elsewhere() {
+    let flowers = ["rose", "tulip", "", "\0", "Gänseblümchen"].map(|flower| flower.as_bytes().to_vec());
+    let numbers = (-1..54i64).map(|key| key.to_le_bytes().to_vec());
+    let elements: Vec<Vec<u8>> = flowers.into_iter().chain(numbers).collect();
+    let mut bed = Bloom::builder().bits(300).hashes(3).seed(2).build().unwrap();
+    bed.extend(&elements);
+    let filter =
+        RetouchedBloom::selective(bed, &elements, &[2004, 2013, 2035, 2124], Clearing::Ratio, 77).unwrap();
+    let bytes = include_bytes!("data/retouched.gdn");
+    assert_eq!(filter, RetouchedBloom::from_slice(bytes).unwrap());
+    assert_eq!(filter.to_vec().unwrap(), bytes);
+
+    let shape = DistanceShape { functions: 7, samples: 3, bits: 101, threshold: 4 };
+    let mut sets = DistanceSensitiveBloom::jaccard().shape(shape).seed(6).build().unwrap();
+    for tokens in [&["rose", "tulip", "daisy"][..], &["tulip"], &["nettle", "thistle", "rose", "rose"]] {
+        sets.insert_tokens(tokens).unwrap();
+    }
+    let bytes = include_bytes!("data/distance-jaccard.gdn");
+    assert_eq!(sets, DistanceSensitiveBloom::from_slice(bytes).unwrap());
+    assert_eq!(sets.to_vec().unwrap(), bytes);
+
+    let shape = DistanceShape { functions: 9, samples: 11, bits: 77, threshold: 5 };
+    let mut points = DistanceSensitiveBloom::hamming(157).shape(shape).seed(8).build().unwrap();
+    for first in [0, 40] {
+        points.insert_bits(&(first..first + 20).collect::<Vec<u8>>()).unwrap();
+    }
+    let bytes = include_bytes!("data/distance-hamming.gdn");
+    assert_eq!(points, DistanceSensitiveBloom::from_slice(bytes).unwrap());
+    assert_eq!(points.to_vec().unwrap(), bytes);
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn every_kind(items: u64, seed: u64) -> Vec<AnyFilter> {
 
 fn insert(filter: &mut AnyFilter, key: &[u8]) {
     let digest = filter.digest(key);
-    filter.insert_digests(&[digest], &mut [false]);
+    filter.insert_digests(&[digest], &mut [false]).unwrap();
 }
 
 fn contains(filter: &AnyFilter, key: &[u8]) -> bool {

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     } else {
         let aside = Aside::read(args, &sources, hasher)?;
         let mut bed = Bed::new(args, hasher, Some(aside.len.max(1)))?;
-        aside.pieces.into_iter().for_each(|piece| piece.chunks(BATCH).for_each(|batch| bed.insert(batch)));
+        aside.pieces.iter().flat_map(|piece| piece.chunks(BATCH)).try_for_each(|batch| bed.insert(batch))?;
         bed
     };
     bed.filter.about_mut().store_secret(args.store_secret);
@@ -110,19 +110,17 @@ impl Bed {
         Ok(Self { filter, keys, new, answers: Vec::new() })
     }
 
-    fn insert(&mut self, digests: &[Digest]) {
+    fn insert(&mut self, digests: &[Digest]) -> anyhow::Result<()> {
         self.answers.resize(digests.len(), false);
-        self.filter.insert_digests(digests, &mut self.answers);
+        self.filter.insert_digests(digests, &mut self.answers).map_err(message::insert)?;
         self.keys += digests.len() as u64;
         self.new += self.answers.iter().map(|&new| u64::from(new)).sum::<u64>();
+        Ok(())
     }
 
     fn fill(&mut self, args: &BuildArgs, sources: &[Source]) -> anyhow::Result<()> {
         let hasher = *self.filter.hasher();
-        each_block(args, sources, hasher, "building", |digests| {
-            self.insert(digests);
-            Ok(())
-        })
+        each_block(args, sources, hasher, "building", |digests| self.insert(digests))
     }
 
     /// The summary, and a warning if the filter is fuller than it was meant to be.

@@ -5,7 +5,7 @@ use crate::input::Source;
 use crate::message::{hinted, say};
 use crate::open::{is_stream, load};
 use crate::output::Output;
-use crate::{Outcome, human};
+use crate::{Outcome, human, message};
 use anyhow::Context;
 use gardenia::{AnyFilter, Digest, RemoveError};
 
@@ -14,7 +14,7 @@ pub(crate) fn add(args: &ChangeArgs) -> anyhow::Result<Outcome> {
     let mut answers = Vec::new();
     let (keys, filter) = change(args, "adding", |filter, digests| {
         answers.resize(digests.len(), false);
-        filter.insert_digests(digests, &mut answers);
+        filter.insert_digests(digests, &mut answers).map_err(message::insert)?;
         new += answers.iter().map(|&new| u64::from(new)).sum::<u64>();
         Ok(())
     })?;

@@ -115,6 +115,12 @@ impl Bits {
         Lines::new(self.memory.as_slice())
     }
 
+    /// Clears bit `at`.
+    #[inline]
+    pub(crate) fn clear_bit(&mut self, at: u64) {
+        self.memory.as_mut_slice()[(at / 64) as usize] &= !(1 << (at % 64));
+    }
+
     /// All bits to zero.
     pub fn clear(&mut self) {
         self.memory.as_mut_slice().fill(0);

@@ -4,6 +4,7 @@ mod about;
 mod choice;
 mod count;
 mod member;
+mod near;
 mod sketch;
 mod stream;
 mod verbs;
@@ -24,6 +25,8 @@ pub use count::spectral::{
 pub use count::split::{SplitBloom, SplitFiles, SplitOpening};
 pub use member::blocked::{AtomicBlockedBloom, BlockedBloom, BlockedBloomBuilder};
 pub use member::bloom::{AtomicBloom, Bloom, BloomBuilder};
+pub use member::retouched::{Clearing, RetouchedBloom};
+pub use near::distance::{DistanceSensitiveBloom, DistanceSensitiveBloomBuilder, Space};
 pub use sketch::count_min::CountMin;
 pub use sketch::count_sketch::{CountSketch, CountSketchBuilder, Moment};
 pub use sketch::range::RangeCountMin;

@@ -50,11 +50,15 @@ pub enum Kind {
     CountMin = 9,
     /// [`CountSketch`](crate::CountSketch)
     CountSketch = 10,
+    /// [`RetouchedBloom`](crate::RetouchedBloom)
+    Retouched = 19,
+    /// [`DistanceSensitiveBloom`](crate::DistanceSensitiveBloom)
+    DistanceSensitive = 20,
 }
 
 impl Kind {
     /// All kinds, by number.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Bloom,
         Self::Blocked,
         Self::Counting,
@@ -65,6 +69,8 @@ impl Kind {
         Self::Choice,
         Self::CountMin,
         Self::CountSketch,
+        Self::Retouched,
+        Self::DistanceSensitive,
     ];
 
     /// The kind with this number, if there is one.
@@ -99,6 +105,8 @@ impl Kind {
             Self::Choice => "choice",
             Self::CountMin => "count-min",
             Self::CountSketch => "count-sketch",
+            Self::Retouched => "retouched",
+            Self::DistanceSensitive => "distance-sensitive",
         }
     }
 }

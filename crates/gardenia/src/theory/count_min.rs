@@ -111,7 +111,7 @@ pub fn fit(form: Form, columns: u64, depth: u32) -> Result<u64, SizeError> {
 ///
 /// ```
 /// use gardenia::theory::count_min::failure_original;
-/// assert!((failure_original(0.01, 272, 5) - 0.006718).abs() < 1e-6); // e⁻⁵ and a little less for the ceiling
+/// assert!((failure_original(0.01, 272, 5) - 0.006717).abs() < 1e-6); // e⁻⁵ and a little less for the ceiling
 /// assert_eq!(failure_original(0.01, 50, 5), 1.0); // too narrow to promise anything
 /// ```
 #[must_use]

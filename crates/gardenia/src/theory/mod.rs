@@ -15,6 +15,8 @@
 //! | how long does a filter that forgets remember, at which fpp? | [`stable::shape`], [`stable::memory`] |
 //! | how large are two buffers for a window of keys? | [`a2::size`] |
 //! | how large a sketch for counts within ε of the total? | [`count_min::shape`], [`count_sketch::shape`] |
+//! | what does taking out false positives cost? | [`retouched`] |
+//! | how large a filter for points close to those that are in? | [`distance::shape`] |
 //!
 //! Letters are those of the papers: n keys (`items`), m cells, k positions per key (`hashes`), p the fraction
 //! of ones (`fill`). No function panics; each says what it returns outside its range.
@@ -32,7 +34,9 @@ pub mod choices;
 pub mod count_min;
 pub mod count_sketch;
 pub mod counting;
+pub mod distance;
 pub mod kirsch_mitzenmacher;
+pub mod retouched;
 pub mod spectral;
 pub mod stable;
 

@@ -111,10 +111,10 @@ pub(crate) fn batches_insert_in_order(filter: &AnyFilter, keys: &[Vec<u8>]) -> A
     let (mut single, mut batch) = (filter.clone(), filter.clone());
     let mut one_by_one = vec![false; keys.len()];
     for (digest, new) in digests.iter().zip(&mut one_by_one) {
-        single.insert_digests(&[*digest], std::slice::from_mut(new));
+        single.insert_digests(&[*digest], std::slice::from_mut(new)).unwrap();
     }
     let mut answers = vec![false; keys.len()];
-    batch.insert_digests(&digests, &mut answers);
+    batch.insert_digests(&digests, &mut answers).unwrap();
     assert_eq!(one_by_one, answers);
     assert_eq!(single.to_vec().unwrap(), batch.to_vec().unwrap());
     batch
@@ -123,10 +123,10 @@ pub(crate) fn batches_insert_in_order(filter: &AnyFilter, keys: &[Vec<u8>]) -> A
 /// A filter that is stored and read again goes on as if nothing had happened.
 pub(crate) fn storing_interrupts_nothing(mut filter: AnyFilter, a: &[Vec<u8>], b: &[Vec<u8>]) {
     let mut new = [vec![false; a.len()], vec![false; b.len()], vec![false; b.len()]];
-    filter.insert_digests(&digests(&filter, a), &mut new[0]);
+    filter.insert_digests(&digests(&filter, a), &mut new[0]).unwrap();
     let mut copy = AnyFilter::from_slice(&filter.to_vec().unwrap()).unwrap();
-    filter.insert_digests(&digests(&filter, b), &mut new[1]);
-    copy.insert_digests(&digests(&copy, b), &mut new[2]);
+    filter.insert_digests(&digests(&filter, b), &mut new[1]).unwrap();
+    copy.insert_digests(&digests(&copy, b), &mut new[2]).unwrap();
     assert_eq!(new[1], new[2]);
     assert_eq!(filter.to_vec().unwrap(), copy.to_vec().unwrap());
 }

@@ -325,6 +325,53 @@ def spectral(policy, entries, scheme, m, k, width, seed, secondary=(0, 0), marke
     return container(payload, 5, m, k, scheme, width, mark=seed, params=params)
 
 
+def retouched(elements, trouble, scheme, m, k, seed):
+    """Kind 19: for each troublesome key that is still found, clear the bit with the fewest elements per troublesome key.
+    Keys are chosen so that no two bits tie: then the random choice among equals does not matter."""
+    at = lambda key: list(dict.fromkeys(positions(scheme, xxh3(key, seed), m, k)))
+    bits = {i for key in elements for i in at(key)}
+    count = lambda keys, i: sum(i in at(key) for key in keys)
+    cleared = 0
+    for key in trouble:
+        if all(i in bits for i in at(key)):
+            prices = sorted((count(elements, i) / count(trouble, i), i) for i in at(key))
+            assert len(prices) == 1 or prices[0][0] < prices[1][0], "a tie"
+            bits.remove(prices[0][1])
+            cleared += 1
+    lost = sum(not all(i in bits for i in at(key)) for key in elements)
+    assert cleared and lost
+    params = struct.pack("<QQQ", cleared, len(elements), lost)
+    return container(pack_counters([i in bits for i in range(m)], 1), 19, m, k, scheme, 1, mark=seed, params=params)
+
+
+def near_tokens(sets, functions, samples, array, threshold, seed):
+    """Kind 20 in Jaccard space: least values of a word of each token, and a bit of their digest in each array."""
+    bits = [0] * (functions * array)
+    for tokens in sets:
+        digests = [xxh3(token, seed) for token in tokens]
+        for f in range(functions):
+            least = [min(word(d, 1 + f * samples + i) for d in digests) for i in range(samples)]
+            value = xxh3(struct.pack(f"<{samples}Q", *least), seed)
+            bits[f * array + scale(word(value, 1 + f), array)] = 1
+    params = struct.pack("<QQQQdd", 2, 0, samples, threshold, 0.0, 1.0)
+    return container(pack_counters(bits, 1), 20, functions * array, functions, 0, 1, mark=seed, params=params)
+
+
+def near_bits(points, dimension, functions, samples, array, threshold, seed):
+    """Kind 20 in Hamming space: coordinates from words of the seed."""
+    bits = [0] * (functions * array)
+    for point in points:
+        number = int.from_bytes(point, "little")
+        for f in range(functions):
+            sampled = 0
+            for i in range(samples):
+                sampled |= (number >> scale(word(seed, 1 + f * samples + i), dimension) & 1) << i
+            value = xxh3(sampled.to_bytes(-(-samples // 8), "little"), seed)
+            bits[f * array + scale(word(value, 1 + f), array)] = 1
+    params = struct.pack("<QQQQdd", 1, dimension, samples, threshold, 0.0, 1.0)
+    return container(pack_counters(bits, 1), 20, functions * array, functions, 0, 1, mark=seed, params=params)
+
+
 P61 = 2**61 - 1
 
 
@@ -457,6 +504,12 @@ def main():
         "count-min-merging.gdn": count_min(weights, 2, 2, 6, 2, 499, 4, mark=9),
         "count-min-merging-sum.gdn": count_min(weights, 1, 1, 3, 1, 700, 8, flags=1, secret=SECRET, hasher=2, mark=keyed["mark"]),
         "count-sketch.gdn": count_sketch(weights[:500] + [(key, -n) for key, n in weights[500:]], 5, 101, mark=4),
+    }
+    sets = [[b"rose", b"tulip", b"daisy"], [b"tulip"], [b"nettle", b"thistle", b"rose", b"rose"]]
+    files |= {
+        "retouched.gdn": retouched(many[:60], [struct.pack("<q", n) for n in (2004, 2013, 2035, 2124)], 10, 300, 3, 2),
+        "distance-jaccard.gdn": near_tokens(sets, 7, 3, 101, 4, 6),
+        "distance-hamming.gdn": near_bits([bytes(range(20)), bytes(range(40, 60))], 157, 9, 11, 77, 5, 8),
     }
     for name, content in files.items():
         (HERE / name).write_bytes(content)

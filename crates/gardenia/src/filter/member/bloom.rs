@@ -172,6 +172,11 @@ impl<S: Scheme> Bloom<S> {
         &mut self.bits
     }
 
+    /// The parts, for filters that are made from this one.
+    pub(crate) fn into_parts(self) -> (KeyHasher, S, Bits, About) {
+        (self.hasher, self.scheme, self.bits, self.about)
+    }
+
     /// The same filter for many threads; nothing is copied.
     #[must_use]
     pub fn into_shared(self) -> AtomicBloom<S> {

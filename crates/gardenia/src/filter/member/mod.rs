@@ -5,3 +5,4 @@ pub(super) mod bloom;
 pub(super) mod probe;
 #[cfg(feature = "std")]
 mod radix;
+pub(super) mod retouched;

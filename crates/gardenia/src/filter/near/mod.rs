@@ -1,0 +1,3 @@
+//! Filters that are asked "is something like it in?".
+
+pub(super) mod distance;
