@@ -62,5 +62,6 @@ fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Info(args) => cmd::info::run(&args),
         Command::Tour(args) => cmd::tour::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
+        Command::Lab(args) => cmd::lab::run(&args),
     }
 }

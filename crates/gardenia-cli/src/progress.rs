@@ -34,6 +34,19 @@ impl Progress {
         Self::with_template("{bar:24} {msg}", String::new(), Some(total), true)
     }
 
+    /// For a job whose units mean nothing to people.
+    pub(crate) fn share(what: String) -> Self {
+        Self::with_template("{msg}  {bar:24} {percent}%, {eta} left", what, Some(0), true)
+    }
+
+    /// Notes that so much of `total` is done. It never goes back: threads may overtake each other.
+    pub(crate) fn at(&mut self, done: u64, total: u64) {
+        self.advance(|bar| {
+            bar.set_length(total);
+            bar.set_position(done.max(bar.position()));
+        });
+    }
+
     fn with_template(template: &str, what: String, total: Option<u64>, wanted: bool) -> Self {
         let bar = (wanted && stderr().is_terminal()).then(|| {
             // A template is text in this file: if it were wrong, the plain style does.

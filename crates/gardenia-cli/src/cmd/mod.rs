@@ -6,6 +6,7 @@ pub(crate) mod change;
 pub(crate) mod count;
 pub(crate) mod eval;
 pub(crate) mod info;
+pub(crate) mod lab;
 pub(crate) mod query;
 pub(crate) mod sketch;
 pub(crate) mod top;

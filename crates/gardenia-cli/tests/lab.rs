@@ -1,0 +1,115 @@
+//! `gardenia lab`: names, files, exit codes. What the experiments show is tested in the crate `lab`.
+
+mod common;
+
+use common::{Run, Shell};
+use serde_json::Value;
+
+/// A short run of one table.
+const SHORT: [&str; 6] = ["lab", "run", "lumetta-table-1", "--quick", "--trials", "4"];
+
+fn short(shell: &Shell, more: &[&str]) -> Run {
+    shell.run(&[&SHORT[..], more].concat())
+}
+
+#[test]
+fn list_names_every_experiment() {
+    let out = Shell::new().run(&["lab", "list"]).quietly();
+    let text = String::from_utf8(out).unwrap();
+    for experiment in lab::all() {
+        let line = text.lines().find(|line| line.starts_with(&format!("{} ", experiment.name())));
+        assert!(line.is_some_and(|line| line.ends_with(experiment.title())), "{text}");
+        assert!(text.contains(experiment.source()));
+    }
+}
+
+#[test]
+fn a_run_prints_its_tables_and_no_more() {
+    let run = short(&Shell::new(), &["--seed", "2"]);
+    assert_eq!((run.code, &*run.err), (Some(0), ""), "{}", run.text());
+    let lines: Vec<&str> = run.text().lines().collect();
+    assert!(
+        lines[0] == "# lumetta-table-1" && lines.last() == Some(&"lumetta-table-1: 11 rows agree"),
+        "{lines:?}"
+    );
+    let heading = lines.iter().position(|line| line.starts_with("m/n ")).unwrap();
+    assert!(lines[heading].ends_with("verdict"));
+    assert!(lines[heading + 1..][..11].iter().all(|line| line.ends_with("agrees") && line.contains(" ± ")));
+}
+
+#[test]
+fn threads_change_nothing_and_the_seed_does() {
+    let shell = Shell::new();
+    let out = |more: &[&str]| short(&shell, more).out;
+    let one = out(&["--seed", "5", "--threads", "1"]);
+    assert_eq!(one, out(&["--seed", "5", "--threads", "3"]));
+    assert_ne!(one, out(&["--seed", "6", "--threads", "3"]));
+}
+
+#[test]
+fn a_difference_is_an_exit_code_of_one_and_has_a_reason() {
+    // Two trials make a poor standard error: by this seed a row seems to differ.
+    let run = Shell::new().run(&["lab", "run", "lumetta-table-1", "--trials", "2", "--seed", DIFFERS]);
+    assert_eq!((run.code, &*run.err), (Some(1), ""));
+    assert!(run.text().contains("DIFFERS") && run.text().contains(" differs: "), "{}", run.text());
+}
+const DIFFERS: &str = "1";
+
+#[test]
+fn csv_and_json_hold_the_same_numbers() {
+    let shell = Shell::new();
+    let run = short(&shell, &["--csv", "out/csv", "--json", "out.json"]);
+    assert_eq!((run.code, &*run.err), (Some(0), ""), "{}", run.text());
+    let json: Value = serde_json::from_slice(&shell.read("out.json")).unwrap();
+    assert!(json["seed"] == 1 && json["trials"] == 4 && json["quick"] == true);
+    let experiment = &json["experiments"][0];
+    assert!(experiment["name"] == "lumetta-table-1" && experiment["differs"] == false);
+    let rows = experiment["tables"][0]["rows"].as_array().unwrap();
+    let csv = String::from_utf8(shell.read("out/csv/lumetta-table-1.csv")).unwrap();
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(lines[0].starts_with("m/n,c,k,simulated,\"simulated, standard error\","), "{}", lines[0]);
+    assert_eq!(lines.len(), rows.len() + 1);
+    for (line, row) in lines[1..].iter().zip(rows) {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!(cells[3].parse::<f64>().ok(), row["cells"][3]["mean"].as_f64(), "{line}");
+        assert_eq!(cells[4].parse::<f64>().ok(), row["cells"][3]["standard_error"].as_f64(), "{line}");
+        assert_eq!(cells.last().copied(), row["verdict"]["verdict"].as_str());
+    }
+    // JSON in place of the text.
+    let run = short(&shell, &["--json", "-"]);
+    assert_eq!(run.out, shell.read("out.json"));
+}
+
+#[test]
+fn files_are_replaced_only_by_force() {
+    let shell = Shell::new();
+    std::fs::create_dir(shell.path("csv")).unwrap();
+    shell.write("csv/lumetta-table-1.csv", "mine");
+    shell.write("mine.json", "mine");
+    assert!(short(&shell, &["--csv", "csv"]).complaint().contains("lumetta-table-1.csv: already exists"));
+    assert!(short(&shell, &["--json", "mine.json"]).complaint().contains("mine.json: already exists"));
+    assert_eq!(
+        (shell.read("csv/lumetta-table-1.csv"), shell.read("mine.json")),
+        (b"mine".to_vec(), b"mine".to_vec())
+    );
+    let run = short(&shell, &["--csv", "csv", "--json", "mine.json", "--force"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(
+        shell.read("mine.json").starts_with(b"{")
+            && shell.read("csv/lumetta-table-1.csv").starts_with(b"m/n,")
+    );
+}
+
+#[test]
+fn wrong_wishes_are_errors_that_help() {
+    let shell = Shell::new();
+    let run = shell.run(&["lab", "run", "lumetta-table-9"]);
+    assert!(run.complaint().contains("lumetta-table-9"));
+    assert!(run.err.contains("similar") && run.err.contains("lumetta-table-1"), "{}", run.err);
+    let complaint = |args: &[&str]| shell.run(&[&["lab", "run"], args].concat()).complaint().to_owned();
+    assert!(complaint(&["lumetta-table-1", "--trials", "1"]).contains("at least 2 trials"));
+    assert!(complaint(&["--all", "lumetta-table-1"]).contains("cannot be used with"));
+    assert!(complaint(&[]).contains("NAME"));
+    assert!(complaint(&["lumetta-table-1", "--threads", "0"]).contains("1..=1024"));
+    assert!(complaint(&["lumetta-table-1", "--csv", "/dev/null/x"]).contains("/dev/null/x"));
+}

@@ -1,0 +1,70 @@
+//! The experiments, one file each, named as on the command line.
+
+mod choice_double_hashing;
+mod choice_efforts;
+mod lumetta_elsewhere;
+mod lumetta_rounds;
+mod lumetta_table_1;
+mod lumetta_table_2;
+mod lumetta_table_3;
+
+pub use choice_double_hashing::ChoiceDoubleHashing;
+pub use choice_efforts::ChoiceEfforts;
+pub use lumetta_elsewhere::LumettaElsewhere;
+pub use lumetta_rounds::LumettaRounds;
+pub use lumetta_table_1::LumettaTable1;
+pub use lumetta_table_2::LumettaTable2;
+pub use lumetta_table_3::LumettaTable3;
+
+use crate::{Checks, Experiment, Mean};
+
+/// All experiments, in the order in which a reader would want them.
+#[must_use]
+pub fn all() -> Vec<Box<dyn Experiment>> {
+    vec![
+        Box::new(LumettaTable1::default()),
+        Box::new(LumettaTable2::default()),
+        Box::new(LumettaTable3::default()),
+        Box::new(LumettaElsewhere::default()),
+        Box::new(LumettaRounds::default()),
+        Box::new(ChoiceEfforts),
+        Box::new(ChoiceDoubleHashing::default()),
+    ]
+}
+
+/// The experiment with this name.
+#[must_use]
+pub fn find(name: &str) -> Option<Box<dyn Experiment>> {
+    all().into_iter().find(|experiment| experiment.name() == name)
+}
+
+/// Requires a mean to be the paper's, to 1.5 % or four standard errors, whichever is wider. (The paper's own standard
+/// error is about that of our thousand trials, and its last digit is up to 0.05 % wide.)
+fn near_paper(checks: &mut Checks, what: &str, ours: Mean, paper: f64) {
+    let allowed = f64::max(0.015 * paper, 4.0 * ours.standard_error);
+    checks.that((ours.mean - paper).abs() <= allowed, || {
+        format!(
+            "{what}: {:.3e} is {:+.1}% off the paper's {paper:.3e}",
+            ours.mean,
+            100.0 * ours.relative_to(paper)
+        )
+    });
+}
+
+/// Requires a mean to be `expected`, to four standard errors (more where there are few trials: see
+/// [`Mean::errors_allowed`]) and what `expected` itself may be off.
+fn near(checks: &mut Checks, what: &str, ours: Mean, expected: f64, besides: f64) {
+    let allowed = ours.errors_allowed() * ours.standard_error + besides;
+    checks.that((ours.mean - expected).abs() <= allowed, || {
+        format!(
+            "{what}: {:.6e} is {:.1} standard errors off {expected:.6e}",
+            ours.mean,
+            ours.errors_from(expected)
+        )
+    });
+}
+
+/// Trials for the library's filter beside `simulated` ones: a tenth, as long as that says something.
+fn fewer(simulated: u64) -> u64 {
+    (simulated / 10).max(simulated.min(5))
+}

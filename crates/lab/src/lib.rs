@@ -1,0 +1,37 @@
+//! The lab: the papers' experiments, repeated, ours beside theirs.
+//!
+//! ```text
+//! gardenia lab list
+//! gardenia lab run lumetta-table-1
+//! ```
+//!
+//! Each experiment is one file in `experiments`, found by its name: it states the claim and the source, makes its
+//! trials on a [`Bench`], and returns an [`Outcome`] of [`Table`]s whose verdicts follow from the numbers. Random
+//! streams follow from the plan's seed, the experiment, the point and the trial ([`Stream`]), so a result depends on
+//! the seed and the trials, and not on the number of threads.
+//!
+//! ```
+//! let plan = lab::Plan { trials: Some(5), ..lab::Plan::quick() };
+//! let outcome = lab::find("lumetta-table-2").unwrap().run(&plan, &())?;
+//! assert!(!outcome.differs(), "{}", outcome.tables[0].to_text());
+//! # Ok::<(), anyhow::Error>(())
+//! ```
+
+mod choices;
+mod experiment;
+pub mod experiments;
+mod plan;
+mod queries;
+mod report;
+mod stats;
+mod table;
+mod verdict;
+
+pub use choices::{Rule, Setting, Ties};
+pub use experiment::{Experiment, Outcome, Progress, Series};
+pub use experiments::{all, find};
+pub use plan::{Bench, Plan, Stream};
+pub use report::{Report, Run};
+pub use stats::{Mean, poisson_tail};
+pub use table::{Cell, Form, Row, Table, wrap};
+pub use verdict::{Checks, Verdict};

@@ -1,0 +1,91 @@
+//! What a run leaves behind: text for people, JSON for programs, a CSV file per table.
+
+use crate::{Experiment, Outcome, Plan, Series, Table, wrap};
+use serde::Serialize;
+
+/// One experiment with its outcome, in the form of JSON: fields are added, never renamed or removed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    name: &'static str,
+    title: &'static str,
+    source: &'static str,
+    claim: &'static str,
+    summary: String,
+    differs: bool,
+    tables: Vec<Table>,
+    series: Vec<Series>,
+}
+
+impl Report {
+    /// What came out of `experiment`.
+    #[must_use]
+    pub fn new(experiment: &dyn Experiment, outcome: Outcome) -> Self {
+        let (summary, differs) = (outcome.summary(), outcome.differs());
+        let Outcome { tables, series } = outcome;
+        let (name, title) = (experiment.name(), experiment.title());
+        Self {
+            name,
+            title,
+            source: experiment.source(),
+            claim: experiment.claim(),
+            summary,
+            differs,
+            tables,
+            series,
+        }
+    }
+
+    /// Whether a row differs.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.differs
+    }
+
+    /// `lumetta-table-1: 11 rows agree`
+    #[must_use]
+    pub fn summary(&self) -> String {
+        format!("{}: {}", self.name, self.summary)
+    }
+
+    /// Heading, claim, tables and summary.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut out = format!("# {}\n\n", self.name);
+        for paragraph in [format!("{}. {}.", self.title, self.source), format!("Claim: {}", self.claim)] {
+            wrap(&paragraph, &mut out);
+        }
+        for table in &self.tables {
+            out.push('\n');
+            out.push_str(&table.to_text());
+        }
+        out + "\n" + &self.summary() + "\n"
+    }
+
+    /// A file name and the contents for each table: `NAME.csv`, or `NAME-1.csv` and so on where there are several.
+    #[must_use]
+    pub fn to_csv(&self) -> Vec<(String, String)> {
+        let names = (1..).map(|number| match self.tables.len() {
+            1 => format!("{}.csv", self.name),
+            _ => format!("{}-{number}.csv", self.name),
+        });
+        names.zip(self.tables.iter().map(Table::to_csv)).collect()
+    }
+}
+
+/// All experiments of a run, in the form of JSON. It holds nothing that depends on the number of threads, beside tables
+/// that are marked as `timed`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    seed: u64,
+    quick: bool,
+    trials: Option<u64>,
+    experiments: Vec<Report>,
+}
+
+impl Run {
+    /// What came out of a plan.
+    #[must_use]
+    pub fn new(plan: &Plan, experiments: Vec<Report>) -> Self {
+        Self { seed: plan.seed, quick: plan.quick, trials: plan.trials, experiments }
+    }
+}

@@ -1,0 +1,135 @@
+//! What many trials say: means with their standard errors, and rates counted by queries.
+
+use serde::Serialize;
+
+/// How often a normal number is four standard errors or more away from its mean.
+const FOUR_ERRORS: f64 = 6.334e-5;
+
+/// A mean and its standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Mean {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+    /// The trials, or queries, that it comes from.
+    pub trials: u64,
+}
+
+impl Mean {
+    /// Of at least two values; the error of one is infinite, for nothing is known of it.
+    ///
+    /// ```
+    /// use lab::Mean;
+    /// let Mean { mean, standard_error, .. } = Mean::of(&[1.0, 3.0, 1.0, 3.0]);
+    /// assert!(mean == 2.0 && (standard_error - (4.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-12);
+    /// ```
+    #[must_use]
+    pub fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let standard_error =
+            if values.len() < 2 { f64::INFINITY } else { libm::sqrt(squares / (n - 1.0) / n) };
+        Self { mean, standard_error, trials: values.len() as u64 }
+    }
+
+    /// Of a rate, `found` in `asked`: the error is that of a binomial. None found, or all, would claim certainty: then
+    /// it is as if there were one of the other.
+    ///
+    /// ```
+    /// use lab::Mean;
+    /// let rate = Mean::of_rate(100, 10_000);
+    /// assert!(rate.mean == 0.01 && (rate.standard_error - 0.000995).abs() < 1e-6);
+    /// assert!(Mean::of_rate(0, 10_000).standard_error > 9e-5);
+    /// ```
+    #[must_use]
+    pub fn of_rate(found: u64, asked: u64) -> Self {
+        let (mean, one) = (found as f64 / asked as f64, 1.0 / asked as f64);
+        let share = mean.min(1.0 - one).max(one);
+        Self { mean, standard_error: libm::sqrt(share * (1.0 - share) / asked as f64), trials: asked }
+    }
+
+    /// How far `value` is away, in standard errors.
+    #[must_use]
+    pub fn errors_from(&self, value: f64) -> f64 {
+        (self.mean - value).abs() / self.standard_error
+    }
+
+    /// How many standard errors a mean may be away by chance: four, and more where few trials tell the error itself. A mean
+    /// of any number of normal trials is that far away once in 16,000 cases (Student's distribution).
+    ///
+    /// ```
+    /// use lab::Mean;
+    /// let of = |trials: usize| Mean::of(&vec![0.0; trials]).errors_allowed();
+    /// assert!((of(1_001) - 4.02).abs() < 0.01 && (of(11) - 6.44).abs() < 0.01 && of(3) > 100.0); // as tables have it
+    /// ```
+    #[must_use]
+    pub fn errors_allowed(&self) -> f64 {
+        let freedom = self.trials.saturating_sub(1).max(1) as f64;
+        if freedom > 100_000.0 {
+            return 4.0;
+        }
+        // With x = √ν·tan φ the tail is ∫cos^(ν-1) φ dφ from the angle up to π/2, over the same from 0.
+        let area = |from: f64| {
+            const STEPS: u32 = 2_000;
+            let step = (std::f64::consts::FRAC_PI_2 - from) / f64::from(STEPS);
+            let height = |i: u32| libm::pow(libm::cos(from + step * f64::from(i)).max(0.0), freedom - 1.0);
+            let inner: f64 = (1..STEPS).map(|i| height(i) * if i % 2 == 1 { 4.0 } else { 2.0 }).sum();
+            step / 3.0 * (height(0) + inner + height(STEPS))
+        };
+        let whole = area(0.0);
+        let (mut low, mut high) = (0.0, std::f64::consts::FRAC_PI_2);
+        for _ in 0..50 {
+            let angle = (low + high) / 2.0;
+            if area(angle) > FOUR_ERRORS * whole { low = angle } else { high = angle }
+        }
+        libm::sqrt(freedom) * libm::tan(high)
+    }
+
+    /// How far away from `value`, as a share of it: 0.01 is 1 % above.
+    #[must_use]
+    pub fn relative_to(&self, value: f64) -> f64 {
+        self.mean / value - 1.0
+    }
+}
+
+/// How likely a Poisson number of this mean is at most `found`, and how likely at least.
+///
+/// ```
+/// let (most, least) = lab::poisson_tail(0, 2.0);
+/// assert!((most - (-2.0f64).exp()).abs() < 1e-12 && least == 1.0);
+/// let (most, least) = lab::poisson_tail(100, 100.0);
+/// assert!((most - 0.5266).abs() < 1e-4 && (least - 0.5133).abs() < 1e-4);
+/// ```
+#[must_use]
+pub fn poisson_tail(found: u64, mean: f64) -> (f64, f64) {
+    if mean <= 0.0 {
+        return (1.0, if found == 0 { 1.0 } else { 0.0 });
+    }
+    let chance = |count: u64| {
+        let count = count as f64;
+        libm::exp(count * libm::log(mean) - mean - libm::lgamma(count + 1.0))
+    };
+    // From `found` on away from the mean the terms only fall; on its side of the mean they may be summed from there, and
+    // the other tail is what is left.
+    let sum = |terms: &mut dyn Iterator<Item = u64>| {
+        let mut sum = 0.0;
+        for count in terms {
+            let term = chance(count);
+            sum += term;
+            if term < 1e-18 * sum || (term == 0.0 && sum == 0.0) {
+                break;
+            }
+        }
+        sum.min(1.0)
+    };
+    let here = chance(found);
+    if found as f64 >= mean {
+        let least = sum(&mut (found..));
+        ((1.0 - least + here).clamp(0.0, 1.0), least)
+    } else {
+        let most = sum(&mut (0..=found).rev());
+        (most, (1.0 - most + here).clamp(0.0, 1.0))
+    }
+}
