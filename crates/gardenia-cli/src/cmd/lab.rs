@@ -8,7 +8,7 @@ use crate::message::hinted;
 use crate::open::is_dash;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
-use lab::{Experiment, Plan, Report, Run};
+use lab::{Plan, Report, Run};
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -41,11 +41,10 @@ fn run_named(args: &LabRunArgs) -> Result<Outcome> {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         // What will be written is not known yet, but all of it begins with the name.
         for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-            let name = entry?.file_name();
-            let ours =
-                |experiment: &Box<dyn Experiment>| is_csv_of(&name.to_string_lossy(), experiment.name());
-            if !args.force && chosen.iter().any(ours) {
-                return already_exists(&folder.join(name));
+            let file = entry?.file_name();
+            let mut names = chosen.iter().map(|experiment| experiment.name());
+            if !args.force && names.any(|name| is_csv_of(&file.to_string_lossy(), name)) {
+                return already_exists(&folder.join(file));
             }
         }
     }

@@ -53,15 +53,15 @@ impl Way {
 struct Point {
     setting: Setting,
     effort: Effort,
-    /// Queries in a full and in a quick run; 0 leaves it out.
+    /// Queries of each filter in a full and in a quick run; 0 leaves it out.
     queries: [u64; 2],
 }
 
 const POINTS: [Point; 4] = [
-    Point { setting: Setting::paper(16, 2, 13), effort: Effort::Online, queries: [100_000_000, 0] },
-    Point { setting: Setting::paper(16, 3, 15), effort: Effort::Rounds, queries: [100_000_000, 0] },
-    Point { setting: Setting::paper(32, 2, 24), effort: Effort::Online, queries: [400_000_000, 16_000_000] },
-    Point { setting: Setting::paper(32, 3, 27), effort: Effort::Rounds, queries: [400_000_000, 0] },
+    Point { setting: Setting::paper(16, 2, 13), effort: Effort::Online, queries: [12_500_000, 0] },
+    Point { setting: Setting::paper(16, 3, 15), effort: Effort::Rounds, queries: [12_500_000, 0] },
+    Point { setting: Setting::paper(32, 2, 24), effort: Effort::Online, queries: [50_000_000, 3_000_000] },
+    Point { setting: Setting::paper(32, 3, 27), effort: Effort::Rounds, queries: [50_000_000, 0] },
 ];
 
 /// One filter: its fill, the excess of its scheme over all groups, and what queries found.
@@ -125,23 +125,20 @@ impl Experiment for ChoiceDoubleHashing {
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
         plan.check()?;
         let filters = plan.trials(8, 4);
-        let asked = |point: &Point| {
-            let [full, quick] = point.queries;
-            (if plan.quick { quick } else { full }) / filters * filters
-        };
-        let points: Vec<&Point> = POINTS.iter().filter(|point| asked(point) > 0).collect();
+        let each = |point: &Point| point.queries[usize::from(plan.quick)];
+        let points: Vec<&Point> = POINTS.iter().filter(|point| each(point) > 0).collect();
         let work = |point: &Point, way: Way| {
             let slow = if way == Way::Independent { 2 } else { 1 };
             let build = point.setting.positions() * point.effort.rounds(point.setting.choices);
-            3 * build + asked(point) / filters * 5 * u64::from(point.setting.choices) * slow
+            3 * build + each(point) * 5 * u64::from(point.setting.choices) * slow
         };
         let total = points.iter().flat_map(|point| Way::ALL.map(|way| filters * work(point, way))).sum();
         let bench = Bench::new(plan, self.name(), progress, total);
         let mut tables = Vec::new();
         for point in points {
             let Setting { items, cells, choices, hashes } = point.setting;
-            let asked = asked(point);
-            let each = asked / filters;
+            let each = each(point);
+            let asked = each * filters;
             let title = format!(
                 "{} bits per key, {}, c = {choices}, k = {hashes}, n = 10,000: {filters} filters, {:.1e} queries",
                 cells / items,

@@ -55,8 +55,8 @@ impl Experiment for LumettaElsewhere {
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> anyhow::Result<Outcome> {
         plan.check()?;
         let most = plan.trials(2000, 200);
-        // Full runs draw up to 1.2 billion positions per point, quick ones 40 million; 8 trials at least.
-        let room = if plan.quick { 40_000_000 } else { 1_200_000_000 };
+        // Full runs draw up to 1.2 billion positions per point, quick ones 25 million; 8 trials at least.
+        let room = if plan.quick { 25_000_000 } else { 1_200_000_000 };
         let points: Vec<Setting> =
             POINTS.into_iter().filter(|point| !plan.quick || point.positions() <= room / 8).collect();
         let trials = |point: &Setting| match plan.trials {

@@ -32,7 +32,7 @@ impl Experiment for LumettaTable3 {
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> anyhow::Result<Outcome> {
         plan.check()?;
-        let trials = plan.trials(1000, 10);
+        let trials = plan.trials(1000, 8);
         let fewer = fewer(trials);
         let last = |row: usize| TABLE_3[row].rates[TABLE_3[row].rates.len() - 1].0;
         let work = |row: usize| TABLE_3[row].setting.positions() * last(row);

@@ -66,5 +66,5 @@ fn near(checks: &mut Checks, what: &str, ours: Mean, expected: f64, besides: f64
 
 /// Trials for the library's filter beside `simulated` ones: a tenth, as long as that says something.
 fn fewer(simulated: u64) -> u64 {
-    (simulated / 10).max(simulated.min(5))
+    (simulated / 10).max(simulated.min(4))
 }
