@@ -5,8 +5,12 @@ mod common;
 
 use common::*;
 use gardenia::theory::retouched::{chi, lost};
-use gardenia::{AnyFilter, AnyScheme, Bloom, Clearing, Digest, InsertError, RetouchedBloom, SchemeId};
+use gardenia::{
+    AnyFilter, AnyScheme, Bloom, Clearing, Digest, Filter, Fractional, InsertError, RetouchedBloom, Scheme,
+    SchemeId,
+};
 use proptest::prelude::*;
+use std::collections::HashMap;
 
 fn blooms() -> impl Strategy<Value = Bloom<AnyScheme>> {
     let shapes = prop_oneof![(1u64..300, 1u32..12), (1_000u64..20_000, 1u32..9)];
@@ -142,6 +146,37 @@ fn the_strategies_are_ordered_as_in_the_paper() {
     better(Clearing::Ratio, Clearing::MostTroublesome);
     let (random, error) = mean_and_error(&(0..40).map(|seed| of(Clearing::Random, seed)).collect::<Vec<_>>());
     assert!(random > 1.0 + 5.0 * error, "{random} ± {error}"); // several keys may go with one bit
+}
+
+#[test]
+fn every_set_bit_is_as_likely_to_be_cleared_as_another() {
+    // Ten bits, one probe, all set; two are cleared. Each is one of them in a fifth of the trials.
+    let mut bed = Bloom::builder().bits(10).hashes(1).build().unwrap();
+    bed.extend(0..1_000);
+    let at: Vec<i32> = (0..1_000).collect();
+    let trials = 3_000u32;
+    let mut cleared = HashMap::new();
+    for seed in 0..trials {
+        let filter = RetouchedBloom::random(bed.clone(), 2, seed.into());
+        let gone = at.iter().filter(|key| !filter.contains(key));
+        // A key stands for its bit: all keys of a bit are gone together.
+        let mut bits: Vec<u64> = gone
+            .map(|key| {
+                Fractional::new(1)
+                    .positions(filter.digest(&i64::from(*key).to_le_bytes()), 10)
+                    .next()
+                    .unwrap()
+            })
+            .collect();
+        bits.sort_unstable();
+        bits.dedup();
+        assert_eq!(bits.len(), 2);
+        bits.into_iter().for_each(|bit| *cleared.entry(bit).or_insert(0.0) += 1.0);
+    }
+    let expected = f64::from(trials) / 5.0;
+    let chi_square: f64 = cleared.values().map(|n: &f64| (n - expected) * (n - expected) / expected).sum();
+    // Two of ten without replacement: 9 degrees of freedom, scaled by 8/9.
+    assert!(cleared.len() == 10 && chi_square < 8.0 + 5.0 * 4.0, "{chi_square}: {cleared:?}");
 }
 
 #[test]

@@ -10,6 +10,7 @@
 /// assert_eq!(lost(1_000, 0, 5), 0.0);
 /// assert_eq!(lost(1_000, 1_000, 5), 1.0);
 /// assert!((lost(1_000, 100, 1) - 0.1).abs() < 1e-12);
+/// assert!((lost(10, 3, 2) - (1.0 - 21.0 / 45.0)).abs() < 1e-12); // of 45 pairs, 21 are among the 7 that stay
 /// ```
 #[must_use]
 pub fn lost(ones: u64, cleared: u64, hashes: u32) -> f64 {
