@@ -184,8 +184,8 @@ pub(crate) struct MoreArgs {
     #[arg(long)]
     pub(crate) compact: bool,
 
-    /// Groups of bits that a key may take, 1 to 32, for the kind choice; of no use with --effort 2 [default: 2]
-    #[arg(long, value_name = "C", allow_negative_numbers = true)]
+    /// Groups of bits that a key may take, 2 to 32, for the kind choice; of no use with --effort 2 [default: 2]
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=32), allow_negative_numbers = true)]
     pub(crate) choices: Option<u32>,
 
     /// How hard the kind choice tries: 0 as lines come, 1 in rounds, 2 partitioned, 3 by propagation; above 0 all keys

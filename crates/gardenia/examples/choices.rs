@@ -2,8 +2,8 @@
 //!
 //! Lumetta and Mitzenmacher's filters at all efforts, 10,000 keys in 8 and 16 bits each: false positives by real queries,
 //! all bits counted. Then the cost of rounds at a million keys, the speed of queries beside a plain filter that errs as
-//! much, and what double hashing does to groups at 32 bits per key. Belief propagation uses all cores; the rest one. Takes
-//! some two minutes.
+//! much, and what double hashing does to groups at 32 bits per key. All cores are used, except for what is
+//! built online. Takes some two minutes.
 
 use gardenia::index::DoubleWalk;
 use gardenia::theory::choices::{fpp_at_fill, fpp_information};

@@ -3,9 +3,9 @@
 
 use gardenia::theory::distance::DistanceShape;
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, Bloom, CellKind, Clearing, CountMin, CountSketch,
-    DecodeError, Digest, DistanceSensitiveBloom, Filter, Form, Part, PolicyId, ReadOptions, RetouchedBloom,
-    SchemeId, SecretKey, SpectralBloom, StableBloom, Update, format,
+    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, Bloom, CellKind, ChoiceBloom, Clearing, CountMin,
+    CountSketch, DecodeError, Digest, DistanceSensitiveBloom, Effort, Filter, Form, Part, PolicyId,
+    ReadOptions, RetouchedBloom, SchemeId, SecretKey, SpectralBloom, StableBloom, Update, format,
 };
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -67,7 +67,7 @@ fn bitwise_sample(cells: u64) -> Vec<u8> {
 }
 
 /// A small filter of each kind that has parameters of its own, or an evolving state.
-const SAMPLES: [fn(u64) -> Vec<u8>; 3] = [
+const SAMPLES: [fn(u64) -> Vec<u8>; 5] = [
     sample,
     |cells| {
         let builder = StableBloom::builder().cells(cells).hashes(5).width(3).decrements(1 + cells / 9);
@@ -80,7 +80,15 @@ const SAMPLES: [fn(u64) -> Vec<u8>; 3] = [
         filter.extend(0..bits / 8);
         filter.to_vec().unwrap()
     },
+    |bits| choice_sample(bits, Effort::Rounds),
+    |bits| choice_sample(bits, Effort::Partitioned),
 ];
+
+/// A filter with choices, by groups or by partitions.
+fn choice_sample(bits: u64, effort: Effort) -> Vec<u8> {
+    let keys: Vec<u64> = (0..bits / 8).collect();
+    ChoiceBloom::builder().bits(bits).hashes(5).effort(effort).build_from(&keys).unwrap().to_vec().unwrap()
+}
 
 /// A spectral filter with some counts.
 fn spectral_sample(policy: PolicyId, cells: u64, compact: bool, marker: bool) -> Vec<u8> {
@@ -216,7 +224,7 @@ fn parameters_that_no_filter_has_are_refused_by_name() {
             Err(error) => error.to_string(),
         }
     };
-    let [_, stable, a2] = SAMPLES;
+    let [_, stable, a2, ..] = SAMPLES;
     for decrements in [0, 1001, u64::MAX] {
         assert!(change(stable, 0, decrements).contains("decrements"));
     }
@@ -246,6 +254,45 @@ fn parameters_that_no_filter_has_are_refused_by_name() {
     let mut filter = StableBloom::from_slice(&bytes).unwrap();
     filter.insert_many(&["rose"; 3]);
     assert_eq!((filter.contains("rose"), filter.inserts()), (true, 2));
+}
+
+#[test]
+fn every_parameter_of_a_file_with_choices_is_checked() {
+    // Byte `byte` of the parameters set to `value`; then their length, whatever follows taken as metadata.
+    let change = |effort, byte: usize, value: u8, length: Option<u32>| {
+        let mut bytes = choice_sample(1000, effort);
+        let before = u32::from_le_bytes(bytes[80..84].try_into().unwrap());
+        bytes[104 + byte] = value;
+        if let Some(length) = length {
+            bytes[80..84].copy_from_slice(&length.to_le_bytes());
+            bytes[84..88].copy_from_slice(&(before - length).to_le_bytes());
+        }
+        reseal(&mut bytes);
+        decode(&bytes).map_or_else(|error| error.to_string(), |_| "read".to_owned())
+    };
+    let groups = |byte, value| change(Effort::Rounds, byte, value, None);
+    assert_eq!([1, 2, 32].map(|choices| groups(1, choices)), ["read"; 3]);
+    assert!([0, 33, 255].iter().all(|choices| groups(1, *choices).contains("1 to 32 are allowed")));
+    assert!([1, 2, 255].iter().all(|form| groups(0, *form).contains("parameter length")));
+    assert!([0, 1].iter().all(|n| change(Effort::Rounds, 0, 0, Some(*n)).contains("parameter length")));
+
+    // 1,024 bits: as many as 120 partitions leave a word for the cells.
+    let partitions = |byte, value| change(Effort::Partitioned, byte, value, None);
+    assert_eq!([8, 64, 120].map(|count| partitions(1, count)), ["read"; 3]);
+    for count in [0, 1, 12, 121, 128, 248] {
+        assert!(partitions(1, count).contains("multiple of 8 is needed"), "{count}");
+    }
+    assert!((2..9).all(|byte| partitions(byte, 255).contains("multiple of 8 is needed")));
+    assert!([0, 2, 255].iter().all(|form| partitions(0, *form).contains("parameter length")));
+    assert!(
+        [0, 1, 2, 8].iter().all(|n| change(Effort::Partitioned, 0, 1, Some(*n)).contains("parameter length"))
+    );
+
+    // Of two kinds of partitions one must be left: here the scheme's number is changed.
+    let mut bytes = choice_sample(1000, Effort::Partitioned);
+    bytes[17] = SchemeId::Partition.number();
+    reseal(&mut bytes);
+    assert!(decode(&bytes).unwrap_err().to_string().contains("does not go with partitions"));
 }
 
 #[test]

@@ -5,10 +5,10 @@
 
 use gardenia::theory::distance::DistanceShape;
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, CellKind, Clearing,
-    CountMin, CountMinBuilder, CountSketch, CountingBloom, Digest, DistanceSensitiveBloom, Filter, Form,
-    KeyHasher, Level, PolicyId, ReadOptions, RetouchedBloom, Scheme, SchemeId, SecretKey, SpectralBloom,
-    StableBloom, Update,
+    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, CellKind, ChoiceBloom,
+    ChoiceForm, Clearing, CountMin, CountMinBuilder, CountSketch, CountingBloom, Digest,
+    DistanceSensitiveBloom, Effort, Filter, Form, KeyHasher, Level, PolicyId, ReadOptions, RetouchedBloom,
+    Scheme, SchemeId, SecretKey, SpectralBloom, StableBloom, Update,
 };
 
 const SECRET: SecretKey = SecretKey::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
@@ -81,7 +81,7 @@ fn check_answers(filter: &AnyFilter) {
 #[test]
 fn files_of_version_1_load_for_ever_and_are_written_alike() {
     let plain = ReadOptions::new();
-    let files: [(&[u8], ReadOptions); 18] = [
+    let files: [(&[u8], ReadOptions); 21] = [
         (include_bytes!("data/bloom.gdn"), plain),
         (include_bytes!("data/bloom-double.gdn"), plain),
         (include_bytes!("data/bloom-keyed.gdn"), plain.secret(SECRET)),
@@ -100,6 +100,9 @@ fn files_of_version_1_load_for_ever_and_are_written_alike() {
         (include_bytes!("data/spectral-recurring-bare.gdn"), plain),
         (include_bytes!("data/spectral-compact.gdn"), plain),
         (include_bytes!("data/spectral-compact-plain.gdn"), plain),
+        (include_bytes!("data/choice.gdn"), plain),
+        (include_bytes!("data/choice-one-by-one.gdn"), plain),
+        (include_bytes!("data/choice-partitioned.gdn"), plain),
     ];
     for (bytes, options) in files {
         let filter = AnyFilter::from_slice_with(bytes, &options).unwrap();
@@ -237,6 +240,66 @@ fn a_bitwise_filter_made_here_equals_the_one_made_elsewhere() {
     assert_eq!(filter, BitwiseBloom::from_slice(placed).unwrap());
     assert_eq!(filter.to_vec().unwrap(), placed);
     assert_eq!(builder.from_counts(minus_one).unwrap().count(-1), 255);
+}
+
+#[test]
+fn filters_with_choices_made_here_equal_those_made_elsewhere() {
+    let flowers = ["rose", "tulip", "", "\0", "Gänseblümchen"];
+    let builder = ChoiceBloom::builder().bits(16_001).hashes(11).choices(3).seed(7);
+    let builder = builder.scheme(|k| AnyScheme::new(SchemeId::Independent, k));
+    let mut filter = builder.build().unwrap();
+    filter.extend(flowers);
+    filter.extend(-1..990);
+    filter.extend(flowers);
+    filter.insert(-1);
+    let bytes = include_bytes!("data/choice.gdn");
+    let loaded = ChoiceBloom::from_slice_as::<AnyScheme>(bytes, &ReadOptions::new()).unwrap();
+    assert_eq!(filter, loaded);
+    assert_eq!(filter.to_vec().unwrap(), bytes);
+
+    // The first of offline rounds is the online pass.
+    let mut filter = ChoiceBloom::builder().bits(16_000).hashes(12).build().unwrap();
+    filter.extend(flowers);
+    filter.extend(-1..990);
+    let bytes = include_bytes!("data/choice-one-by-one.gdn");
+    assert_eq!(filter, ChoiceBloom::from_slice(bytes).unwrap());
+    assert_eq!(filter.to_vec().unwrap(), bytes);
+    let hasher = KeyHasher::default();
+    let keys =
+        flowers.iter().map(|key| hasher.digest_key(key)).chain((-1..990).map(|key| hasher.digest_key(&key)));
+    let rounds = ChoiceBloom::builder().bits(16_000).hashes(12).effort(Effort::Rounds);
+    let mut rounds = rounds.offline(keys.collect()).unwrap();
+    rounds.improve(1);
+    assert_eq!(rounds.filter(), &filter);
+}
+
+#[test]
+fn a_partitioned_filter_made_elsewhere_answers_here_as_there() {
+    // Which of equal sets a partition takes is chance: the table is the other program's, the answers must agree.
+    let filter = ChoiceBloom::from_slice(include_bytes!("data/choice-partitioned.gdn")).unwrap();
+    assert_eq!((filter.form(), filter.cells()), (ChoiceForm::Partitions { partitions: 48 }, 1664));
+    let mut inserted: Vec<Digest> = (0..194).map(|key| filter.hasher().digest_key(&key)).collect();
+    let flowers = ["rose", "tulip", "", "\0", "Gänseblümchen"];
+    inserted.extend(flowers.iter().map(|key| filter.hasher().digest_key(key)));
+    inserted.push(filter.hasher().digest_key(&-1));
+    // All are found, and nobody else's bits are set: inserting them again changes nothing.
+    let mut again = filter.clone();
+    for digest in &inserted {
+        assert!(filter.contains_digest(*digest));
+        assert!(!again.insert_digest(*digest));
+    }
+    assert_eq!((filter.estimated_items().items, &again), (200.0, &filter));
+    // What is built here from the same keys is about as full: both pick the best of 256 sets.
+    let builder = ChoiceBloom::builder().bits(2048).hashes(7).seed(3).effort(Effort::Partitioned);
+    let mut offline = builder.offline(inserted).unwrap();
+    offline.improve(2);
+    assert_eq!(offline.filter().form(), filter.form());
+    assert!(
+        (offline.filter().fill() - filter.fill()).abs() < 0.02,
+        "{} {}",
+        offline.filter().fill(),
+        filter.fill()
+    );
 }
 
 #[test]

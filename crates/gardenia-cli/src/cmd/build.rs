@@ -194,6 +194,10 @@ fn check_options(args: &BuildArgs) -> anyhow::Result<()> {
             return Err(hinted(reason, format!("leave it out, or {hint}")));
         }
     }
+    if let Some(choices @ 1) = more.choices {
+        let reason = format!("--choices {choices} leaves keys nothing to choose");
+        return Err(hinted(reason, "give 2 to 32, or take --kind bloom"));
+    }
     let sized = if args.bits.is_some() { Some("--bits") } else { args.cells.map(|_| "--cells") };
     if let (Some(size), Some(_), false) = (sized, args.fpp, kind.forgets()) {
         let reason = format!("{size} and --fpp are both given, and each fixes the other");

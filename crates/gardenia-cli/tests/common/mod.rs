@@ -9,15 +9,26 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Kinds of filter, as `--kind` takes them.
-pub(crate) const KINDS: [&str; 9] =
-    ["bloom", "blocked", "counting", "spectral-ms", "spectral-mi", "spectral-rm", "bitwise", "stable", "a2"];
+pub(crate) const KINDS: [&str; 10] = [
+    "bloom",
+    "blocked",
+    "counting",
+    "spectral-ms",
+    "spectral-mi",
+    "spectral-rm",
+    "bitwise",
+    "stable",
+    "a2",
+    "choice",
+];
 
 /// Those of them that forget nothing of what they were planned for.
-pub(crate) const KEEPING: [&str; 8] =
-    ["bloom", "blocked", "counting", "spectral-ms", "spectral-mi", "spectral-rm", "bitwise", "a2"];
+pub(crate) const KEEPING: [&str; 9] =
+    ["bloom", "blocked", "counting", "spectral-ms", "spectral-mi", "spectral-rm", "bitwise", "a2", "choice"];
 
 /// Those of them that fill up.
-pub(crate) const FILLING: [&str; 5] = ["bloom", "blocked", "counting", "spectral-ms", "spectral-rm"];
+pub(crate) const FILLING: [&str; 6] =
+    ["bloom", "blocked", "counting", "spectral-ms", "spectral-rm", "choice"];
 
 /// The kind in a file: one for all spectral filters.
 pub(crate) fn kind_in_file(kind: &str) -> &str {

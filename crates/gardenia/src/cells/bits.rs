@@ -144,6 +144,14 @@ impl Bits {
         Bits { memory: Shared::with_latches(self.memory), len: self.len }
     }
 
+    /// What `work` makes of these bits while many threads share them; nothing is copied.
+    pub(crate) fn lend<R>(&mut self, work: impl FnOnce(&Bits<Shared>) -> R) -> R {
+        let shared = Bits { memory: Shared::new(core::mem::take(&mut self.memory)), len: self.len };
+        let result = work(&shared);
+        self.memory = shared.memory.into_owned();
+        result
+    }
+
     /// The same bits for many threads; nothing is copied.
     #[must_use]
     pub fn into_shared(self) -> Bits<Shared> {

@@ -127,6 +127,13 @@ impl Owned {
     }
 }
 
+impl Default for Owned {
+    /// No words: what stays where words were taken from.
+    fn default() -> Self {
+        Self { words: NonNull::<Line>::dangling().cast(), len: 0, home: Home::Lines { capacity: 0 } }
+    }
+}
+
 impl Drop for Owned {
     fn drop(&mut self) {
         match self.home {

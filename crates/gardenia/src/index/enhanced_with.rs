@@ -12,7 +12,7 @@ use crate::theory::kirsch_mitzenmacher::{coincidence_excess, same_step_excess};
 use core::fmt::Debug;
 
 /// The function f of [`EnhancedWith`].
-pub trait Offset: Clone + Debug {
+pub trait Offset: Clone + Debug + Sync {
     /// Number of the scheme with this f, if it has one.
     const ID: Option<SchemeId> = None;
     /// f(i).

@@ -165,7 +165,7 @@ impl SchemeId {
 /// assert_eq!(at.len(), 4);
 /// assert!(at.iter().all(|&p| p < 1000));
 /// ```
-pub trait Scheme: Clone + Debug + PartialEq {
+pub trait Scheme: Clone + Debug + PartialEq + Sync {
     /// The walk through one key's positions.
     type Walk: Walk;
 

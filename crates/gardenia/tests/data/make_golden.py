@@ -243,6 +243,46 @@ def a2(keys, scheme, m, k, window, mark):
     return container(pack_counters(cells, 2), 7, m, k, scheme, 2, mark=mark, planned=window, fpp=0.01, params=params)
 
 
+def choice(keys, scheme, m, k, c, mark):
+    """Kind 8 with groups: each key, in turn, takes the first of the groups that set the fewest new bits."""
+    bits, items = set(), 0
+    for key in keys:
+        d = xxh3(key, mark)
+        groups = [set(positions(scheme, word(d, 255 + g) if g else d, m, k)) for g in range(c)]
+        best = min(groups, key=lambda group: len(group - bits))
+        items += not best <= bits
+        bits |= best
+    return container(pack_bits(bits, m), 8, m, k, scheme, mark=mark, items=items, params=bytes([0, c]))
+
+
+def turned(scheme, d, cells, k, byte):
+    """The bits of a key whose partition has this byte."""
+    turn = [byte + max(i - 2, 0) * 17 * (byte // 64) for i in range(k)]
+    return {at // 64 * 64 + (at + by) % 64 for at, by in zip(positions(scheme, d, cells, k), turn)}
+
+
+def choice_partitioned(keys, scheme, m, k, partitions, passes, mark):
+    """Kind 8 with partitions: in turn each takes the byte with which its keys set the fewest bits, the first of several."""
+    cells, table = m - 8 * partitions, [0] * partitions
+    members = [[] for _ in table]
+    for key in keys:
+        d = xxh3(key, mark)
+        half = (d << 32 | d >> 32) & MASK
+        members[8 * scale(half, partitions // 8) + d % 8].append(d)
+    own = [set() for _ in table]
+    for _ in range(passes):
+        for p, digests in enumerate(members):
+            uses = [0] * cells
+            for at in (at for other, bits in enumerate(own) if other != p for at in bits):
+                uses[at] = 1
+            sets = [set().union(*(turned(scheme, d, cells, k, byte) for d in digests)) for byte in range(256)]
+            table[p] = min(range(256), key=lambda byte: sum(not uses[at] for at in sets[byte]))
+            own[p] = sets[table[p]]
+    payload = pack_bits(set().union(*own), cells) + bytes(table)
+    params = struct.pack("<BQ", 1, partitions)
+    return container(payload, 8, m, k, scheme, mark=mark, items=len(keys), params=params)
+
+
 def code_length(value, order):
     return 2 * (value - 1 + 2**order).bit_length() - 1 - order
 
@@ -510,6 +550,11 @@ def main():
         "retouched.gdn": retouched(many[:60], [struct.pack("<q", n) for n in (2004, 2013, 2035, 2124)], 10, 300, 3, 2),
         "distance-jaccard.gdn": near_tokens(sets, 7, 3, 101, 4, 6),
         "distance-hamming.gdn": near_bits([bytes(range(20)), bytes(range(40, 60))], 157, 9, 11, 77, 5, 8),
+    }
+    files |= {
+        "choice.gdn": choice(many + flowers, 1, 16001, 11, 3, 7),
+        "choice-one-by-one.gdn": choice(many, 10, 16000, 12, 2, 0),
+        "choice-partitioned.gdn": choice_partitioned(flowers + numbers[:194], 10, 2048, 7, 48, 2, 3),
     }
     for name, content in files.items():
         (HERE / name).write_bytes(content)

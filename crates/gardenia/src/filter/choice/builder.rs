@@ -26,14 +26,16 @@ use core::marker::PhantomData;
 /// | `Online` | 2 | 2.3 % | 3.9e-4 | 0.06 to 0.1 µs |
 /// | `Rounds` | 2 | 1.5 % | 2.2e-4 | 2 to 3 µs |
 /// | `Rounds` | 3 | 1.2 % | 1.6e-4 | 5 to 10 µs |
-/// | `Partitioned` | | 0.83 % | 8.3e-5 | 1 to 2 µs |
+/// | `Partitioned` | | 0.86 % | 8.6e-5 | 1 to 2 µs |
 /// | `Propagated` | 2 | 1.4 % | 2.1e-4 | 10 to 20 µs |
 /// | `Propagated` | 3 | 1.1 % | 1.4e-4 | 15 to 25 µs |
 /// | `Propagated` | 8 | 0.72 % | 6.8e-5 | 30 to 60 µs |
 /// | `Propagated` | 32 | 0.55 % | 4.1e-5 | 250 to 400 µs |
 /// | (no filter errs less) | | 0.39 % | 1.5e-5 | |
 ///
-/// A query looks at all groups; that of a partitioned filter costs half as much again as a plain one's.
+/// A query looks at all groups; that of a partitioned filter costs what a plain one's costs for absent keys, and up to
+/// a third more for present ones. Rounds, passes and propagation use all cores; the first round of groups is the online
+/// pass, which one core makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Effort {
@@ -294,7 +296,7 @@ const FEW: u64 = 1000;
 fn partitions(bits: u64, items: u64) -> Partitions {
     let per_item = bits as f64 / items as f64;
     let table = (0.7 * libm::sqrt(per_item)).min(per_item / 4.0);
-    let partitions = (table * items as f64 / 8.0) as u64;
+    let words = (table * items as f64 / 64.0) as u64;
     // At least one word of each kind is left.
-    Partitions::in_bits(bits, partitions.clamp(1, (bits / 128).max(1) * 8))
+    Partitions::in_bits(bits, words.clamp(1, (bits / 128).max(1)) * 8)
 }

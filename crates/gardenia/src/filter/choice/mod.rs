@@ -11,6 +11,7 @@
 //! Sources: Lumetta and Mitzenmacher (2007) for efforts 0 and 1; Hao, Kodialam and Lakshman (2007) for the
 //! partitions; the way in which partitions are searched, and the propagation, are ours.
 
+mod blocks;
 pub(super) mod bloom;
 pub(super) mod builder;
 mod groups;

@@ -1,9 +1,10 @@
 //! Building with all keys at hand: improve as long as it pays, stop, go on, finish.
 
+use super::blocks::Outcome;
 use super::bloom::{ChoiceBloom, ChoiceForm};
-use super::partitions::Pass;
+use super::partitions::{self, DRAWS, Pass};
 use super::propagation::{Propagation, propagate};
-use super::rounds::Round;
+use super::rounds::{self, Again, First};
 use super::tally::Tally;
 use crate::SizeError;
 use crate::hash::Digest;
@@ -15,6 +16,9 @@ use core::ops::ControlFlow;
 
 /// Where the draws of a builder start; a builder's results depend on its keys and calls alone.
 const SEED: u64 = 0x6c75_6d65_7474_6121;
+
+/// SplitMix64's step: 2⁶⁴ divided by the golden ratio.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A stream of draws, SplitMix64.
 #[derive(Clone, Debug)]
@@ -29,9 +33,20 @@ impl Ties {
 
     #[inline]
     pub(super) fn draw(&mut self) -> u64 {
-        let draw = Digest(self.state).word(1);
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let draw = self.ahead(0);
+        self.skip(1);
         draw
+    }
+
+    /// The draw that will come after `count` others.
+    #[inline(always)]
+    pub(super) fn ahead(&self, count: u64) -> u64 {
+        Digest(self.state.wrapping_add(count.wrapping_mul(GOLDEN))).word(1)
+    }
+
+    /// Leaves out `count` draws.
+    fn skip(&mut self, count: u64) {
+        self.state = self.state.wrapping_add(count.wrapping_mul(GOLDEN));
     }
 }
 
@@ -46,11 +61,14 @@ pub struct OfflineProgress {
     pub fill: f64,
 }
 
+/// Positions that a round looks at, from which threads are worth while.
+const WORTH: u64 = 1 << 18;
+
 /// A filter with choices that is built from all its keys: it can be improved, left alone and improved again.
 ///
 /// No call makes it worse, and what comes out depends only on the keys, their order and the calls: two calls of
 /// 5 rounds are one of 10, whatever the number of threads. Beside the filter and the digests it takes half a
-/// byte per bit, and a byte per key.
+/// byte per bit, a byte per key, and room for the moves of a 128th of the keys.
 ///
 /// ```
 /// use gardenia::{ChoiceBloom, Effort, KeyHasher};
@@ -75,6 +93,8 @@ pub struct ChoiceOffline<S = Fractional> {
     rounds: u64,
     ties: Ties,
     threads: usize,
+    /// The most that moves have taken.
+    moves_bytes: usize,
 }
 
 impl<S: Scheme> ChoiceOffline<S> {
@@ -101,7 +121,7 @@ impl<S: Scheme> ChoiceOffline<S> {
         }
         let tally = Tally::new(filter.cells())?;
         let threads = available_threads();
-        Ok(Self { filter, digests, tally, chosen, rounds: 0, ties: Ties::new(), threads })
+        Ok(Self { filter, digests, tally, chosen, rounds: 0, ties: Ties::new(), threads, moves_bytes: 0 })
     }
 
     /// How many threads may work; all the processor has at first. It changes the time taken, not the result.
@@ -145,21 +165,35 @@ impl<S: Scheme> ChoiceOffline<S> {
 
     fn round(&mut self) {
         let first = self.rounds == 0;
-        let (tally, digests, ties) = (&mut self.tally, &self.digests, &mut self.ties);
-        match self.filter.form() {
-            ChoiceForm::Groups { .. } => {
-                let (form, chosen) = (self.filter.groups(), &mut self.chosen);
-                let ChoiceBloom { scheme, bits, items, .. } = &mut self.filter;
-                *items += scheme.visit(Round { form, bits, tally, digests, chosen, ties, first });
-            }
-            ChoiceForm::Partitions { .. } => {
-                let form = self.filter.table();
-                let ChoiceBloom { scheme, bits, items, .. } = &mut self.filter;
-                scheme.visit(Pass { form, bits, tally, digests, ties, first });
-                *items = digests.len() as u64; // repeats were taken out
-            }
+        let (tally, digests, ties) = (&mut self.tally, &self.digests[..], &mut self.ties);
+        let (form, groups) = (self.filter.table(), self.filter.groups());
+        let ChoiceBloom { scheme, bits, items, .. } = &mut self.filter;
+        let positions = digests.len() as u64 * u64::from(scheme.hashes() * groups.choices);
+        let threads = if positions < WORTH { 1 } else { self.threads };
+        let mut outcome = Outcome::default();
+        if form.partitions > 0 {
+            tally.lend(bits, |board| {
+                outcome = scheme.visit(Pass { form, board, digests, ties, first, threads });
+                outcome.more
+            });
+            ties.skip(digests.len() as u64 * DRAWS);
+            *items = digests.len() as u64; // repeats were taken out
+        } else if first {
+            let chosen = &mut self.chosen;
+            *items += scheme.visit(First { form: groups, bits, tally, digests, chosen });
+        } else {
+            let chosen = &mut self.chosen[..];
+            tally.lend(bits, |board| {
+                outcome = scheme.visit(Again { form: groups, board, digests, chosen, ties, threads });
+                outcome.more
+            });
+            ties.skip(digests.len() as u64 * u64::from(groups.choices));
         }
+        self.moves_bytes = self.moves_bytes.max(outcome.bytes);
         self.rounds += 1;
+        if outcome.stuck {
+            self.recount();
+        }
     }
 
     /// Chooses all groups anew by belief propagation, and keeps the better of old and new. Rounds may follow. It does
@@ -197,13 +231,18 @@ impl<S: Scheme> ChoiceOffline<S> {
         Ok(self.progress())
     }
 
-    /// Bits and counters from the chosen groups.
+    /// Bits and counters from what is chosen.
     fn recount(&mut self) {
         self.tally.clear();
-        self.filter.bits.clear();
+        let form = self.filter.table();
         let ChoiceBloom { scheme, bits, .. } = &mut self.filter;
+        bits.words_mut()[..form.cells.div_ceil(64) as usize].fill(0);
         let (tally, digests, chosen) = (&mut self.tally, &self.digests[..], &self.chosen[..]);
-        scheme.visit(super::rounds::Recount { bits, tally, digests, chosen });
+        if form.partitions > 0 {
+            scheme.visit(partitions::Recount { form, bits, tally, digests });
+        } else {
+            scheme.visit(rounds::Recount { bits, tally, digests, chosen });
+        }
     }
 
     /// The filter as it is now: empty before the first round.
@@ -219,10 +258,10 @@ impl<S: Scheme> ChoiceOffline<S> {
         OfflineProgress { rounds: self.rounds, ones, fill: ones as f64 / self.filter.cells() as f64 }
     }
 
-    /// Bytes in use beside the filter itself and the digests.
+    /// The most bytes that rounds have used so far beside the filter itself and the digests.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.tally.bytes() + self.chosen.len()
+        self.tally.bytes() + self.chosen.len() + self.moves_bytes
     }
 
     /// The filter, with all keys in it.

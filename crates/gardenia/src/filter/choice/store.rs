@@ -1,8 +1,8 @@
 //! Filters with choices as files: kind 8.
 //!
 //! Parameters: a byte for the form, 0 for groups and 1 for partitions; then a byte with the number of groups, or eight
-//! with the number of partitions. The payload is the bits, of a partitioned filter first the cells and then a byte for
-//! each partition, up to a whole word. Keys are counted.
+//! with the number of partitions, a multiple of 8. The payload is the bits, of a partitioned filter first the cells and
+//! then a byte for each partition. Keys are counted.
 
 use super::bloom::{ChoiceBloom, ChoiceForm, MAX_CHOICES};
 use crate::cells::{Bits, Bytes, Memory};
@@ -32,11 +32,15 @@ impl ChoiceForm {
             [1, partitions @ ..] if partitions.len() == 8 => {
                 let partitions = partitions.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
                 // Compared as words, so that nothing overflows.
-                let fits = partitions.div_ceil(8) < bits / 64 && bits.is_multiple_of(64);
-                if partitions > 0 && fits {
+                let fits = partitions / 8 < bits / 64 && bits.is_multiple_of(64);
+                if partitions > 0 && partitions.is_multiple_of(8) && fits {
                     return Ok(Self::Partitions { partitions });
                 }
-                field("partitions", partitions, "there must be some, and cells beside them in whole words")
+                field(
+                    "partitions",
+                    partitions,
+                    "a multiple of 8 is needed, and cells beside them in whole words",
+                )
             }
             _ => field("parameter length", params.len() as u64, "this kind has other parameters"),
         }
@@ -113,16 +117,9 @@ impl<S: NumberedScheme, B: AsRef<[u8]>> format::Attach<B> for ChoiceBloom<S, Byt
 }
 
 impl<S, M: Memory> ChoiceBloom<S, M> {
-    /// Nothing is set past the last cell, or past the last partition.
+    /// Nothing is set past the last bit.
     fn check_tail(&self) -> Result<(), DecodeError> {
-        let clear = match self.form {
-            ChoiceForm::Groups { .. } => self.bits.tail_is_clear(),
-            ChoiceForm::Partitions { partitions } => {
-                let (used, memory) = (partitions % 8 * 8, self.bits.memory());
-                used == 0 || memory.load(memory.words() - 1) >> used == 0
-            }
-        };
-        clear.then_some(()).ok_or(DecodeError::Damaged("bits are set past the last cell"))
+        self.bits.tail_is_clear().then_some(()).ok_or(DecodeError::Damaged("bits are set past the last cell"))
     }
 }
 
@@ -143,9 +140,10 @@ mod tests {
         assert!(error(&[0, 0], 640).contains("choices is 0"));
         assert!(error(&[0, 33], 640).contains("choices is 33"));
         assert!(error(&partitions(0), 640).contains("partitions is 0"));
-        assert!(error(&partitions(73), 640).contains("partitions is 73")); // no cell is left
+        assert!(error(&partitions(12), 640).contains("multiple of 8"));
+        assert!(error(&partitions(80), 640).contains("partitions is 80")); // no cell is left
         assert!(error(&partitions(u64::MAX), 640).contains("partitions"));
-        assert!(error(&partitions(1), 641).contains("whole words"));
+        assert!(error(&partitions(8), 641).contains("whole words"));
         for params in [&[][..], &[0], &[0, 2, 0], &[1, 1], &[2, 2], &[1; 10]] {
             assert!(error(params, 640).contains("parameter length"));
         }
@@ -157,18 +155,15 @@ mod tests {
 
     #[test]
     fn forms_survive_their_parameters() {
-        for form in [ChoiceForm::Groups { choices: 32 }, ChoiceForm::Partitions { partitions: 0x0102_0304 }] {
+        for form in [ChoiceForm::Groups { choices: 32 }, ChoiceForm::Partitions { partitions: 0x0102_0308 }] {
             assert_eq!(ChoiceForm::from_params(&form.params(), 1 << 40).unwrap(), form);
         }
     }
 
     #[test]
-    fn a_file_with_a_choice_past_the_last_partition_is_damaged() -> Result<(), Error> {
-        let keys: Vec<u32> = (0..1000).collect();
-        let builder = ChoiceBloom::builder().bits(8000).effort(Effort::Partitioned);
-        let mut filter = builder.build_from(&keys)?;
-        let ChoiceForm::Partitions { partitions } = filter.form() else { panic!("{filter:?}") };
-        assert_ne!(partitions % 8, 0, "the last word of this one is not full");
+    fn a_file_with_bits_past_its_last_is_damaged() -> Result<(), Error> {
+        let mut filter =
+            ChoiceBloom::builder().bits(1000).hashes(3).effort(Effort::Rounds).build_from(&[1, 2])?;
         assert_eq!(ChoiceBloom::from_slice(&filter.to_vec()?)?, filter);
         let last = filter.bits.words_mut().last_mut().unwrap();
         *last |= 1 << 63;

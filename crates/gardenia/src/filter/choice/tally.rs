@@ -5,22 +5,44 @@
 //! the counters may cost.
 
 use crate::SizeError;
-use crate::cells::{Bits, Counters};
+use crate::cells::atom::Atom;
+use crate::cells::{Bits, Memory, Owned, Shared};
 
-/// Bits per counter.
-const WIDTH: u32 = 4;
+/// The largest count, which sticks.
+const TOP: u64 = 15;
+
+/// Word and shift of a counter.
+#[inline(always)]
+fn place(at: u64) -> (usize, u64) {
+    ((at / 16) as usize, at % 16 * 4)
+}
+
+/// `word` with the counter at `shift` raised.
+#[inline(always)]
+fn raised(word: u64, shift: u64) -> u64 {
+    word + (u64::from(word >> shift & TOP != TOP) << shift)
+}
+
+/// `word` with the counter at `shift` lowered, unless it is 0 or sticks; and 1 if it has become 0.
+#[inline(always)]
+fn lowered(word: u64, shift: u64) -> (u64, u64) {
+    let count = word >> shift & TOP;
+    (word - (u64::from(count.wrapping_sub(1) < TOP - 1) << shift), u64::from(count == 1))
+}
 
 /// How many of the chosen groups use each bit.
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
-    counts: Counters,
+    counts: Owned,
     ones: u64,
 }
 
 impl Tally {
     /// All zero, for bits that are.
     pub(super) fn new(cells: u64) -> Result<Self, SizeError> {
-        Ok(Self { counts: Counters::new(cells, WIDTH)?, ones: 0 })
+        let words = usize::try_from(cells.div_ceil(16));
+        let words = words.map_err(|_| SizeError::Memory { bytes: cells.div_ceil(2) })?;
+        Ok(Self { counts: Owned::zeroed(words)?, ones: 0 })
     }
 
     /// Bits that are set.
@@ -30,49 +52,87 @@ impl Tally {
 
     /// Bytes that the counters take.
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(self.counts.memory().as_slice())
+        size_of_val(self.counts.as_slice())
     }
 
     /// Whether the counters are too large to be near the core, and with them, a quarter as large, the bits: from
     /// 2 MiB on.
     pub(super) fn is_far(&self) -> bool {
-        self.bytes() > 2 << 20
+        self.bytes() > FAR
     }
 
     /// Forgets all.
     pub(super) fn clear(&mut self) {
-        self.counts.clear();
+        self.counts.as_mut_slice().fill(0);
         self.ones = 0;
     }
 
     /// Uses the bits at `positions` once more, those that come twice twice.
     #[inline]
     pub(super) fn put(&mut self, bits: &mut Bits, positions: impl Iterator<Item = u64>) {
-        let mut new = 0;
+        let (counts, mut new) = (self.counts.as_mut_slice(), 0);
         for at in positions {
-            self.counts.add(at, 1);
+            let (word, shift) = place(at);
+            counts[word] = raised(counts[word], shift);
             new += u64::from(bits.set(at));
         }
         self.ones += new;
     }
 
-    /// Uses the bits at `positions` once less; exactly what [`put`](Self::put) did before.
-    #[inline]
-    pub(super) fn take(&mut self, bits: &mut Bits, positions: impl Iterator<Item = u64>) {
-        let words = bits.words_mut();
-        let mut gone = 0;
-        for at in positions {
-            let unused = u64::from(self.counts.sub(at, 1) == 0);
-            words[(at / 64) as usize] &= !(unused << (at % 64));
-            gone += unused;
-        }
-        self.ones -= gone;
+    /// Lends bits and counters to `work`, which may use several threads and tells how many more bits are set then.
+    pub(super) fn lend(&mut self, bits: &mut Bits, work: impl FnOnce(Board<'_>) -> i64) {
+        let counts = Shared::new(core::mem::take(&mut self.counts));
+        let more = bits.lend(|bits| work(Board { bits, counts: &counts }));
+        self.counts = counts.into_owned();
+        self.ones = self.ones.wrapping_add_signed(more);
+    }
+}
+
+/// Bytes of counters that are near enough to the core.
+const FAR: usize = 2 << 20;
+
+/// Bits and counters while threads share them: all may read, or each may change a range of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Board<'a> {
+    pub(super) bits: &'a Bits<Shared>,
+    counts: &'a Shared,
+}
+
+impl Board<'_> {
+    /// As [`Tally::is_far`].
+    pub(super) fn is_far(self) -> bool {
+        self.counts.words() * 8 > FAR
     }
 
-    /// Asks for the lines of a counter.
+    /// How many uses bit `at` has; from 15 on it is not known, and stays 15.
+    #[inline(always)]
+    pub(super) fn count(self, at: u64) -> u64 {
+        let (word, shift) = place(at);
+        self.counts.load(word) >> shift & TOP
+    }
+
+    /// Uses bit `at` once more, or once less; how many more bits are set then. No other thread may work on its word.
+    #[inline(always)]
+    pub(super) fn change(self, at: u64, more: bool) -> i64 {
+        let ((word, shift), cell) = (place(at), &self.bits.memory().atoms()[(at / 64) as usize]);
+        let (counts, bit) = (&self.counts.atoms()[word], 1 << (at % 64));
+        let (before, now) = (Atom::load(counts), Atom::load(cell));
+        if more {
+            Atom::store(counts, raised(before, shift));
+            Atom::store(cell, now | bit);
+            i64::from(now & bit == 0)
+        } else {
+            let (after, unused) = lowered(before, shift);
+            Atom::store(counts, after);
+            Atom::store(cell, now & !(unused << (at % 64)));
+            -(unused as i64)
+        }
+    }
+
+    /// Asks for the line of a counter.
     #[inline]
-    pub(super) fn prefetch(&self, at: u64) {
-        self.counts.prefetch(at);
+    pub(super) fn prefetch(self, at: u64) {
+        self.counts.prefetch(place(at).0);
     }
 }
 
@@ -88,18 +148,27 @@ mod tests {
             keep in any::<u64>(),
         ) {
             let (mut bits, mut tally) = (Bits::new(40).unwrap(), Tally::new(40).unwrap());
-            let mut uses = [0u32; 40];
-            let mut most = [0u32; 40];
-            for group in &groups {
-                tally.put(&mut bits, group.iter().copied());
+            let mut uses = [0u64; 40];
+            let mut most = [0u64; 40];
+            for (i, group) in groups.iter().enumerate() {
+                if i % 2 == 0 {
+                    tally.put(&mut bits, group.iter().copied());
+                } else {
+                    tally.lend(&mut bits, |board| group.iter().map(|at| board.change(*at, true)).sum());
+                }
                 group.iter().for_each(|at| uses[*at as usize] += 1);
                 (0..40).for_each(|at| most[at] = most[at].max(uses[at]));
             }
-            for (i, group) in groups.iter().enumerate().filter(|(i, _)| keep >> i & 1 == 0) {
-                let _ = i;
-                tally.take(&mut bits, group.iter().copied());
+            for (_, group) in groups.iter().enumerate().filter(|(i, _)| keep >> i & 1 == 0) {
+                tally.lend(&mut bits, |board| group.iter().map(|at| board.change(*at, false)).sum());
                 group.iter().for_each(|at| uses[*at as usize] -= 1);
             }
+            tally.lend(&mut bits, |board| {
+                for at in 0..40 {
+                    assert_eq!(board.count(at as u64), if most[at] >= 15 { 15 } else { uses[at] });
+                }
+                0
+            });
             for at in 0..40 {
                 let sticks = most[at] >= 15;
                 prop_assert_eq!(bits.get(at as u64), uses[at] > 0 || sticks);
