@@ -492,7 +492,7 @@ fn stored_partitions_are_those_of_the_specification() {
     assert_eq!((cells, partitions % 8), (4_096 - partitions * 8, 0));
     let table: Vec<u8> = stored[(cells / 64) as usize..].iter().flat_map(|word| word.to_le_bytes()).collect();
     let position = |digest: &Digest| {
-        let lower = u128::from(digest.0 << 32 | digest.0 >> 32);
+        let lower = u128::from(digest.0.rotate_left(32));
         let word = ((lower * u128::from(partitions / 8)) >> 64) as usize;
         let byte = u64::from(table[word * 8 + (digest.0 % 8) as usize]);
         let turn = move |i: u64| byte + i.saturating_sub(2) * 17 * (byte / 64);
