@@ -111,16 +111,9 @@ impl AnyFilter {
     /// ```
     pub fn remove_digest(&mut self, digest: Digest) -> Option<Result<(), RemoveError>> {
         match self {
-            Self::Bloom(_)
-            | Self::Blocked(_)
-            | Self::Bitwise(_)
-            | Self::Stable(_)
-            | Self::A2(_)
-            | Self::Choice(_)
-            | Self::CountMin(_)
-            | Self::Retouched(_) => None,
             Self::Counting(filter) => Some(filter.remove_digest(digest)),
             Self::Spectral(filter) => filter.try_remove_digest(digest),
+            _ => None,
         }
     }
 
@@ -247,16 +240,11 @@ impl<M: Memory> AnyFilter<M> {
     #[must_use]
     pub fn as_count(&self) -> Option<&dyn Count> {
         match self {
-            Self::Bloom(_)
-            | Self::Blocked(_)
-            | Self::Stable(_)
-            | Self::A2(_)
-            | Self::Choice(_)
-            | Self::Retouched(_) => None,
             Self::Counting(filter) => Some(filter),
             Self::Bitwise(filter) => Some(filter),
             Self::Spectral(filter) => Some(filter),
             Self::CountMin(sketch) => Some(sketch),
+            _ => None,
         }
     }
 
@@ -270,16 +258,9 @@ impl<M: Memory> AnyFilter<M> {
     #[must_use]
     pub fn removes(&self) -> bool {
         match self {
-            Self::Bloom(_)
-            | Self::Blocked(_)
-            | Self::Bitwise(_)
-            | Self::Stable(_)
-            | Self::A2(_)
-            | Self::Choice(_)
-            | Self::CountMin(_)
-            | Self::Retouched(_) => false,
             Self::Counting(_) => true,
             Self::Spectral(filter) => filter.policy() != PolicyId::MinimumIncrease,
+            _ => false,
         }
     }
 
