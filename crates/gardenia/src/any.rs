@@ -3,7 +3,7 @@
 use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::{
     A2Bloom, About, BitwiseBloom, BlockedBloom, Bloom, ChoiceBloom, CountMin, CountingBloom, Identity,
-    Policy, PolicyId, RetouchedBloom, SpectralBloom, StableBloom,
+    Policy, PolicyId, RetouchedBloom, Ribbon, SpectralBloom, StableBloom,
 };
 use crate::format::{self, Cut, Header, Kind, Section, Stored};
 use crate::hash::{Digest, KeyHasher};
@@ -46,6 +46,8 @@ pub enum AnyFilter<M = Owned> {
     CountMin(CountMin<M>),
     /// A retouched Bloom filter.
     Retouched(RetouchedBloom<M>),
+    /// A ribbon filter.
+    Ribbon(Ribbon<M>),
 }
 
 /// Does the same with the filter of every kind. The one place that lists them.
@@ -62,6 +64,7 @@ macro_rules! each {
             AnyFilter::Choice($filter) => $work,
             AnyFilter::CountMin($filter) => $work,
             AnyFilter::Retouched($filter) => $work,
+            AnyFilter::Ribbon($filter) => $work,
         }
     };
 }
@@ -91,7 +94,7 @@ impl AnyFilter {
             Self::A2(filter) => filter.insert_digests(digests, new),
             Self::Choice(filter) => filter.insert_digests(digests, new),
             Self::CountMin(sketch) => sketch.insert_digests(digests, new),
-            Self::Retouched(_) => return Err(InsertError::Fixed),
+            Self::Retouched(_) | Self::Ribbon(_) => return Err(InsertError::Fixed),
         }
         Ok(())
     }
@@ -183,6 +186,12 @@ impl<M> From<RetouchedBloom<M>> for AnyFilter<M> {
     }
 }
 
+impl<M> From<Ribbon<M>> for AnyFilter<M> {
+    fn from(filter: Ribbon<M>) -> Self {
+        Self::Ribbon(filter)
+    }
+}
+
 impl<M: Memory> AnyFilter<M> {
     /// Kind of filter.
     #[must_use]
@@ -230,6 +239,7 @@ impl<M: Memory> AnyFilter<M> {
             Self::A2(filter) => Some(filter.estimated_items()),
             Self::Choice(filter) => Some(filter.estimated_items()),
             Self::CountMin(sketch) => Some(sketch.estimated_items()),
+            Self::Ribbon(filter) => Some(filter.estimated_items()),
             Self::Retouched(_) => None, // bits were cleared
             Self::Stable(_) => None,    // it forgets keys little by little
             Self::Bitwise(_) => None,   // a key has no digit, and so no cell, wherever its count has a zero
@@ -251,7 +261,7 @@ impl<M: Memory> AnyFilter<M> {
     /// Whether keys can be put in one by one, and not only all at once.
     #[must_use]
     pub fn inserts(&self) -> bool {
-        !matches!(self, Self::Retouched(_))
+        !matches!(self, Self::Retouched(_) | Self::Ribbon(_))
     }
 
     /// Whether keys can be taken out.
@@ -319,6 +329,7 @@ impl format::Restore for AnyFilter {
             Kind::Choice => Self::Choice(format::Restore::restore(header, options)?),
             Kind::CountMin => Self::CountMin(format::Restore::restore(header, options)?),
             Kind::Retouched => Self::Retouched(format::Restore::restore(header, options)?),
+            Kind::Ribbon => Self::Ribbon(format::Restore::restore(header, options)?),
             Kind::CountSketch | Kind::DistanceSensitive => return Err(no_filter(header)),
         })
     }
@@ -353,6 +364,7 @@ impl<B: Cut> format::Attach<B> for AnyFilter<Bytes<B>> {
             Kind::Choice => Self::Choice(format::Attach::attach(header, options, payload)?),
             Kind::CountMin => Self::CountMin(format::Attach::attach(header, options, payload)?),
             Kind::Retouched => Self::Retouched(format::Attach::attach(header, options, payload)?),
+            Kind::Ribbon => Self::Ribbon(format::Attach::attach(header, options, payload)?),
             Kind::CountSketch | Kind::DistanceSensitive => return Err(no_filter(header)),
         })
     }

@@ -50,7 +50,8 @@ pub use filter::{
     CountSketchBuilder, CountingBloom, CountingBloomBuilder, DistanceSensitiveBloom,
     DistanceSensitiveBloomBuilder, Effort, Hitter, Identity, MAX_CHOICES, MinimumIncrease, MinimumSelection,
     Moment, OfflineProgress, Policy, PolicyId, Propagation, RangeCountMin, RecurringMinimum, RetouchedBloom,
-    Reversible, Space, SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder, Top, Update,
+    Reversible, Ribbon, RibbonBuilder, Space, SpectralBloom, SpectralBloomBuilder, StableBloom,
+    StableBloomBuilder, Top, Update,
 };
 #[cfg(feature = "mmap")]
 pub use filter::{SplitBloom, SplitFiles, SplitOpening};

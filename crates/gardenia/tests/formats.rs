@@ -5,7 +5,7 @@ use gardenia::theory::distance::DistanceShape;
 use gardenia::{
     A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, Bloom, CellKind, ChoiceBloom, Clearing, CountMin,
     CountSketch, DecodeError, Digest, DistanceSensitiveBloom, Effort, Filter, Form, Part, PolicyId,
-    ReadOptions, RetouchedBloom, SchemeId, SecretKey, SpectralBloom, StableBloom, Update, format,
+    ReadOptions, RetouchedBloom, Ribbon, SchemeId, SecretKey, SpectralBloom, StableBloom, Update, format,
 };
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -104,6 +104,12 @@ fn spectral_sample(policy: PolicyId, cells: u64, compact: bool, marker: bool) ->
     filter.to_vec().unwrap()
 }
 
+/// A ribbon filter, from 2,049 keys on with two layers.
+fn ribbon_sample(keys: u64, fpp: f64) -> Vec<u8> {
+    let keys: Vec<u64> = (0..keys).collect();
+    Ribbon::new(&keys, fpp).unwrap().to_vec().unwrap()
+}
+
 /// Good files of the kinds that have parameters of their own, and of one that has none.
 fn samples() -> impl Strategy<Value = Vec<u8>> {
     let policy = proptest::sample::select(PolicyId::ALL.to_vec());
@@ -111,6 +117,7 @@ fn samples() -> impl Strategy<Value = Vec<u8>> {
         (proptest::sample::select(SAMPLES.to_vec()), 1u64..200).prop_map(|(sample, cells)| sample(cells)),
         (policy, 1u64..200, any::<bool>(), any::<bool>())
             .prop_map(|(policy, cells, compact, marker)| spectral_sample(policy, cells, compact, marker)),
+        (prop_oneof![0u64..200, Just(2100)], 0.001..0.9).prop_map(|(keys, fpp)| ribbon_sample(keys, fpp)),
     ]
 }
 
@@ -606,6 +613,78 @@ fn a_huge_claim_of_a_sketch_is_refused_before_memory_is_taken() {
             }
         }
     }
+}
+
+#[test]
+fn every_parameter_of_a_ribbon_file_is_checked() {
+    let good = ribbon_sample(3000, 0.01); // two layers: 48 bytes of parameters
+    let set = Ribbon::from_slice(&good).unwrap();
+    assert_eq!((set.layers(), set.fingerprint()), (2, 7));
+    let change = |changes: &[(usize, u8)]| {
+        let mut bytes = good.clone();
+        for (at, value) in changes {
+            assert_ne!(bytes[*at], *value, "byte {at} is changed");
+            bytes[*at] = *value;
+        }
+        reseal(&mut bytes);
+        let view = Ribbon::view(&bytes).map(|_| ()).unwrap_err().to_string();
+        let (error, peak) = peak_of(|| decode(&bytes).unwrap_err().to_string());
+        assert_eq!(error, view);
+        assert!(peak < BESIDE_PAYLOAD, "{peak} bytes");
+        error
+    };
+    assert!(change(&[(17, 4)]).contains("scheme is 4"));
+    assert!(change(&[(20, 63)]).contains("hashes is 63"));
+    assert!(change(&[(20, 0)]).contains("hashes is 0"));
+    assert!(change(&[(20, 128)]).contains("blocks")); // 46 blocks are no whole buckets of eight
+    assert!(change(&[(32, 65)]).contains("cells"));
+    assert!(change(&[(40, 8)]).contains("payload length"));
+    assert!(change(&[(40, 33)]).contains("cell width is 33"));
+    assert!(change(&[(74, 1)]).contains("items"));
+    for layer in [104, 128] {
+        assert!(change(&[(layer, 0)]).contains("segments is 0"));
+        assert!(change(&[(layer + 4, 0)]).contains("blocks is 0"));
+        assert!(change(&[(layer + 4, 1)]).contains("blocks is 1"));
+        assert!(change(&[(layer + 7, 255)]).contains("cells"));
+        assert!(change(&[(layer + 5, 1)]).contains("cells"));
+        assert!(change(&[(layer + 8, 64)]).contains("attempt is 64"));
+        assert!(change(&[(layer + 11, 1)]).contains("attempt"));
+        assert!(change(&[(layer + 12, 1)]).contains("reserved"));
+        assert!(change(&[(layer + 16, 0)]).contains("payload length"));
+        assert!(change(&[(layer + 16, 200)]).contains("full blocks is 200"));
+        assert!(change(&[(layer + 23, 1)]).contains("full blocks"));
+    }
+    assert!(change(&[(128, 2)]).contains("segments is 2")); // of the last layer
+    assert!(change(&[(104, 2)]).contains("cells"));
+    assert!(change(&[(104, 255), (105, 255), (106, 255), (107, 255)]).contains("blocks"));
+    assert!(change(&[(108, 47)]).contains("whole buckets"));
+    // No layer, half a layer, and more than there may be.
+    for len in [0, 12, 25, 17 * 24] {
+        let mut bytes = good[..104].to_vec();
+        bytes.extend(good[104..].iter().cycle().take(len));
+        bytes[12..16].copy_from_slice(&(112 + len as u32).to_le_bytes());
+        bytes[80..84].copy_from_slice(&(len as u32).to_le_bytes());
+        bytes.resize((112 + len).next_multiple_of(64), 0);
+        bytes.extend(&good[192..]);
+        reseal(&mut bytes);
+        let error = decode(&bytes).unwrap_err().to_string();
+        assert!(error.contains("parameter length"), "{len}: {error}");
+    }
+}
+
+#[test]
+fn a_threshold_past_the_last_bucket_is_damage() {
+    let mut bytes = ribbon_sample(3000, 0.01);
+    let (payload, end) = (192, bytes.len() - 24);
+    assert_eq!(bytes[end - 1], 0, "23 buckets leave the last byte of their word free");
+    bytes[end - 1] = 0x80;
+    let sum = xxhash_rust::xxh3::xxh3_64(&bytes[payload..end]).to_le_bytes();
+    bytes[end..end + 8].copy_from_slice(&sum);
+    let sum = xxhash_rust::xxh3::xxh3_64(&sum).to_le_bytes();
+    bytes[end + 8..end + 16].copy_from_slice(&sum);
+    assert!(format::verify(&bytes[..]).is_ok(), "the checksums were put right");
+    assert!(matches!(decode(&bytes), Err(DecodeError::Damaged(_))));
+    assert!(matches!(AnyFilter::view(&bytes), Err(DecodeError::Damaged(_))));
 }
 
 /// Enough to see every kind of error in a few seconds; more by the variable that proptest itself knows.

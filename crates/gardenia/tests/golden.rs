@@ -8,7 +8,7 @@ use gardenia::{
     A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, CellKind, ChoiceBloom,
     ChoiceForm, Clearing, CountMin, CountMinBuilder, CountSketch, CountingBloom, Digest,
     DistanceSensitiveBloom, Effort, Filter, Form, KeyHasher, Level, PolicyId, ReadOptions, RetouchedBloom,
-    Scheme, SchemeId, SecretKey, SpectralBloom, StableBloom, Update,
+    Ribbon, Scheme, SchemeId, SecretKey, SpectralBloom, StableBloom, Update,
 };
 
 const SECRET: SecretKey = SecretKey::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
@@ -81,7 +81,7 @@ fn check_answers(filter: &AnyFilter) {
 #[test]
 fn files_of_version_1_load_for_ever_and_are_written_alike() {
     let plain = ReadOptions::new();
-    let files: [(&[u8], ReadOptions); 21] = [
+    let files: [(&[u8], ReadOptions); 23] = [
         (include_bytes!("data/bloom.gdn"), plain),
         (include_bytes!("data/bloom-double.gdn"), plain),
         (include_bytes!("data/bloom-keyed.gdn"), plain.secret(SECRET)),
@@ -103,6 +103,8 @@ fn files_of_version_1_load_for_ever_and_are_written_alike() {
         (include_bytes!("data/choice.gdn"), plain),
         (include_bytes!("data/choice-one-by-one.gdn"), plain),
         (include_bytes!("data/choice-partitioned.gdn"), plain),
+        (include_bytes!("data/ribbon.gdn"), plain),
+        (include_bytes!("data/ribbon-bumped.gdn"), plain),
     ];
     for (bytes, options) in files {
         let filter = AnyFilter::from_slice_with(bytes, &options).unwrap();
@@ -416,4 +418,27 @@ fn sizes_are_frozen() {
     assert_eq!(sketch(Form::Original, 0.001, 0.01), (2_719, 5, 1));
     assert_eq!(sketch(Form::Modified, 0.001, 0.01), (5_437, 7, 1));
     assert_eq!(sketch(Form::Modified, 0.001, 1e-9), (5_437, 21, 3));
+}
+
+#[test]
+fn a_fixed_set_built_here_equals_the_one_built_elsewhere() {
+    let flowers = ["rose", "tulip", "", "\0", "Gänseblümchen"].map(|flower| flower.as_bytes().to_vec());
+    let keys = |numbers: std::ops::Range<i64>| {
+        let numbers = numbers.map(|number| number.to_le_bytes().to_vec());
+        flowers.iter().cloned().chain(numbers).collect::<Vec<_>>()
+    };
+    let builder = Ribbon::builder;
+    let files: [(&[u8], _, _, usize); 3] = [
+        (include_bytes!("data/ribbon.gdn"), builder().fpp(0.01), -1..990, 1),
+        (include_bytes!("data/ribbon-bumped.gdn"), builder().fingerprint(8).seed(9), -1..6000, 2),
+        (include_bytes!("data/ribbon-wide.gdn"), builder().fingerprint(3), -1..6000, 2),
+    ];
+    for (bytes, builder, numbers, layers) in files {
+        for level in Level::available() {
+            let set = builder.level(level).build_from(&keys(numbers.clone())).unwrap();
+            assert_eq!(set, Ribbon::from_slice(bytes).unwrap());
+            assert_eq!(set.to_vec().unwrap(), bytes);
+            assert_eq!(set.layers(), layers);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 mod about;
 mod choice;
 mod count;
+mod fixed;
 mod member;
 mod near;
 mod sketch;
@@ -23,6 +24,8 @@ pub use count::spectral::{
 };
 #[cfg(feature = "mmap")]
 pub use count::split::{SplitBloom, SplitFiles, SplitOpening};
+pub(crate) use fixed::ribbon;
+pub use fixed::ribbon::{Ribbon, RibbonBuilder};
 pub use member::blocked::{AtomicBlockedBloom, BlockedBloom, BlockedBloomBuilder};
 pub use member::bloom::{AtomicBloom, Bloom, BloomBuilder};
 pub use member::retouched::{Clearing, RetouchedBloom};

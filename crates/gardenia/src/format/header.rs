@@ -50,6 +50,8 @@ pub enum Kind {
     CountMin = 9,
     /// [`CountSketch`](crate::CountSketch)
     CountSketch = 10,
+    /// [`Ribbon`](crate::Ribbon)
+    Ribbon = 13,
     /// [`RetouchedBloom`](crate::RetouchedBloom)
     Retouched = 19,
     /// [`DistanceSensitiveBloom`](crate::DistanceSensitiveBloom)
@@ -58,7 +60,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, by number.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Bloom,
         Self::Blocked,
         Self::Counting,
@@ -69,6 +71,7 @@ impl Kind {
         Self::Choice,
         Self::CountMin,
         Self::CountSketch,
+        Self::Ribbon,
         Self::Retouched,
         Self::DistanceSensitive,
     ];
@@ -105,6 +108,7 @@ impl Kind {
             Self::Choice => "choice",
             Self::CountMin => "count-min",
             Self::CountSketch => "count-sketch",
+            Self::Ribbon => "ribbon",
             Self::Retouched => "retouched",
             Self::DistanceSensitive => "distance-sensitive",
         }

@@ -10,6 +10,7 @@ mod level;
 mod pattern;
 mod portable;
 mod prefetch;
+pub(crate) mod ribbon;
 mod rows;
 
 pub(crate) use batch::{Bools, Drawn, Given, Keys, Mask, Sink, Source};

@@ -17,6 +17,7 @@
 //! | how large a sketch for counts within ε of the total? | [`count_min::shape`], [`count_sketch::shape`] |
 //! | what does taking out false positives cost? | [`retouched`] |
 //! | how large a filter for points close to those that are in? | [`distance::shape`] |
+//! | how many bits of fingerprint for a fixed set at an fpp? | [`ribbon::bits`] |
 //!
 //! Letters are those of the papers: n keys (`items`), m cells, k positions per key (`hashes`), p the fraction
 //! of ones (`fill`). No function panics; each says what it returns outside its range.
@@ -37,6 +38,7 @@ pub mod counting;
 pub mod distance;
 pub mod kirsch_mitzenmacher;
 pub mod retouched;
+pub mod ribbon;
 pub mod spectral;
 pub mod stable;
 

@@ -502,6 +502,141 @@ def count_sketch(weights, rows, w, **options):
     return container(words_bytes([cell & MASK for cell in table]), 10, rows * w, rows, width=64, **options)
 
 
+
+
+def fold(value, factor):
+    product = value * factor
+    return (product >> 64) ^ (product & MASK)
+
+
+RIBBONS = {  # w: slots of a bucket, thresholds, load, slack
+    64: (128, (0, 21, 51, 128), 1.03, 1.10),
+    128: (512, (0, 48, 128, 512), 1.02, 1.05),
+}
+
+
+def ribbon_row(value, w):
+    """Coefficients, lowest first, and fingerprint of 32 bits."""
+    row = fold(value, 0xBF58476D1CE4E5B9) | 1
+    if w == 128:
+        row |= fold(value, 0x94D049BB133111EB) << 64
+    return row, (value * 0x9E3779B97F4A7C15 & MASK) >> 32
+
+
+class Echelon:
+    """Equations over GF(2), each beginning at another slot. Coefficients are an integer whose bit i is slot i."""
+
+    def __init__(self):
+        self.rows = {}
+
+    def add(self, row, value):
+        """The slot that the equation takes, -1 if it holds already, None if it cannot be met."""
+        while row:
+            first = (row & -row).bit_length() - 1
+            if first not in self.rows:
+                self.rows[first] = (row, value)
+                return first
+            other, other_value = self.rows[first]
+            row, value = row ^ other, value ^ other_value
+        return -1 if value == 0 else None
+
+    def solve(self, r):
+        """One integer for each bit of the fingerprint: bit i is slot i. Slots without an equation are 0."""
+        columns = [0] * r
+        for first in sorted(self.rows, reverse=True):
+            row, value = self.rows[first]
+            for j in range(r):
+                if ((row & columns[j]).bit_count() + (value >> j)) % 2:
+                    columns[j] |= 1 << first
+        return columns
+
+
+def ribbon_layer(values, w, r, segments, blocks, bumps):
+    """The columns of each segment, the codes of all buckets, and the words of bumped keys."""
+    bucket, thresholds, _, _ = RIBBONS[w]
+    starts = 64 * blocks - w
+    places = [[] for _ in range(segments)]
+    for value in sorted(values):
+        segment, rest = divmod(value * segments, WORD)
+        places[segment].append((rest * starts >> 64, value))
+    columns, codes, bumped = [], [], []
+    for keys in places:
+        system = Echelon()
+        if not bumps:
+            for start, value in keys:
+                row, print_ = ribbon_row(value, w)
+                if system.add(row << start, print_ % 2**r) is None:
+                    return None
+        for number in range(64 * blocks // bucket if bumps else 0):
+            here = [(s % bucket, s, value) for s, value in keys if s // bucket == number]
+            code, taken = 0, []
+            for offset, start, value in reversed(here):
+                row, print_ = ribbon_row(value, w)
+                slot = system.add(row << start, print_ % 2**r)
+                if slot is None:
+                    code = next(c for c in range(4) if thresholds[c] > offset)
+                    for before, slot in taken:
+                        if before < thresholds[code] and slot >= 0:
+                            del system.rows[slot]
+                    break
+                taken.append((offset, slot))
+            bumped += [value for offset, _, value in here if offset < thresholds[code]]
+            codes.append(code)
+        columns.append(system.solve(r))
+    return columns, codes, bumped
+
+
+def ribbon(keys, r, share, mark=0, **options):
+    """Kind 13."""
+    w = 64 if r > 3 else 128
+    bucket, _, load, slack = RIBBONS[w]
+    before = {xxh3(key, mark) for key in keys}
+    items, slots, params, solutions, thresholds = len(before), 0, b"", b"", b""
+    while True:
+        bumps = len(before) > 2048
+        attempt = first_attempt = int(params != b"")
+        while True:
+            if bumps:
+                wanted = int(len(before) / load)
+                segments = max((wanted + 2**15) // 2**16, 1)
+                blocks = wanted // segments // 64 + 1
+                blocks += -blocks % (bucket // 64)
+            elif attempt == first_attempt:
+                segments, blocks = 1, int(len(before) * slack) // 64 + w // 64 + 1
+            else:
+                blocks += blocks // 16 + 1
+            values = {word(value, attempt) for value in before}
+            solved = ribbon_layer(values, w, r, segments, blocks, bumps)
+            if solved is not None and len(solved[2]) <= len(before) // 4:
+                break
+            attempt += 1
+        columns, codes, bumped = solved
+        # How many blocks have all r words: the fewest that give this share of all starts all bits.
+        starts, full = 64 * blocks - w, segments * blocks
+        if share < 1:
+            needed = math.ceil(share * (segments * starts))
+            count = lambda full: sum(
+                sum(64 for b in range(blocks - w // 64) if s * blocks + b + w // 64 < full) for s in range(segments)
+            )
+            full = next(f for f in range(full + 1) if count(f) >= needed)
+        for block in range(segments * blocks):
+            for column in columns[block // blocks][: r if block < full else r - 1]:
+                solutions += struct.pack("<Q", column >> 64 * (block % blocks) & MASK)
+        words = [0] * -(-len(codes) // 32)
+        for at, code in enumerate(codes):
+            words[at // 32] |= code << 2 * (at % 32)
+        thresholds += words_bytes(words)
+        params += struct.pack("<IIIIQ", segments, blocks, attempt, 0, full)
+        slots += segments * blocks * 64
+        if not bumps:
+            break
+        before = set(bumped)
+    fpp = (2 - share) / 2**r
+    return container(
+        solutions + thresholds, 13, slots, w, 0, r, mark=mark, planned=items, fpp=fpp, items=items, params=params, **options
+    )
+
+
 def main():
     (HERE / "hashes.tsv").write_text("\n".join(hashes()) + "\n")
     (HERE / "positions.tsv").write_text("\n".join(all_positions()) + "\n")
@@ -527,6 +662,11 @@ def main():
     numbers = [struct.pack("<q", n) for n in range(990)]
     files["stable.gdn"] = stable(numbers + flowers, 10, 1009, 5, 3, 61, 0x0123456789ABCDEF, 5)
     files["a2.gdn"] = a2(numbers + numbers[700:800] + flowers, 10, 2999, 8, 256, 0)
+    # Once in a hundred; bumped in two layers; with rows of 128 coefficients.
+    numbers = [struct.pack("<q", n) for n in range(6000)]
+    files["ribbon.gdn"] = ribbon(many, 7, 2 - 0.01 * 2**7)
+    files["ribbon-bumped.gdn"] = ribbon(flowers + numbers, 8, 1, mark=9)
+    files["ribbon-wide.gdn"] = ribbon(flowers + numbers, 3, 1)
     # Some keys come often, some again later.
     entries = [(key, 1 + i * i % 50) for i, key in enumerate(many)] + [(key, 3) for key in many[::3]]
     files |= {

@@ -1,0 +1,342 @@
+//! The ribbon filter: a fixed set in hardly more bits than its error rate costs anyway.
+//!
+//! A key's fingerprint of r bits is stored as r equations over single bits: the parity of some bits of a table is the
+//! fingerprint's bit. Which ones follows from the digest: a start, and 64 (or 128) coefficients from there on. Such
+//! equations are solved by Gaussian elimination that never looks further than the coefficients reach, and the solution
+//! takes one slot of r bits per key. An absent key has other coefficients, which meet its fingerprint by chance, once in
+//! 2^r times: no filter errs less in r bits per key.
+//!
+//! The table is made *too small* for the keys, so that no slot stays empty. For each bucket of 128 slots (or 512) two bits
+//! tell which of its keys found no room: they start before one of three thresholds, and have been *bumped* to a second
+//! layer, built in the same way; the few that it bumps go to a third, and the last 2,048 or fewer to one with room to
+//! spare. The one subtle rule: within a bucket keys go in from right to left, so that those which are bumped are the ones
+//! at its left, where the rows of the bucket before it reach into it.
+//!
+//! Rates between 2^-r and 2^-(r-1) are met by r bits in the first blocks of a layer and r - 1 in the others.
+//!
+//! Source: Dillinger, Hübschle-Schneider, Sanders and Walzer, "Fast Succinct Retrieval and Approximate Membership using
+//! Ribbon" (2022): bumping by two bits, interleaved columns. Segments, which several threads or one by turns can solve, and
+//! mixed widths are ours.
+
+mod band;
+mod build;
+mod layer;
+mod sort;
+mod stored;
+
+pub(crate) use band::Band;
+pub(crate) use layer::{BLOCK, Layer, Place, Probe};
+
+use crate::cells::{Memory, Owned};
+use crate::filter::verbs::{ask_verbs, filter_impl};
+use crate::filter::wish::filter_facts;
+use crate::filter::{About, Identity};
+use crate::format::Kind;
+use crate::hash::{Digest, Key, KeyHasher, SecretKey};
+use crate::simd::ribbon::{self as simd, Table};
+use crate::simd::{Level, Sink, Source};
+use crate::theory::bloom::Estimate;
+use crate::theory::ribbon::{self as theory, Bits};
+use crate::{Mismatch, SizeError};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// The most layers: a layer bumps a thirtieth of its keys, so that the third or fourth is the last, unless digests were
+/// chosen to meet.
+const MAX_LAYERS: usize = 16;
+
+/// Tries of the last layer, each with other coefficients and more room.
+const MAX_ATTEMPTS: u32 = 64;
+
+/// Tables above this many bytes are fetched ahead in batches.
+const NEAR: usize = 1 << 19;
+
+/// A fixed set of keys, in at most 1.01 times the bits that its error rate takes at least.
+///
+/// All keys are there when it is built; equal ones count once. None can be added later, and none taken out:
+///
+/// ```
+/// use gardenia::Ribbon;
+/// let keys: Vec<u32> = (0..100_000).collect();
+/// let set = Ribbon::new(&keys, 1.0 / 256.0)?;
+/// assert!(keys.iter().all(|key| set.contains(key)));
+/// let found = (100_000..200_000).filter(|absent| set.contains(absent)).count();
+/// assert!((300..480).contains(&found)); // 391 are expected
+/// assert!((set.memory_bytes() as f64) < 100_000.0 * 1.011); // eight bits per key, and a little
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+///
+/// ```compile_fail,E0599
+/// let mut set = gardenia::Ribbon::new(&["rose"], 0.01).unwrap();
+/// set.insert("tulip");
+/// ```
+///
+/// ```compile_fail,E0599
+/// let mut set = gardenia::Ribbon::new(&["rose"], 0.01).unwrap();
+/// set.remove("rose");
+/// ```
+#[derive(Clone)]
+pub struct Ribbon<M = Owned> {
+    hasher: KeyHasher,
+    layers: Vec<Layer>,
+    /// Bits of a fingerprint where it has all of them, 1 to 32.
+    width: u32,
+    /// Whether rows have 128 coefficients, and not 64.
+    wide: bool,
+    memory: M,
+    items: u64,
+    about: About,
+    level: Level,
+}
+
+/// How [`Ribbon`]s other than the plainest are made.
+///
+/// ```
+/// use gardenia::Ribbon;
+/// let set = Ribbon::builder().fingerprint(7).seed(1).build_from(&["rose", "tulip", "rose"])?;
+/// assert!(set.contains("rose") && set.contains("tulip"));
+/// assert_eq!((set.items(), set.fpp()), (2, 1.0 / 128.0));
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct RibbonBuilder {
+    fpp: Option<f64>,
+    fingerprint: Option<u32>,
+    hasher: KeyHasher,
+    threads: usize,
+    level: Level,
+}
+
+impl RibbonBuilder {
+    /// False-positive probability. Any can be met: between two powers of a half some keys have a bit more than others.
+    pub fn fpp(mut self, fpp: f64) -> Self {
+        self.fpp = Some(fpp);
+        self
+    }
+
+    /// Bits of the fingerprint, 1 to 32, in place of a rate: the filter errs once in 2 to this power.
+    pub fn fingerprint(mut self, bits: u32) -> Self {
+        self.fingerprint = Some(bits);
+        self
+    }
+
+    /// Hash with XXH3-64 and this seed (the default, with seed 0).
+    pub fn seed(self, seed: u64) -> Self {
+        self.hasher(KeyHasher::xxh3(seed))
+    }
+
+    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
+    pub fn secret(self, secret: SecretKey) -> Self {
+        self.hasher(KeyHasher::sip13(secret))
+    }
+
+    /// The hash function.
+    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
+        self.hasher = hasher;
+        self
+    }
+
+    /// How many threads may build it; 1 unless told otherwise. The filter is the same, bit for bit.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads.clamp(1, 1024);
+        self
+    }
+
+    /// The instructions to build and to ask with: see [`Ribbon::with_level`].
+    pub fn level(mut self, level: Level) -> Self {
+        self.level = level.min(simd::best());
+        self
+    }
+
+    /// The filter of these keys, in any order; equal ones count once.
+    pub fn build_from<K: Key>(self, keys: &[K]) -> Result<Ribbon, SizeError> {
+        self.bits()?; // before anything is done
+        let mut digests = alloc::vec![Digest(0); keys.len()];
+        self.hasher.digest_all(keys, &mut digests);
+        let filter = self.build_from_digests(&digests)?;
+        filter.about.took::<K>();
+        Ok(filter)
+    }
+
+    /// As [`build_from`](Self::build_from), from digests made by the same hasher.
+    pub fn build_from_digests(self, digests: &[Digest]) -> Result<Ribbon, SizeError> {
+        let bits = self.bits()?;
+        let Self { hasher, threads, level, .. } = self;
+        let wide = bits.width <= WIDE;
+        let solve = if wide { build::solve::<u128> } else { build::solve::<u64> };
+        let build::Solution { layers, words, items } =
+            solve(digests, bits.width, bits.share, threads, level)?;
+        let about = About::planned(items, bits.fpp());
+        Ok(Ribbon { hasher, layers, width: bits.width, wide, memory: words, items, about, level })
+    }
+
+    /// Bits per key, as asked for.
+    fn bits(&self) -> Result<Bits, SizeError> {
+        match (self.fpp, self.fingerprint) {
+            (Some(fpp), None) => theory::bits(fpp),
+            (None, Some(width @ 1..=theory::MAX_FINGERPRINT)) => Ok(Bits { width, share: 1.0 }),
+            (None, Some(width)) => Err(SizeError::Width { width }),
+            _ => Err(SizeError::Conflict("give fpp, or the bits of the fingerprint")),
+        }
+    }
+}
+
+/// Fingerprints up to this width have rows of 128 coefficients: two bits for every 128 slots are too much beside them.
+const WIDE: u32 = 3;
+
+impl Ribbon {
+    /// The filter of these keys at a false-positive probability of at most `fpp`.
+    pub fn new<K: Key>(keys: &[K], fpp: f64) -> Result<Self, SizeError> {
+        Self::builder().fpp(fpp).build_from(keys)
+    }
+
+    /// A filter with choices: bits of the fingerprint, seed, secret, threads.
+    pub fn builder() -> RibbonBuilder {
+        let (hasher, level) = (KeyHasher::default(), simd::best());
+        RibbonBuilder { fpp: None, fingerprint: None, hasher, threads: 1, level }
+    }
+}
+
+impl<M: Memory> Ribbon<M> {
+    ask_verbs!("Whether `key` may be present: never false for a key that is.");
+
+    /// Whether the key with this digest may be present.
+    #[inline]
+    #[must_use]
+    pub fn contains_digest(&self, digest: Digest) -> bool {
+        self.items > 0
+            && if self.wide {
+                simd::contains_one::<u128, M>(self.table(), self.level, digest)
+            } else {
+                simd::contains_one::<u64, M>(self.table(), self.level, digest)
+            }
+    }
+
+    /// Hands the answers for digests to `answers`, in order.
+    fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
+        let (table, far) = (self.table(), self.memory_bytes() > NEAR);
+        match (self.items, self.wide) {
+            (0, _) => digests.each::<64>(false, |_| (), |_| false, answers),
+            (_, true) => simd::contains::<u128, M>(table, self.level, far, digests, answers),
+            (_, false) => simd::contains::<u64, M>(table, self.level, far, digests, answers),
+        }
+    }
+
+    #[inline(always)]
+    fn table(&self) -> Table<'_, M> {
+        Table { layers: &self.layers, width: self.width, memory: &self.memory }
+    }
+
+    /// The same filter with other instructions, or the best of them that the processor has. Answers do not depend on
+    /// it: this is for tests and benchmarks.
+    #[must_use]
+    pub fn with_level(self, level: Level) -> Self {
+        Self { level: level.min(simd::best()), ..self }
+    }
+
+    filter_facts!();
+
+    /// Different keys in the set, exactly (two with one digest are one).
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// Bits of a fingerprint, 1 to 32; some keys have one fewer if the rate is between two powers of a half.
+    #[must_use]
+    pub fn fingerprint(&self) -> u32 {
+        self.width
+    }
+
+    /// Slots of all layers: a little more than there are keys.
+    #[must_use]
+    pub fn slots(&self) -> u64 {
+        self.layers.iter().map(Layer::slots).sum()
+    }
+
+    /// Layers, of which each holds the keys that the one before it bumped.
+    #[must_use]
+    pub fn layers(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// The share of slots that hold a key.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        self.items as f64 / self.slots() as f64
+    }
+
+    /// Bytes of memory that the table takes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.memory.words() * 8
+    }
+
+    /// The false-positive probability; 0 if there are no keys.
+    #[must_use]
+    pub fn fpp(&self) -> f64 {
+        let Some(layer) = self.layers.first().filter(|_| self.items > 0) else { return 0.0 };
+        let share = if self.wide { layer.share::<u128>() } else { layer.share::<u64>() };
+        Bits { width: self.width, share }.fpp()
+    }
+
+    /// How many different keys are in: known, and so without error.
+    #[must_use]
+    pub fn estimated_items(&self) -> Estimate {
+        Estimate { items: self.items as f64, std_error: 0.0 }
+    }
+
+    /// Hasher and shape: as `hashes` the coefficients of a row.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity {
+            kind: Kind::Ribbon,
+            hasher: self.hasher.id(),
+            mark: self.hasher.mark(),
+            scheme: None,
+            hashes: if self.wide { 128 } else { 64 },
+            cells: self.slots(),
+            width: self.width,
+        }
+    }
+}
+
+impl<M: Memory> fmt::Debug for Ribbon<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ribbon")
+            .field("hasher", &self.hasher)
+            .field("items", &self.items)
+            .field("fingerprint", &self.width)
+            .field("slots", &self.slots())
+            .field("layers", &self.layers.len())
+            .finish()
+    }
+}
+
+/// Equal in identity, layers and words: the same answer to every key. What they were planned for does not count.
+impl<M: Memory, N: Memory> PartialEq<Ribbon<N>> for Ribbon<M> {
+    fn eq(&self, other: &Ribbon<N>) -> bool {
+        let alike: Result<(), Mismatch> = self.identity().check(&other.identity());
+        alike.is_ok()
+            && self.items == other.items
+            && self.layers == other.layers
+            && (0..self.memory.words()).all(|at| self.memory.load(at) == other.memory.load(at))
+    }
+}
+
+impl<M: Memory> Eq for Ribbon<M> {}
+
+filter_impl!([M: Memory] Ribbon<M>);
+
+/// Does `work` on each part, in threads where there are some and several parts.
+fn in_threads<P: Send>(parts: Vec<P>, work: impl Fn(P) + Sync) {
+    #[cfg(feature = "std")]
+    if parts.len() > 1 {
+        let work = &work;
+        return std::thread::scope(|scope| {
+            parts.into_iter().for_each(|part| _ = scope.spawn(move || work(part)));
+        });
+    }
+    parts.into_iter().for_each(work);
+}
