@@ -2,7 +2,7 @@
 
 use crate::human;
 use clap::error::{ContextKind, ErrorKind};
-use gardenia::{Bloom, DecodeError, EncodeError, InsertError, MAX_HASHES, SizeError};
+use gardenia::{Bloom, BuildError, DecodeError, EncodeError, InsertError, MAX_HASHES, SizeError};
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -127,7 +127,10 @@ pub(crate) fn decode(error: DecodeError) -> anyhow::Error {
 /// Says why keys cannot be put in.
 pub(crate) fn insert(error: InsertError) -> anyhow::Error {
     match error {
-        InsertError::Fixed => hinted(error, "`gardenia build` makes it of all keys at once"),
+        InsertError::Fixed => {
+            let hint = "build it again with all lines, or take a kind that grows, such as --kind blocked";
+            hinted(error, hint)
+        }
         InsertError::Full(_) => hinted(error, "build it again with more --items"),
         error => error.into(),
     }
@@ -176,6 +179,17 @@ pub(crate) fn sketch_size(error: SizeError) -> anyhow::Error {
         _ => return error.into(),
     };
     hinted(error, hint)
+}
+
+/// Says what can be done when a static filter cannot be built.
+pub(crate) fn build(error: BuildError) -> anyhow::Error {
+    match error {
+        BuildError::Size(error) => size(error),
+        BuildError::Attempts { .. } => {
+            hinted(error, "--seed N takes other hash values, --secret-file FILE secret ones")
+        }
+        error => error.into(),
+    }
 }
 
 /// As [`size`], for a blocked filter planned for `items` and `fpp`: another kind may do what it cannot.

@@ -1,9 +1,11 @@
 //! A filter whose kind is learnt at run time.
 
 use crate::cells::{Bytes, Memory, Owned};
+use crate::filter::is_mutable;
 use crate::filter::{
-    A2Bloom, About, BitwiseBloom, BlockedBloom, Bloom, ChoiceBloom, CountMin, CountingBloom, Identity,
-    Policy, PolicyId, RetouchedBloom, Ribbon, SpectralBloom, StableBloom,
+    A2Bloom, About, BinaryFuse, BitwiseBloom, BlockedBloom, Bloom, Bloomier, ChoiceBloom, CountMin,
+    CountingBloom, Identity, MutableBloomier, Policy, PolicyId, RetouchedBloom, Ribbon, SpectralBloom,
+    StableBloom,
 };
 use crate::format::{self, Cut, Header, Kind, Section, Stored};
 use crate::hash::{Digest, KeyHasher};
@@ -46,6 +48,12 @@ pub enum AnyFilter<M = Owned> {
     CountMin(CountMin<M>),
     /// A retouched Bloom filter.
     Retouched(RetouchedBloom<M>),
+    /// A Bloomier filter: a static map, of which it is asked whether a key is in.
+    Bloomier(Bloomier<M>),
+    /// A Bloomier filter whose values can be changed.
+    MutableBloomier(MutableBloomier<M>),
+    /// A binary fuse filter.
+    BinaryFuse(BinaryFuse<M>),
     /// A ribbon filter.
     Ribbon(Ribbon<M>),
 }
@@ -64,6 +72,9 @@ macro_rules! each {
             AnyFilter::Choice($filter) => $work,
             AnyFilter::CountMin($filter) => $work,
             AnyFilter::Retouched($filter) => $work,
+            AnyFilter::Bloomier($filter) => $work,
+            AnyFilter::MutableBloomier($filter) => $work,
+            AnyFilter::BinaryFuse($filter) => $work,
             AnyFilter::Ribbon($filter) => $work,
         }
     };
@@ -94,7 +105,11 @@ impl AnyFilter {
             Self::A2(filter) => filter.insert_digests(digests, new),
             Self::Choice(filter) => filter.insert_digests(digests, new),
             Self::CountMin(sketch) => sketch.insert_digests(digests, new),
-            Self::Retouched(_) | Self::Ribbon(_) => return Err(InsertError::Fixed),
+            Self::Retouched(_)
+            | Self::Ribbon(_)
+            | Self::BinaryFuse(_)
+            | Self::Bloomier(_)
+            | Self::MutableBloomier(_) => return Err(InsertError::Fixed),
         }
         Ok(())
     }
@@ -192,6 +207,24 @@ impl<M> From<Ribbon<M>> for AnyFilter<M> {
     }
 }
 
+impl<M> From<BinaryFuse<M>> for AnyFilter<M> {
+    fn from(filter: BinaryFuse<M>) -> Self {
+        Self::BinaryFuse(filter)
+    }
+}
+
+impl<M> From<Bloomier<M>> for AnyFilter<M> {
+    fn from(filter: Bloomier<M>) -> Self {
+        Self::Bloomier(filter)
+    }
+}
+
+impl<M> From<MutableBloomier<M>> for AnyFilter<M> {
+    fn from(filter: MutableBloomier<M>) -> Self {
+        Self::MutableBloomier(filter)
+    }
+}
+
 impl<M: Memory> AnyFilter<M> {
     /// Kind of filter.
     #[must_use]
@@ -239,6 +272,9 @@ impl<M: Memory> AnyFilter<M> {
             Self::A2(filter) => Some(filter.estimated_items()),
             Self::Choice(filter) => Some(filter.estimated_items()),
             Self::CountMin(sketch) => Some(sketch.estimated_items()),
+            Self::Bloomier(filter) => Some(filter.estimated_items()),
+            Self::MutableBloomier(filter) => Some(filter.estimated_items()),
+            Self::BinaryFuse(filter) => Some(filter.estimated_items()),
             Self::Ribbon(filter) => Some(filter.estimated_items()),
             Self::Retouched(_) => None, // bits were cleared
             Self::Stable(_) => None,    // it forgets keys little by little
@@ -261,7 +297,14 @@ impl<M: Memory> AnyFilter<M> {
     /// Whether keys can be put in one by one, and not only all at once.
     #[must_use]
     pub fn inserts(&self) -> bool {
-        !matches!(self, Self::Retouched(_) | Self::Ribbon(_))
+        !matches!(
+            self,
+            Self::Retouched(_)
+                | Self::Ribbon(_)
+                | Self::BinaryFuse(_)
+                | Self::Bloomier(_)
+                | Self::MutableBloomier(_)
+        )
     }
 
     /// Whether keys can be taken out.
@@ -329,6 +372,11 @@ impl format::Restore for AnyFilter {
             Kind::Choice => Self::Choice(format::Restore::restore(header, options)?),
             Kind::CountMin => Self::CountMin(format::Restore::restore(header, options)?),
             Kind::Retouched => Self::Retouched(format::Restore::restore(header, options)?),
+            Kind::Bloomier if is_mutable(header) => {
+                Self::MutableBloomier(format::Restore::restore(header, options)?)
+            }
+            Kind::Bloomier => Self::Bloomier(format::Restore::restore(header, options)?),
+            Kind::BinaryFuse => Self::BinaryFuse(format::Restore::restore(header, options)?),
             Kind::Ribbon => Self::Ribbon(format::Restore::restore(header, options)?),
             Kind::CountSketch | Kind::DistanceSensitive => return Err(no_filter(header)),
         })
@@ -364,6 +412,11 @@ impl<B: Cut> format::Attach<B> for AnyFilter<Bytes<B>> {
             Kind::Choice => Self::Choice(format::Attach::attach(header, options, payload)?),
             Kind::CountMin => Self::CountMin(format::Attach::attach(header, options, payload)?),
             Kind::Retouched => Self::Retouched(format::Attach::attach(header, options, payload)?),
+            Kind::Bloomier if is_mutable(header) => {
+                Self::MutableBloomier(format::Attach::attach(header, options, payload)?)
+            }
+            Kind::Bloomier => Self::Bloomier(format::Attach::attach(header, options, payload)?),
+            Kind::BinaryFuse => Self::BinaryFuse(format::Attach::attach(header, options, payload)?),
             Kind::Ribbon => Self::Ribbon(format::Attach::attach(header, options, payload)?),
             Kind::CountSketch | Kind::DistanceSensitive => return Err(no_filter(header)),
         })

@@ -350,6 +350,62 @@ impl core::fmt::Display for Part {
     }
 }
 
+/// A static filter or map that cannot be built of its keys.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// See [`SizeError`].
+    #[error(transparent)]
+    Size(#[from] SizeError),
+    /// No seed made a table of the keys. By chance that does not happen: the digests are no hashes, or were chosen.
+    #[error("no table was found for the keys in {attempts} attempts: use another seed, or a secret")]
+    Attempts {
+        /// How many seeds were tried.
+        attempts: u32,
+    },
+    /// One key was given two values.
+    #[error("a key was given two values, {first} and {second}")]
+    TwoValues {
+        /// The smaller one.
+        first: u32,
+        /// The larger one.
+        second: u32,
+    },
+    /// A value does not fit the cells of a map.
+    #[error("a value of {value} does not fit {bits} bits")]
+    Value {
+        /// What was given.
+        value: u32,
+        /// Bits per value.
+        bits: u32,
+    },
+    /// As many values as keys are needed.
+    #[error("{keys} keys and {values} values: each key needs one")]
+    Values {
+        /// Keys given.
+        keys: usize,
+        /// Values given.
+        values: usize,
+    },
+}
+
+/// A value of a map that cannot be changed; the map is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum UpdateError {
+    /// The key is not among those that the map was built of.
+    #[error("the key is not in the map, and its keys are fixed")]
+    Absent,
+    /// The value does not fit the cells of the map.
+    #[error("a value of {value} does not fit {bits} bits")]
+    Value {
+        /// What was given.
+        value: u32,
+        /// Bits per value.
+        bits: u32,
+    },
+}
+
 /// Any error of this crate.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -363,15 +419,15 @@ pub enum Error {
     /// See [`Full`].
     #[error(transparent)]
     Full(#[from] Full),
+    /// See [`InsertError`].
+    #[error(transparent)]
+    Insert(#[from] InsertError),
     /// See [`RemoveError`].
     #[error(transparent)]
     Remove(#[from] RemoveError),
     /// See [`Overflow`].
     #[error(transparent)]
     Overflow(#[from] Overflow),
-    /// See [`InsertError`].
-    #[error(transparent)]
-    Insert(#[from] InsertError),
     /// See [`PointError`].
     #[error(transparent)]
     Point(#[from] PointError),
@@ -384,6 +440,12 @@ pub enum Error {
     /// See [`Saturated`].
     #[error(transparent)]
     Saturated(#[from] Saturated),
+    /// See [`BuildError`].
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// See [`UpdateError`].
+    #[error(transparent)]
+    Update(#[from] UpdateError),
     /// See [`EncodeError`].
     #[error(transparent)]
     Encode(#[from] EncodeError),

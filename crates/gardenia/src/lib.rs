@@ -40,18 +40,18 @@ mod traits;
 pub use any::AnyFilter;
 pub use cells::CellKind;
 pub use error::{
-    DecodeError, EncodeError, Error, Full, InsertError, Mismatch, NegativeWeight, OutOfRange, Overflow, Part,
-    PointError, RemoveError, Saturated, SizeError,
+    BuildError, DecodeError, EncodeError, Error, Full, InsertError, Mismatch, NegativeWeight, OutOfRange,
+    Overflow, Part, PointError, RemoveError, Saturated, SizeError, UpdateError,
 };
 pub use filter::{
-    A2Bloom, A2BloomBuilder, About, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BitwiseBloom,
-    BitwiseBloomBuilder, BitwiseLevel, BlockedBloom, BlockedBloomBuilder, Bloom, BloomBuilder, ChoiceBloom,
-    ChoiceBloomBuilder, ChoiceForm, ChoiceOffline, Clearing, CountMin, CountMinBuilder, CountSketch,
-    CountSketchBuilder, CountingBloom, CountingBloomBuilder, DistanceSensitiveBloom,
-    DistanceSensitiveBloomBuilder, Effort, Hitter, Identity, MAX_CHOICES, MinimumIncrease, MinimumSelection,
-    Moment, OfflineProgress, Policy, PolicyId, Propagation, RangeCountMin, RecurringMinimum, RetouchedBloom,
-    Reversible, Ribbon, RibbonBuilder, Space, SpectralBloom, SpectralBloomBuilder, StableBloom,
-    StableBloomBuilder, Top, Update,
+    A2Bloom, A2BloomBuilder, About, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BinaryFuse,
+    BinaryFuseBuilder, BitwiseBloom, BitwiseBloomBuilder, BitwiseLevel, BlockedBloom, BlockedBloomBuilder,
+    Bloom, BloomBuilder, Bloomier, BloomierBuilder, ChoiceBloom, ChoiceBloomBuilder, ChoiceForm,
+    ChoiceOffline, Clearing, CountMin, CountMinBuilder, CountSketch, CountSketchBuilder, CountingBloom,
+    CountingBloomBuilder, DistanceSensitiveBloom, DistanceSensitiveBloomBuilder, Effort, Hitter, Identity,
+    MAX_CHOICES, MinimumIncrease, MinimumSelection, Moment, MutableBloomier, OfflineProgress, Policy,
+    PolicyId, Propagation, RangeCountMin, RecurringMinimum, RetouchedBloom, Reversible, Ribbon,
+    RibbonBuilder, Space, SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder, Top, Update,
 };
 #[cfg(feature = "mmap")]
 pub use filter::{SplitBloom, SplitFiles, SplitOpening};

@@ -3,9 +3,10 @@
 
 use gardenia::theory::distance::DistanceShape;
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, Bloom, CellKind, ChoiceBloom, Clearing, CountMin,
-    CountSketch, DecodeError, Digest, DistanceSensitiveBloom, Effort, Filter, Form, Part, PolicyId,
-    ReadOptions, RetouchedBloom, Ribbon, SchemeId, SecretKey, SpectralBloom, StableBloom, Update, format,
+    A2Bloom, AnyFilter, AnyScheme, BinaryFuse, BitwiseBloom, Bloom, Bloomier, CellKind, ChoiceBloom,
+    Clearing, CountMin, CountSketch, DecodeError, Digest, DistanceSensitiveBloom, Effort, Filter, Form, Part,
+    PolicyId, ReadOptions, RetouchedBloom, Ribbon, SchemeId, SecretKey, SpectralBloom, StableBloom, Update,
+    format,
 };
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -110,6 +111,92 @@ fn ribbon_sample(keys: u64, fpp: f64) -> Vec<u8> {
     Ribbon::new(&keys, fpp).unwrap().to_vec().unwrap()
 }
 
+/// A static filter, or a map, of so many keys.
+fn static_sample(form: u8, keys: u64) -> Vec<u8> {
+    let entries: Vec<(u64, u32)> = (0..keys).map(|key| (key, key as u32 % 9)).collect();
+    let keys: Vec<u64> = (0..keys).collect();
+    let map = Bloomier::builder().value_bits(4).check_bits(7).arity(3 + u32::from(form) % 2);
+    match form {
+        0 => BinaryFuse::from_keys(&keys).unwrap().to_vec().unwrap(),
+        1 => BinaryFuse::builder().arity(4).fingerprint(16).build_from(&keys).unwrap().to_vec().unwrap(),
+        2 => map.build_from(&entries).unwrap().to_vec().unwrap(),
+        _ => map.build_mutable_from(&entries).unwrap().to_vec().unwrap(),
+    }
+}
+
+#[test]
+fn every_parameter_of_a_static_file_is_checked() {
+    let refused = |form: u8, at: usize, value: u8| {
+        let mut bytes = static_sample(form, 100);
+        assert_ne!(bytes[at], value, "nothing changes at {at}");
+        bytes[at] = value;
+        reseal(&mut bytes);
+        let error = decode(&bytes).unwrap_err().to_string();
+        assert!(AnyFilter::view(&bytes).is_err(), "a view took what was refused: {error}");
+        error
+    };
+    for (form, params) in [(0, 104), (1, 104), (2, 107), (3, 107)] {
+        assert_eq!(
+            refused(form, params, 100),
+            "the header's attempt is 100, but there are at most 100, from 0 on"
+        );
+        assert!(refused(form, params + 1, 19).contains("segment bits is 19"));
+        assert!(refused(form, params + 1, 18).contains("cells"));
+        assert!(refused(form, 17, 10).contains("scheme"));
+        for arity in [0, 2, 5, 255] {
+            assert!(refused(form, 20, arity).contains("a key has 3 or 4 cells"));
+        }
+        assert!(refused(form, 32, 1).contains("cells"));
+        assert!(refused(form, 37, 1).contains("cells")); // 2^40
+        assert!(refused(form, 36, 16).contains("cells")); // above 2^32
+        assert!(refused(form, 40, 9).contains("cell width"));
+        assert!(refused(form, 79, 1).contains("items"));
+        for len in [0u32, 1, 3, 4, 6] {
+            let mut bytes = static_sample(form, 100);
+            let spare = bytes[80];
+            bytes[80..84].copy_from_slice(&len.to_le_bytes());
+            bytes[12..16].copy_from_slice(&(112 + len).to_le_bytes());
+            reseal(&mut bytes);
+            assert!(len == u32::from(spare) || decode(&bytes).is_err());
+        }
+    }
+    for width in [1, 7, 24, 33, 64] {
+        assert!(refused(0, 40, width).contains("8, 16 or 32 bits"));
+    }
+    assert!(refused(0, 40, 16).contains("payload length"));
+    for form in [2, 3] {
+        assert!(refused(form, 104, 2).contains("form is 2"));
+        assert!(refused(form, 105, 0).contains("value bits is 0"));
+        assert!(refused(form, 105, 33).contains("value bits is 33"));
+        assert!(refused(form, 105, 5).contains("cell width"));
+        assert!(refused(form, 106, 31).contains("check bits is 31"));
+        assert!(refused(form, 106, 8).contains("cell width"));
+    }
+    assert!(refused(2, 104, 1).contains("cell width"));
+    // A map of one form is not one of the other.
+    assert!(Bloomier::from_slice(&static_sample(3, 9)).unwrap_err().to_string().contains("form is 1"));
+    assert!(
+        gardenia::MutableBloomier::from_slice(&static_sample(2, 9))
+            .unwrap_err()
+            .to_string()
+            .contains("form is 0")
+    );
+    assert!(matches!(BinaryFuse::from_slice(&static_sample(2, 9)), Err(DecodeError::Kind { .. })));
+}
+
+#[test]
+fn flipping_any_bit_of_a_static_file_is_detected() {
+    for good in [0, 1, 2, 3].map(|form| static_sample(form, 20)) {
+        for at in 0..good.len() {
+            for bit in 0..8 {
+                let mut bad = good.clone();
+                bad[at] ^= 1 << bit;
+                assert!(decode(&bad).is_err(), "byte {at}, bit {bit}");
+            }
+        }
+    }
+}
+
 /// Good files of the kinds that have parameters of their own, and of one that has none.
 fn samples() -> impl Strategy<Value = Vec<u8>> {
     let policy = proptest::sample::select(PolicyId::ALL.to_vec());
@@ -118,6 +205,7 @@ fn samples() -> impl Strategy<Value = Vec<u8>> {
         (policy, 1u64..200, any::<bool>(), any::<bool>())
             .prop_map(|(policy, cells, compact, marker)| spectral_sample(policy, cells, compact, marker)),
         (prop_oneof![0u64..200, Just(2100)], 0.001..0.9).prop_map(|(keys, fpp)| ribbon_sample(keys, fpp)),
+        (0u8..4, 0u64..200).prop_map(|(form, keys)| static_sample(form, keys)),
     ]
 }
 
@@ -736,9 +824,11 @@ proptest! {
                 prop_assert!(keys.iter().all(|key| view.count_digest(*key) == copy.count_digest(*key)));
             }
         }
-        // What was accepted also works: keys go in, and it can be asked.
+        // What was accepted also works: keys go in, if they can, and it can be asked.
         if let Ok(mut filter) = AnyFilter::from_slice_with(&bytes, &options) {
             let _ = filter.insert_digests(&[Digest(1), Digest(u64::MAX)], &mut [false; 2]);
+            let inserted = filter.insert_digests(&[Digest(1), Digest(u64::MAX)], &mut [false; 2]);
+            prop_assert_eq!(inserted.is_ok(), filter.inserts());
             let _ = (filter.contains_digest(Digest(1)), filter.estimated_items());
         }
         if let Ok(view) = AnyFilter::view_with(&bytes, &options) {

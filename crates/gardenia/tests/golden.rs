@@ -5,10 +5,10 @@
 
 use gardenia::theory::distance::DistanceShape;
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, CellKind, ChoiceBloom,
-    ChoiceForm, Clearing, CountMin, CountMinBuilder, CountSketch, CountingBloom, Digest,
-    DistanceSensitiveBloom, Effort, Filter, Form, KeyHasher, Level, PolicyId, ReadOptions, RetouchedBloom,
-    Ribbon, Scheme, SchemeId, SecretKey, SpectralBloom, StableBloom, Update,
+    A2Bloom, AnyFilter, AnyScheme, BinaryFuse, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, Bloomier,
+    CellKind, ChoiceBloom, ChoiceForm, Clearing, CountMin, CountMinBuilder, CountSketch, CountingBloom,
+    Digest, DistanceSensitiveBloom, Effort, Filter, Form, KeyHasher, Level, PolicyId, ReadOptions,
+    RetouchedBloom, Ribbon, Scheme, SchemeId, SecretKey, SpectralBloom, StableBloom, Update,
 };
 
 const SECRET: SecretKey = SecretKey::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
@@ -81,7 +81,7 @@ fn check_answers(filter: &AnyFilter) {
 #[test]
 fn files_of_version_1_load_for_ever_and_are_written_alike() {
     let plain = ReadOptions::new();
-    let files: [(&[u8], ReadOptions); 23] = [
+    let files: [(&[u8], ReadOptions); 28] = [
         (include_bytes!("data/bloom.gdn"), plain),
         (include_bytes!("data/bloom-double.gdn"), plain),
         (include_bytes!("data/bloom-keyed.gdn"), plain.secret(SECRET)),
@@ -105,6 +105,11 @@ fn files_of_version_1_load_for_ever_and_are_written_alike() {
         (include_bytes!("data/choice-partitioned.gdn"), plain),
         (include_bytes!("data/ribbon.gdn"), plain),
         (include_bytes!("data/ribbon-bumped.gdn"), plain),
+        (include_bytes!("data/fuse.gdn"), plain),
+        (include_bytes!("data/fuse-four.gdn"), plain),
+        (include_bytes!("data/fuse-wide.gdn"), plain),
+        (include_bytes!("data/bloomier.gdn"), plain),
+        (include_bytes!("data/bloomier-mutable.gdn"), plain),
     ];
     for (bytes, options) in files {
         let filter = AnyFilter::from_slice_with(bytes, &options).unwrap();
@@ -441,4 +446,32 @@ fn a_fixed_set_built_here_equals_the_one_built_elsewhere() {
             assert_eq!(set.layers(), layers);
         }
     }
+}
+
+#[test]
+fn static_filters_made_here_equal_those_made_elsewhere() {
+    let flowers = ["rose", "tulip", "", "\0", "Gänseblümchen"];
+    let hasher = |seed| KeyHasher::xxh3(seed);
+    // Flowers, and the numbers from -1 to 989: as digests, because the keys are of two types.
+    let digests = |seed| -> Vec<Digest> {
+        let texts = flowers.iter().map(|key| hasher(seed).digest_key(key));
+        texts.chain((-1..990).map(|key| hasher(seed).digest_key(&key))).collect()
+    };
+    let same = |bytes: &[u8], filter: BinaryFuse| {
+        assert_eq!(filter, BinaryFuse::from_slice(bytes).unwrap());
+        assert_eq!(filter.to_vec().unwrap(), bytes);
+    };
+    same(include_bytes!("data/fuse.gdn"), BinaryFuse::builder().build_from_digests(&digests(0)).unwrap());
+    let four = BinaryFuse::builder().arity(4).fingerprint(16).seed(9).threads(2);
+    same(include_bytes!("data/fuse-four.gdn"), four.build_from_digests(&digests(9)).unwrap());
+    let few = BinaryFuse::builder().fingerprint(32);
+    same(include_bytes!("data/fuse-wide.gdn"), few.build_from_digests(&digests(0)[..6]).unwrap());
+
+    let values: Vec<u32> = (0..996).map(|i| i * i % 200).collect();
+    let map = Bloomier::builder().check_bits(11).build_from_digests(&digests(0), &values).unwrap();
+    assert_eq!(map.to_vec().unwrap(), include_bytes!("data/bloomier.gdn"));
+    assert_eq!((map.get("tulip"), map.get(-1), map.get(989)), (Some(1), Some(25), Some(995 * 995 % 200)));
+    let builder = Bloomier::builder().value_bits(13).check_bits(9).arity(4).seed(5);
+    let stock = builder.build_mutable_from_digests(&digests(5), &values).unwrap();
+    assert_eq!(stock.to_vec().unwrap(), include_bytes!("data/bloomier-mutable.gdn"));
 }

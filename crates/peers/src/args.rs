@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::counting::CountingArgs;
+use crate::fixed::StaticArgs;
 use crate::garden::GardenArgs;
 use crate::keys::KeyKind;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -52,6 +53,7 @@ pub(crate) enum What {
     Garden(GardenArgs),
     /// Sketches that count how often keys come, in the same memory
     Counting(CountingArgs),
+    Static(StaticArgs),
 }
 
 /// What `--keys` takes.

@@ -4,8 +4,9 @@
 //! ratios within this run. Times of different runs or machines are not comparable, so nothing here is a
 //! test that passes or fails by the clock. `README.md` says how to read the tables.
 //!
-//! `cargo run --release -p peers -- garden` measures the garden's filters beside libbf's figures, and
-//! `cargo run --release -p peers -- counting` sketches beside those of other crates.
+//! `cargo run --release -p peers -- garden` measures the garden's filters beside libbf's figures,
+//! `cargo run --release -p peers -- counting` sketches beside those of other crates,
+//! and `-- static` filters that are built of all keys at once.
 //!
 //! A contender is one small `impl` of [`contender::Contender`] and one line in [`contenders::roster`].
 
@@ -14,6 +15,7 @@ mod clock;
 mod contender;
 mod contenders;
 mod counting;
+mod fixed;
 mod garden;
 mod goals;
 mod host;
@@ -35,6 +37,7 @@ fn main() -> anyhow::Result<()> {
         None => run(&args),
         Some(What::Garden(garden)) => garden::run(garden),
         Some(What::Counting(counting)) => counting::run(counting),
+        Some(What::Static(fixed)) => fixed::run(fixed),
     };
     match done {
         // A reader such as `head` that has seen enough is no error.

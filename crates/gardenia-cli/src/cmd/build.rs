@@ -10,7 +10,7 @@ use crate::{Outcome, human, memory, message};
 use anyhow::Context;
 use gardenia::theory::bloom::Shape;
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, ChoiceBloom,
+    A2Bloom, AnyFilter, AnyScheme, BinaryFuse, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, ChoiceBloom,
     ChoiceBloomBuilder, CountingBloom, Digest, Effort, KeyHasher, OfflineProgress, PolicyId, Propagation,
     SpectralBloom, StableBloom,
 };
@@ -18,6 +18,9 @@ use std::ops::ControlFlow;
 
 /// Without another wish.
 const FPP: f64 = 0.01;
+
+/// Bytes per key while a static filter is built, at most: digests, and the library's own work on them.
+const STATIC_BYTES: u64 = 40;
 
 /// Digests probed at a time when they come from memory, as many as a block of input gives.
 const BATCH: usize = 4096;
@@ -39,7 +42,9 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     let planned = args.items.is_some()
         || kind(args) == Kind::CountMin
         || (sized && (args.hashes.is_some() || kind(args).forgets()));
-    let mut bed = if kind(args) == Kind::Choice && args.more.effort.unwrap_or(0) > 0 {
+    let mut bed = if kind(args).is_static() {
+        Bed::fixed(args, hasher, Aside::read(args, &sources, hasher)?)?
+    } else if kind(args) == Kind::Choice && args.more.effort.unwrap_or(0) > 0 {
         Bed::chosen(args, hasher, Aside::read(args, &sources, hasher)?)?
     } else if planned {
         let mut bed = Bed::new(args, hasher, args.items)?;
@@ -110,6 +115,30 @@ impl Bed {
         Ok(Self { filter, keys, new, answers: Vec::new() })
     }
 
+    /// A filter that is built of all keys at once.
+    fn fixed(args: &BuildArgs, hasher: KeyHasher, aside: Aside) -> anyhow::Result<Self> {
+        let keys = aside.len;
+        let hint = "--kind blocked keeps no keys aside";
+        memory::require(keys.saturating_mul(STATIC_BYTES), "building of all keys at once", hint)?;
+        let digests = aside.pieces.concat();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let filter: AnyFilter = match kind(args) {
+            Kind::Fuse => {
+                let mut builder = BinaryFuse::builder().hasher(hasher).threads(threads);
+                builder = builder.arity(args.more.arity.unwrap_or(3));
+                builder = match (args.more.fingerprint, args.fpp) {
+                    (Some(bits), _) => builder.fingerprint(bits),
+                    (None, Some(fpp)) => builder.fpp(fpp),
+                    (None, None) => builder,
+                };
+                builder.build_from_digests(&digests).map_err(message::build)?.into()
+            }
+            kind => anyhow::bail!("a filter of kind {} is not built of all keys at once", kind.name()),
+        };
+        let new = filter.estimated_items().map_or(keys, |about| about.items as u64);
+        Ok(Self { filter, keys, new, answers: Vec::new() })
+    }
+
     fn insert(&mut self, digests: &[Digest]) -> anyhow::Result<()> {
         self.answers.resize(digests.len(), false);
         self.filter.insert_digests(digests, &mut self.answers).map_err(message::insert)?;
@@ -168,7 +197,12 @@ fn check_options(args: &BuildArgs) -> anyhow::Result<()> {
     let (kind, more) = (kind(args), &args.more);
     let (sketch, spectral) = (kind == Kind::CountMin, "take --kind spectral-rm");
     for (given, of_use, option, hint) in [
-        (args.scheme.is_some(), kind != Kind::Blocked && !sketch, "--scheme", "take --kind bloom"),
+        (
+            args.scheme.is_some(),
+            kind != Kind::Blocked && !sketch && !kind.is_static(),
+            "--scheme",
+            "take --kind bloom",
+        ),
         (args.items.is_some(), !sketch, "--items", "give its size by --bits or --epsilon"),
         (args.fpp.is_some(), !sketch, "--fpp", "give --epsilon and --delta"),
         (args.hashes.is_some(), !sketch, "--hashes", "give --rows"),
@@ -180,6 +214,15 @@ fn check_options(args: &BuildArgs) -> anyhow::Result<()> {
         ),
         (args.width.is_some(), kind.has_counters(), "--width", "take --kind counting"),
         (args.cells.is_some(), kind.takes_cells(), "--cells", "give its size by --bits"),
+        (args.bits.is_some(), !kind.is_static(), "--bits", "take --kind blocked"),
+        (
+            args.items.is_some(),
+            !kind.is_static(),
+            "--items",
+            "take --kind blocked: this one counts its keys itself",
+        ),
+        (more.fingerprint.is_some(), kind == Kind::Fuse, "--fingerprint", "take --kind fuse"),
+        (more.arity.is_some(), kind == Kind::Fuse, "--arity", "take --kind fuse"),
         (more.decrements.is_some(), kind == Kind::Stable, "--decrements", "take --kind stable"),
         (more.secondary_cells.is_some(), kind == Kind::SpectralRm, "--secondary-cells", spectral),
         (more.secondary_hashes.is_some(), kind == Kind::SpectralRm, "--secondary-hashes", spectral),
@@ -350,6 +393,7 @@ fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Res
             require(builder.memory_bytes().map_err(message::sketch_size)?)?;
             builder.build().map_err(message::sketch_size)?.into()
         }
+        Kind::Fuse => anyhow::bail!("a filter of kind {} has no empty form", kind.name()),
         Kind::A2 => {
             let builder = A2Bloom::builder().scheme(scheme);
             with_options!(builder, bits, 1.0, |shape| bits(shape.bits), message::size)

@@ -167,7 +167,10 @@ impl Report {
             None if self.kind == Kind::CountMin.name() => {
                 line("rows", format!("{} per key", self.hashes_text("cell")));
             }
-            None => line("probes", format!("{} in one block of {BLOCK_BITS}", self.hashes_text("bit"))),
+            None if self.kind == Kind::Blocked.name() => {
+                line("probes", format!("{} in one block of {BLOCK_BITS}", self.hashes_text("bit")));
+            }
+            None => line("probes", format!("{} per key", self.hashes_text("cell"))),
         }
         let file =
             self.file_bytes.map_or_else(String::new, |bytes| format!("; file {}", human::bytes(bytes)));
@@ -225,11 +228,19 @@ impl Report {
         match (self.estimated_items, self.estimated_items_std_error) {
             (Some(items), Some(error)) => {
                 let (items, error) = (items.round() as u64, error.round() as u64);
-                format!("about {} ± {} different ones", human::count(items), human::count(error))
+                match error {
+                    0 if self.is_static() => format!("{}, all different", human::count(items)),
+                    _ => format!("about {} ± {} different ones", human::count(items), human::count(error)),
+                }
             }
             _ if self.fill.is_some_and(|fill| fill < 1.0) => "this kind of filter cannot tell".to_owned(),
             _ => format!("too many to tell: every {} is set", if self.width == 1 { "bit" } else { "cell" }),
         }
+    }
+
+    /// Whether the keys were counted when the filter was built.
+    fn is_static(&self) -> bool {
+        [Kind::BinaryFuse, Kind::Bloomier].iter().any(|kind| kind.name() == self.kind)
     }
 
     fn metadata_text(&self) -> String {
@@ -277,6 +288,26 @@ fn details(filter: &AnyFilter<impl Memory>) -> Option<String> {
             sketch.form().name(),
             human::count(sketch.total()),
             sketch::promise(sketch),
+        )),
+        AnyFilter::BinaryFuse(filter) => {
+            let segments = filter.cells() >> filter.shape().segment_bits;
+            Some(format!(
+                "static; {} of {} cells; {:.2} bits per key, built at attempt {}",
+                human::plural(segments, "segment"),
+                human::count(1 << filter.shape().segment_bits),
+                filter.memory_bytes() as f64 * 8.0 / filter.items().max(1) as f64,
+                filter.attempt() + 1
+            ))
+        }
+        AnyFilter::Bloomier(map) => Some(format!(
+            "static map; {} per value, {} check bits",
+            human::plural(map.value_bits().into(), "bit"),
+            map.check_bits()
+        )),
+        AnyFilter::MutableBloomier(map) => Some(format!(
+            "map of fixed keys; {} per value, {} check bits",
+            human::plural(map.value_bits().into(), "bit"),
+            map.check_bits()
         )),
         AnyFilter::A2(filter) => Some(format!(
             "the last {} keys are remembered for certain; {} in the active half",

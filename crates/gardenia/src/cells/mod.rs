@@ -11,6 +11,7 @@ mod counters;
 pub(crate) mod mapped;
 mod memory;
 pub(crate) mod merging;
+mod packed;
 mod pair;
 pub(crate) mod region;
 mod tally;
@@ -25,6 +26,7 @@ pub(crate) use counters::counter_bytes;
 #[cfg(feature = "mmap")]
 pub(crate) use mapped::MappedWords;
 pub use memory::{Bytes, Memory, Owned, Shared, Still};
+pub(crate) use packed::{Packed, packed_words};
 pub(crate) use pair::{Pair, pair_bytes};
 pub use region::CellKind;
 pub(crate) use tally::{Ahead, Tally, TallyMut};

@@ -24,6 +24,9 @@ pub use count::spectral::{
 };
 #[cfg(feature = "mmap")]
 pub use count::split::{SplitBloom, SplitFiles, SplitOpening};
+pub use fixed::binary_fuse::{BinaryFuse, BinaryFuseBuilder};
+pub(crate) use fixed::bloomier::is_mutable;
+pub use fixed::bloomier::{Bloomier, BloomierBuilder, MutableBloomier};
 pub(crate) use fixed::ribbon;
 pub use fixed::ribbon::{Ribbon, RibbonBuilder};
 pub use member::blocked::{AtomicBlockedBloom, BlockedBloom, BlockedBloomBuilder};

@@ -50,6 +50,10 @@ pub enum Kind {
     CountMin = 9,
     /// [`CountSketch`](crate::CountSketch)
     CountSketch = 10,
+    /// [`BinaryFuse`](crate::BinaryFuse)
+    BinaryFuse = 11,
+    /// [`Bloomier`](crate::Bloomier)
+    Bloomier = 12,
     /// [`Ribbon`](crate::Ribbon)
     Ribbon = 13,
     /// [`RetouchedBloom`](crate::RetouchedBloom)
@@ -60,7 +64,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, by number.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Bloom,
         Self::Blocked,
         Self::Counting,
@@ -71,6 +75,8 @@ impl Kind {
         Self::Choice,
         Self::CountMin,
         Self::CountSketch,
+        Self::BinaryFuse,
+        Self::Bloomier,
         Self::Ribbon,
         Self::Retouched,
         Self::DistanceSensitive,
@@ -108,6 +114,8 @@ impl Kind {
             Self::Choice => "choice",
             Self::CountMin => "count-min",
             Self::CountSketch => "count-sketch",
+            Self::BinaryFuse => "fuse",
+            Self::Bloomier => "bloomier",
             Self::Ribbon => "ribbon",
             Self::Retouched => "retouched",
             Self::DistanceSensitive => "distance-sensitive",

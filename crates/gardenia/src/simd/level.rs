@@ -124,6 +124,29 @@ pub(crate) fn digest_slice<K: Key>(level: Level, hasher: &KeyHasher, keys: &[K],
     hasher.digest_all(keys, digests);
 }
 
+/// The digests of all keys, with the best instructions.
+pub(crate) fn digest_keys<K: Key>(hasher: &KeyHasher, keys: &[K], digests: &mut [Digest]) {
+    with_best(|| hasher.digest_all(keys, digests));
+}
+
+/// Does `work`, compiled for the best instructions where it is inlined: loops over keys are then hashed in vector
+/// registers.
+#[inline]
+pub(crate) fn with_best<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(all(target_arch = "x86_64", feature = "std"))]
+    if Level::best() == Level::Avx512 {
+        // SAFETY: the processor has the instructions.
+        return unsafe { with_avx512(work) };
+    }
+    work()
+}
+
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+fn with_avx512<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
 fn digest_avx512<K: Key>(hasher: &KeyHasher, keys: &[K], digests: &mut [Digest]) {

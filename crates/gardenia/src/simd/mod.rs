@@ -16,7 +16,8 @@ mod rows;
 pub(crate) use batch::{Bools, Drawn, Given, Keys, Mask, Sink, Source};
 pub use level::Level;
 pub(crate) use level::{
-    contains, contains_one, digest_slice, insert, insert_one, insert_shared, insert_shared_many,
+    contains, contains_one, digest_keys, digest_slice, insert, insert_one, insert_shared, insert_shared_many,
+    with_best,
 };
 pub(crate) use pattern::Pattern;
 pub(crate) use prefetch::{prefetch, prefetch_at};

@@ -11,6 +11,7 @@
 //! | how many keys are in a filter with so many ones? | [`bloom::estimate_items`] |
 //! | how wide must a counter be? | [`counting::width`] |
 //! | how often is a count wrong, a minimum alone, and how many bits do counters hold? | [`spectral`] |
+//! | how large is a table of static keys, and how often does it err? | [`binary_fuse`] |
 //! | how large is each level of a count kept bit by bit? | [`bitwise::shapes`] |
 //! | how long does a filter that forgets remember, at which fpp? | [`stable::shape`], [`stable::memory`] |
 //! | how large are two buffers for a window of keys? | [`a2::size`] |
@@ -27,6 +28,7 @@
 //! the same `(items, fpp)` gives the same shape on every machine, with and without the standard library.
 
 pub mod a2;
+pub mod binary_fuse;
 mod binomial;
 pub mod bitwise;
 pub mod blocked;

@@ -637,6 +637,118 @@ def ribbon(keys, r, share, mark=0, **options):
     )
 
 
+
+
+def pack_cells(values, width):
+    """Cells of `width` bits, one right behind the other, as words."""
+    number = sum(value << at * width for at, value in enumerate(values))
+    return number.to_bytes(-(-len(values) * width // 64) * 8, "little")
+
+
+def fuse_shape(n, k):
+    """Logarithm of the segment's length, and segments that a key can begin with."""
+    log = math.log(max(n, 2))
+    bits = math.floor(log / math.log(3.33) + 2.25 if k == 3 else log / math.log(2.91) - 0.5)
+    bits = min(max(bits, 2), 18)
+    factor = max(1.125, 0.875 + 0.25 * math.log(1e6) / log) if k == 3 else max(1.075, 0.77 + 0.305 * math.log(6e5) / log)
+    return bits, max(-(-round(n * factor) // 2**bits), k) - (k - 1)
+
+
+def fuse_cells(digest, attempt, k, bits, starts):
+    """The cells of a key, and the low half of its product."""
+    product = digest * (word(0, attempt + 1) | 1 << 63 | 1)
+    low, high = product & MASK, product >> 64
+    first = scale(low, starts << bits)
+    places = [0] + [high >> 18 * i & 2**bits - 1 for i in range(k - 1)]
+    return [first + (i << bits) ^ place for i, place in enumerate(places)], low
+
+
+def fuse_order(keys, bits, starts, k):
+    """(key, own cell) in the order of peeling: the halves from their ends inwards, segment by segment, then the rest."""
+    m = starts + k - 1 << bits
+    users = [set() for _ in range(m)]
+    for key, cells in keys.items():
+        for cell in cells:
+            users[cell].add(key)
+    taken = []
+
+    def drain(queue, low, high, later):
+        for cell in queue:
+            if len(users[cell]) != 1:
+                continue
+            (key,) = users[cell]
+            if keys[key][0] < low or keys[key][-1] >= high:
+                later.append(cell)
+                continue
+            taken.append((key, cell))
+            for other in keys[key]:
+                if len(users[other]) == 2:
+                    queue.append(other)  # the loop goes on to it
+                users[other].discard(key)
+
+    middle = starts // 2 << bits if starts >= 16 else 0
+    later = []
+    for low, high, step in ((0, middle, 1), (middle, m, -1)):
+        for segment in list(range(low >> bits, high >> bits))[::step]:
+            first = segment << bits
+            drain([c for c in range(first, first + 2**bits) if len(users[c]) == 1], low, high, later)
+    drain(later, 0, m, [])
+    return taken
+
+
+def fuse_solve(digests, k):
+    """The first attempt that peels: its number, shape, cells and products of keys, and the order."""
+    bits, starts = fuse_shape(len(digests), k)
+    for attempt in range(100):
+        found = {digest: fuse_cells(digest, attempt, k, bits, starts) for digest in digests}
+        cells = {digest: cells for digest, (cells, _) in found.items()}
+        order = fuse_order(cells, bits, starts, k)
+        if len(order) == len(digests):
+            return attempt, bits, starts + k - 1 << bits, found, order
+
+
+def fuse_table(m, found, order, want):
+    table = [0] * m
+    for digest, own in reversed(order):
+        value = want(digest, own)
+        for cell in found[digest][0]:
+            value ^= table[cell]
+        table[own] = value
+    return table
+
+
+def binary_fuse(keys, k, width, mark):
+    """Kind 11."""
+    digests = {xxh3(key, mark) for key in keys}
+    attempt, bits, m, found, order = fuse_solve(digests, k)
+    table = fuse_table(m, found, order, lambda digest, _: found[digest][1] % 2**width)
+    params, fpp = bytes([attempt, bits]), 2.0**-width + len(digests) * 2.0**-64
+    items = len(digests)
+    return container(
+        pack_cells(table, width), 11, m, k, 0, width, mark=mark, planned=items, fpp=fpp, items=items, params=params
+    )
+
+
+def bloomier(entries, k, value_bits, check_bits, mark, mutable):
+    """Kind 12: a map that stays as it is, or one whose values can be changed."""
+    values = {xxh3(key, mark): value for key, value in entries}
+    attempt, bits, m, found, order = fuse_solve(values, k)
+    width = (2 if mutable else value_bits) + check_bits
+    side = lambda digest, own: found[digest][0].index(own)
+    legal = side if mutable else lambda digest, own: values[digest]
+    payload = pack_cells(fuse_table(m, found, order, lambda d, own: (word(d, 1) ^ legal(d, own)) % 2**width), width)
+    if mutable:
+        second = [0] * m
+        for digest, own in order:
+            second[own] = values[digest]
+        payload, width = payload + pack_cells(second, value_bits), width + value_bits
+    params = bytes([mutable, value_bits, check_bits, attempt, bits])
+    items = len(values)
+    return container(
+        payload, 12, m, k, 0, width, mark=mark, planned=items, fpp=2.0**-check_bits, items=items, params=params
+    )
+
+
 def main():
     (HERE / "hashes.tsv").write_text("\n".join(hashes()) + "\n")
     (HERE / "positions.tsv").write_text("\n".join(all_positions()) + "\n")
@@ -695,6 +807,14 @@ def main():
         "choice.gdn": choice(many + flowers, 1, 16001, 11, 3, 7),
         "choice-one-by-one.gdn": choice(many, 10, 16000, 12, 2, 0),
         "choice-partitioned.gdn": choice_partitioned(flowers + numbers[:194], 10, 2048, 7, 48, 2, 3),
+    }
+    numbered = [(key, i * i % 200) for i, key in enumerate(many)]
+    files |= {
+        "fuse.gdn": binary_fuse(many + many[:99], 3, 8, 0),
+        "fuse-four.gdn": binary_fuse(many, 4, 16, 9),
+        "fuse-wide.gdn": binary_fuse(flowers, 3, 32, 0),
+        "bloomier.gdn": bloomier(numbered, 3, 8, 11, 0, False),
+        "bloomier-mutable.gdn": bloomier(numbered, 4, 13, 9, 5, True),
     }
     for name, content in files.items():
         (HERE / name).write_bytes(content)

@@ -4,5 +4,5 @@ pub(super) mod blocked;
 pub(super) mod bloom;
 pub(super) mod probe;
 #[cfg(feature = "std")]
-mod radix;
+pub(super) mod radix;
 pub(super) mod retouched;

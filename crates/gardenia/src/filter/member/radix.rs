@@ -85,7 +85,7 @@ pub(super) fn insert<K: Key + Sync>(
 }
 
 /// Does `work` on each part, in threads when there are several; results in the order of the parts.
-pub(super) fn in_threads<P: Send, R: Send>(
+pub(in crate::filter) fn in_threads<P: Send, R: Send>(
     parts: impl ExactSizeIterator<Item = P>,
     work: impl Fn(P) -> R + Sync,
 ) -> Vec<R> {

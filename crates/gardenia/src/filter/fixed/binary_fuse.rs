@@ -1,0 +1,440 @@
+//! Binary fuse filter: a set that is built once, in an eighth more bits than no filter can do without.
+//!
+//! A key has k = 3 (or 4) cells, one in each of k neighbouring segments of the table, and a fingerprint of w bits. The table
+//! is solved for all keys at once, such that the cells of each key, one exclusive or the other, make its fingerprint. An
+//! absent key's cells make any word, its fingerprint among them with probability 2^−w. A key is three reads that do not
+//! wait for each other, whether it is in or not.
+//!
+//! Source: Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters" (2022).
+
+use super::builder::{Means, build_from_verb, means_verbs};
+use super::digests::{Entries, try_seeds};
+use super::fuse::{Cell, Layout, Peeled, Picked, build};
+use crate::cells::{Bytes, Memory, Owned};
+use crate::filter::verbs::{ask_verbs, filter_impl};
+use crate::filter::wish::filter_facts;
+use crate::filter::{About, Identity};
+use crate::format::{self, Header, Kind, ReadOptions, Stored};
+use crate::hash::{Digest, KeyHasher};
+use crate::simd::{Sink, Source, with_best};
+use crate::theory::binary_fuse::{self, Shape};
+use crate::theory::bloom::Estimate;
+use crate::{BuildError, DecodeError, EncodeError, SizeError};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A static set: built of all its keys at once, it errs with probability 2⁻⁸, 2⁻¹⁶ or 2⁻³² in 9, 18 or 36 bits per key.
+///
+/// ```
+/// use gardenia::BinaryFuse;
+/// let flowers = ["rose", "tulip", "rose"]; // a key counts once
+/// let bed = BinaryFuse::builder().fingerprint(16).build_from(&flowers)?;
+/// assert!(bed.contains("rose") && bed.contains("tulip") && !bed.contains("thistle"));
+/// assert_eq!((bed.items(), bed.fpp() < 1.6e-5), (2, true));
+/// # Ok::<(), gardenia::BuildError>(())
+/// ```
+///
+/// Keys cannot be added,
+///
+/// ```compile_fail,E0599
+/// let mut bed = gardenia::BinaryFuse::from_keys(&["rose"]).unwrap();
+/// bed.insert("tulip");
+/// ```
+///
+/// nor taken out:
+///
+/// ```compile_fail,E0599
+/// let mut bed = gardenia::BinaryFuse::from_keys(&["rose"]).unwrap();
+/// bed.remove("rose");
+/// ```
+#[derive(Clone)]
+pub struct BinaryFuse<M = Owned> {
+    hasher: KeyHasher,
+    layout: Layout,
+    /// Bits per fingerprint: 8, 16 or 32.
+    width: u32,
+    /// Different keys. None at all are a case of its own: every word of the table stands for some keys.
+    items: u64,
+    /// Three cells per key of 8 bits, and not empty.
+    plain: bool,
+    memory: M,
+    about: About,
+}
+
+/// How [`BinaryFuse`] filters other than the plainest are made.
+///
+/// ```
+/// use gardenia::BinaryFuse;
+/// let keys: Vec<u64> = (0..100_000).collect();
+/// let small = BinaryFuse::builder().fpp(0.01).arity(4).threads(2).build_from(&keys)?;
+/// assert!(small.contains_many(&keys).iter().all(|&found| found));
+/// assert!(small.memory_bytes() as f64 * 8.0 < 9.1 * 100_000.0); // 8 would be the least
+/// # Ok::<(), gardenia::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct BinaryFuseBuilder {
+    means: Means,
+    arity: u32,
+    width: Option<u32>,
+    fpp: Option<f64>,
+}
+
+impl BinaryFuseBuilder {
+    means_verbs!();
+    build_from_verb!(BinaryFuse);
+
+    /// Bits per fingerprint: 8 (unless said), 16 or 32.
+    pub fn fingerprint(mut self, bits: u32) -> Self {
+        self.width = Some(bits);
+        self
+    }
+
+    /// The rate that is wanted, instead of a width: the least of the three widths that keeps to it is taken.
+    pub fn fpp(mut self, fpp: f64) -> Self {
+        self.fpp = Some(fpp);
+        self
+    }
+
+    /// Cells per key: 3 (unless said), or 4, which makes the filter 4 % smaller and a query a third longer.
+    pub fn arity(mut self, arity: u32) -> Self {
+        self.arity = arity;
+        self
+    }
+
+    /// Bits per fingerprint that these choices come to.
+    pub fn width(&self) -> Result<u32, SizeError> {
+        match (self.width, self.fpp) {
+            (None, None) => Ok(8),
+            (Some(width @ (8 | 16 | 32)), None) => Ok(width),
+            (Some(_), None) => Err(SizeError::Conflict("fingerprints have 8, 16 or 32 bits")),
+            (None, Some(fpp)) => binary_fuse::width(0, fpp),
+            (Some(_), Some(_)) => Err(SizeError::Conflict("the fingerprint fixes the rate: leave out fpp")),
+        }
+    }
+
+    /// The table for so many different keys, before any memory is taken.
+    pub fn shape(&self, items: u64) -> Result<Shape, SizeError> {
+        binary_fuse::shape(items, self.arity)
+    }
+
+    /// As [`build_from`](Self::build_from), from digests made by the same hasher.
+    pub fn build_from_digests(self, digests: &[Digest]) -> Result<BinaryFuse, BuildError> {
+        let (width, threads) = (self.width()?, self.means.threads);
+        let (items, peeled) = try_seeds(Entries::set(digests), |entries, attempt| {
+            let layout = Layout::sized(self.shape(entries.len() as u64)?, attempt)?;
+            Ok(build(layout, entries, threads)?.map(|peeled| (entries.len() as u64, peeled)))
+        })?;
+        let memory = match width {
+            8 => words(&table(&peeled, threads, |word| word as u8)?, |cell| cell.into()),
+            16 => words(&table(&peeled, threads, |word| word as u16)?, |cell| cell.into()),
+            _ => words(&table(&peeled, threads, |word| word as u32)?, |cell| cell.into()),
+        }?;
+        let about = About::planned(items, binary_fuse::fpp(items, width));
+        Ok(Parts { hasher: self.means.hasher, layout: peeled.layout(), width, items, about }.with(memory))
+    }
+}
+
+/// The fingerprints of all keys, solved.
+fn table<C: Cell>(
+    peeled: &Peeled,
+    threads: usize,
+    cut: impl Fn(u64) -> C + Sync,
+) -> Result<Vec<C>, SizeError> {
+    let layout = peeled.layout();
+    peeled.table(threads, |key: Picked| cut(layout.low(key.digest)))
+}
+
+/// Cells as words, the first lowest.
+fn words<C: Copy>(cells: &[C], wide: impl Fn(C) -> u64) -> Result<Owned, SizeError> {
+    let (per_word, width) = (8 / size_of::<C>(), 8 * size_of::<C>());
+    let mut words = Owned::zeroed(cells.len().div_ceil(per_word))?;
+    for (word, cells) in words.as_mut_slice().iter_mut().zip(cells.chunks(per_word)) {
+        *word = cells
+            .iter()
+            .rev()
+            .fold(0, |word, cell| word.checked_shl(width as u32).unwrap_or(0) | wide(*cell));
+    }
+    Ok(words)
+}
+
+/// All of a filter but its cells.
+struct Parts {
+    hasher: KeyHasher,
+    layout: Layout,
+    width: u32,
+    items: u64,
+    about: About,
+}
+
+impl Parts {
+    fn with<M>(self, memory: M) -> BinaryFuse<M> {
+        let Self { hasher, layout, width, items, about } = self;
+        let plain = layout.shape().arity == 3 && width == 8 && items > 0;
+        BinaryFuse { hasher, layout, width, items, plain, memory, about }
+    }
+}
+
+impl BinaryFuse {
+    /// The filter of these keys, with three cells each and fingerprints of 8 bits: it errs for one absent key in 256.
+    pub fn from_keys<K: crate::Key + Sync>(keys: &[K]) -> Result<Self, BuildError> {
+        Self::builder().build_from(keys)
+    }
+
+    /// A filter with choices: fingerprint or rate, arity, threads, seed, secret.
+    pub fn builder() -> BinaryFuseBuilder {
+        BinaryFuseBuilder { means: Means::default(), arity: 3, width: None, fpp: None }
+    }
+}
+
+/// Keys whose cells are asked for before they are probed.
+const AHEAD: usize = 16;
+
+/// Tables up to this many bytes are near enough for a plain loop.
+const NEAR: usize = 1 << 20;
+
+impl<M: Memory> BinaryFuse<M> {
+    ask_verbs!("Whether `key` may be present: never false for a key that is.");
+
+    /// Whether the key with this digest may be present.
+    #[inline]
+    #[must_use]
+    pub fn contains_digest(&self, digest: Digest) -> bool {
+        // Only the plainest filter is inlined: it is short then, and more queries are under way at a time.
+        if self.plain { self.holds::<3, 1>(digest) } else { self.holds_any(digest) }
+    }
+
+    #[inline(never)]
+    fn holds_any(&self, digest: Digest) -> bool {
+        match (self.arity(), self.width) {
+            _ if self.items == 0 => false,
+            (3, 8) => self.holds::<3, 1>(digest),
+            (3, 16) => self.holds::<3, 2>(digest),
+            (3, _) => self.holds::<3, 4>(digest),
+            (_, 8) => self.holds::<4, 1>(digest),
+            (_, 16) => self.holds::<4, 2>(digest),
+            (_, _) => self.holds::<4, 4>(digest),
+        }
+    }
+
+    /// [`contains_digest`](Self::contains_digest) with K cells of B bytes per key.
+    #[inline(always)]
+    fn holds<const K: usize, const B: usize>(&self, digest: Digest) -> bool {
+        let fingerprint = self.layout.low(digest) as u32;
+        let spots = self.layout.spots::<K>(digest);
+        let sum = spots.into_iter().fold(fingerprint, |sum, at| sum ^ self.cell::<B>(at));
+        sum << (32 - 8 * B) == 0
+    }
+
+    /// Cell `at` of B bytes.
+    #[inline(always)]
+    fn cell<const B: usize>(&self, at: usize) -> u32 {
+        match self.memory.bytes() {
+            Some(bytes) => {
+                let cell = bytes.as_chunks::<B>().0[at];
+                cell.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
+            }
+            None => {
+                let per_word = 8 / B;
+                let word = self.memory.load(at / per_word) >> (at % per_word * 8 * B);
+                word as u32 & (u32::MAX >> (32 - 8 * B))
+            }
+        }
+    }
+
+    /// Hands the answers for digests to `answers`, in order.
+    fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
+        match (self.arity(), self.width) {
+            _ if self.items == 0 => digests.each::<AHEAD>(false, |_| (), |_| false, answers),
+            (3, 8) => self.hold::<3, 1>(digests, answers),
+            (3, 16) => self.hold::<3, 2>(digests, answers),
+            (3, _) => self.hold::<3, 4>(digests, answers),
+            (_, 8) => self.hold::<4, 1>(digests, answers),
+            (_, 16) => self.hold::<4, 2>(digests, answers),
+            (_, _) => self.hold::<4, 4>(digests, answers),
+        }
+    }
+
+    fn hold<const K: usize, const B: usize>(&self, digests: impl Source, answers: &mut impl Sink) {
+        let fetch = |digest| {
+            for at in self.layout.spots::<K>(digest) {
+                self.memory.prefetch(at * B / 8);
+            }
+        };
+        let far = self.memory_bytes() > NEAR;
+        with_best(
+            #[inline(always)]
+            || digests.each::<AHEAD>(far, fetch, |digest| self.holds::<K, B>(digest), answers),
+        );
+    }
+
+    filter_facts!();
+
+    /// Different keys.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// Number of cells.
+    #[must_use]
+    pub fn cells(&self) -> u64 {
+        self.layout.cells()
+    }
+
+    /// Bits per cell, which are those of a fingerprint.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Cells per key: 3 or 4.
+    #[must_use]
+    pub fn arity(&self) -> u32 {
+        self.layout.shape().arity
+    }
+
+    /// Which of the numbered attempts to build it succeeded.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.layout.attempt()
+    }
+
+    /// The table's segments, and how keys begin in them.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.layout.shape()
+    }
+
+    /// The share of cells that are not zero.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        let set = |at: &u64| match self.width {
+            8 => self.cell::<1>(*at as usize) != 0,
+            16 => self.cell::<2>(*at as usize) != 0,
+            _ => self.cell::<4>(*at as usize) != 0,
+        };
+        (0..self.cells()).filter(set).count() as f64 / self.cells() as f64
+    }
+
+    /// The false-positive probability: 2^−w.
+    #[must_use]
+    pub fn fpp(&self) -> f64 {
+        binary_fuse::fpp(self.items, self.width)
+    }
+
+    /// How many different keys are in, which is known.
+    #[must_use]
+    pub fn estimated_items(&self) -> Estimate {
+        Estimate { items: self.items as f64, std_error: 0.0 }
+    }
+
+    /// Bytes of memory that the cells take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.memory.words() * 8
+    }
+
+    /// Hasher and shape.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity {
+            kind: Kind::BinaryFuse,
+            hasher: self.hasher.id(),
+            mark: self.hasher.mark(),
+            scheme: None,
+            hashes: self.arity(),
+            cells: self.cells(),
+            width: self.width,
+        }
+    }
+}
+
+impl<M: Memory> fmt::Debug for BinaryFuse<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BinaryFuse")
+            .field("hasher", &self.hasher)
+            .field("items", &self.items)
+            .field("width", &self.width)
+            .field("shape", &self.shape())
+            .finish()
+    }
+}
+
+/// Equal in identity, layout and cells: the same answer to every key.
+impl<M: Memory, N: Memory> PartialEq<BinaryFuse<N>> for BinaryFuse<M> {
+    fn eq(&self, other: &BinaryFuse<N>) -> bool {
+        self.identity() == other.identity()
+            && (self.layout, self.items) == (other.layout, other.items)
+            && (0..self.memory.words()).all(|at| self.memory.load(at) == other.memory.load(at))
+    }
+}
+
+filter_impl!([M: Memory] BinaryFuse<M>);
+
+impl<M: Memory> Stored for BinaryFuse<M> {
+    fn header(&self) -> Result<Header, EncodeError> {
+        let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
+        Ok(Header { items: self.items, params: self.layout.params().to_vec(), ..header })
+    }
+    fn sections(&self) -> Vec<&dyn Memory> {
+        vec![&self.memory]
+    }
+}
+
+impl Parts {
+    /// The parts of a stored filter, checked.
+    fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
+        header.check_kind(Kind::BinaryFuse)?;
+        header.check_no_scheme()?;
+        let (width, cells) = (header.identity.width, header.identity.cells);
+        if !matches!(width, 8 | 16 | 32) {
+            let rule = "fingerprints have 8, 16 or 32 bits";
+            return Err(DecodeError::Field { field: "cell width", value: width.into(), rule });
+        }
+        let layout = Layout::restore(header, &header.params)?;
+        header.check_payload((cells * u64::from(width)).div_ceil(64) * 8)?;
+        let (hasher, items, about) = (header.hasher(options)?, header.items, header.about());
+        Ok(Self { hasher, layout, width, items, about })
+    }
+}
+
+impl format::Restore for BinaryFuse {
+    fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
+        let parts = Parts::restore(header, options)?;
+        Ok(parts.with(Owned::zeroed((header.payload_len / 8) as usize)?))
+    }
+    fn sections_mut(&mut self) -> Vec<&mut [u64]> {
+        vec![self.memory.as_mut_slice()]
+    }
+    fn check(&self) -> Result<(), DecodeError> {
+        self.check_tail()
+    }
+}
+
+impl<B: AsRef<[u8]>> format::Attach<B> for BinaryFuse<Bytes<B>> {
+    fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
+        let parts = Parts::restore(header, options)?;
+        let (needed, found) = (header.payload_len, payload.as_ref().len() as u64);
+        if needed != found {
+            return Err(DecodeError::Truncated { needed, found });
+        }
+        let filter = parts.with(Bytes(payload));
+        filter.check_tail()?;
+        Ok(filter)
+    }
+}
+
+impl<M: Memory> BinaryFuse<M> {
+    /// Nothing is set past the last cell.
+    fn check_tail(&self) -> Result<(), DecodeError> {
+        let used = self.cells() * u64::from(self.width) % 64;
+        let clear = used == 0 || self.memory.load(self.memory.words() - 1) >> used == 0;
+        clear.then_some(()).ok_or(DecodeError::Damaged("bits are set past the last cell"))
+    }
+}
+
+format::stored_methods!(BinaryFuse<M> where M: Memory);
+format::read_methods!(BinaryFuse);
+format::serde_impls!([M: Memory] BinaryFuse<M>, [] BinaryFuse);

@@ -1,0 +1,59 @@
+//! The verbs that all builders of static sets have.
+
+use crate::hash::KeyHasher;
+
+/// The hash function, and how many threads may build.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Means {
+    pub(crate) hasher: KeyHasher,
+    pub(crate) threads: usize,
+}
+
+impl Default for Means {
+    fn default() -> Self {
+        Self { hasher: KeyHasher::default(), threads: 1 }
+    }
+}
+
+/// The verbs of a builder that has [`Means`].
+macro_rules! means_verbs {
+    () => {
+        /// Hash with XXH3-64 and this seed (the default, with seed 0).
+        pub fn seed(self, seed: u64) -> Self {
+            self.hasher($crate::KeyHasher::xxh3(seed))
+        }
+
+        /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
+        pub fn secret(self, secret: $crate::SecretKey) -> Self {
+            self.hasher($crate::KeyHasher::sip13(secret))
+        }
+
+        /// The hash function.
+        pub fn hasher(mut self, hasher: $crate::KeyHasher) -> Self {
+            self.means.hasher = hasher;
+            self
+        }
+
+        /// Threads that may build, 1 unless said. The result does not depend on it.
+        pub fn threads(mut self, threads: usize) -> Self {
+            self.means.threads = threads;
+            self
+        }
+    };
+}
+pub(crate) use means_verbs;
+
+/// `build_from`, from `build_from_digests`, of a builder that has [`Means`] and makes a set.
+macro_rules! build_from_verb {
+    ($filter:ty) => {
+        /// The filter of these keys. Duplicates count once, and the order does not matter.
+        pub fn build_from<K: $crate::Key + Sync>(self, keys: &[K]) -> Result<$filter, $crate::BuildError> {
+            let digests =
+                $crate::filter::fixed::digests::digests_of(&self.means.hasher, keys, self.means.threads)?;
+            let filter = self.build_from_digests(&digests)?;
+            filter.about().took::<K>();
+            Ok(filter)
+        }
+    };
+}
+pub(crate) use build_from_verb;
