@@ -1,12 +1,12 @@
 //! A filter whose kind is learnt at run time.
 
 use crate::cells::{Bytes, Memory, Owned};
-use crate::filter::is_mutable;
 use crate::filter::{
-    A2Bloom, About, BinaryFuse, BitwiseBloom, BlockedBloom, Bloom, Bloomier, ChoiceBloom, CountMin,
-    CountingBloom, Identity, MutableBloomier, Policy, PolicyId, RetouchedBloom, Ribbon, SpectralBloom,
-    StableBloom,
+    A2Bloom, About, BinaryFuse, BitwiseBloom, BlockedBloom, Bloom, Bloomier, ChoiceBloom, CompressedBloom,
+    CountMin, CountingBloom, GolombSet, Identity, MutableBloomier, Policy, PolicyId, RetouchedBloom, Ribbon,
+    SpectralBloom, StableBloom,
 };
+use crate::filter::{attach_compressed, is_mutable};
 use crate::format::{self, Cut, Header, Kind, Section, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::AnyScheme;
@@ -48,6 +48,10 @@ pub enum AnyFilter<M = Owned> {
     CountMin(CountMin<M>),
     /// A retouched Bloom filter.
     Retouched(RetouchedBloom<M>),
+    /// A compressed Bloom filter of any scheme; in own memory also where others are borrowed.
+    Compressed(CompressedBloom<AnyScheme>),
+    /// A Golomb-coded set.
+    GolombSet(GolombSet<M>),
     /// A Bloomier filter: a static map, of which it is asked whether a key is in.
     Bloomier(Bloomier<M>),
     /// A Bloomier filter whose values can be changed.
@@ -72,6 +76,8 @@ macro_rules! each {
             AnyFilter::Choice($filter) => $work,
             AnyFilter::CountMin($filter) => $work,
             AnyFilter::Retouched($filter) => $work,
+            AnyFilter::Compressed($filter) => $work,
+            AnyFilter::GolombSet($filter) => $work,
             AnyFilter::Bloomier($filter) => $work,
             AnyFilter::MutableBloomier($filter) => $work,
             AnyFilter::BinaryFuse($filter) => $work,
@@ -105,11 +111,13 @@ impl AnyFilter {
             Self::A2(filter) => filter.insert_digests(digests, new),
             Self::Choice(filter) => filter.insert_digests(digests, new),
             Self::CountMin(sketch) => sketch.insert_digests(digests, new),
+            Self::Compressed(filter) => filter.insert_digests(digests, new),
             Self::Retouched(_)
             | Self::Ribbon(_)
             | Self::BinaryFuse(_)
             | Self::Bloomier(_)
-            | Self::MutableBloomier(_) => return Err(InsertError::Fixed),
+            | Self::MutableBloomier(_)
+            | Self::GolombSet(_) => return Err(InsertError::Fixed),
         }
         Ok(())
     }
@@ -225,6 +233,18 @@ impl<M> From<MutableBloomier<M>> for AnyFilter<M> {
     }
 }
 
+impl<M> From<GolombSet<M>> for AnyFilter<M> {
+    fn from(filter: GolombSet<M>) -> Self {
+        Self::GolombSet(filter)
+    }
+}
+
+impl<M> From<CompressedBloom<AnyScheme>> for AnyFilter<M> {
+    fn from(filter: CompressedBloom<AnyScheme>) -> Self {
+        Self::Compressed(filter)
+    }
+}
+
 impl<M: Memory> AnyFilter<M> {
     /// Kind of filter.
     #[must_use]
@@ -272,6 +292,8 @@ impl<M: Memory> AnyFilter<M> {
             Self::A2(filter) => Some(filter.estimated_items()),
             Self::Choice(filter) => Some(filter.estimated_items()),
             Self::CountMin(sketch) => Some(sketch.estimated_items()),
+            Self::Compressed(filter) => Some(filter.estimated_items()),
+            Self::GolombSet(filter) => Some(filter.estimated_items()),
             Self::Bloomier(filter) => Some(filter.estimated_items()),
             Self::MutableBloomier(filter) => Some(filter.estimated_items()),
             Self::BinaryFuse(filter) => Some(filter.estimated_items()),
@@ -304,6 +326,7 @@ impl<M: Memory> AnyFilter<M> {
                 | Self::BinaryFuse(_)
                 | Self::Bloomier(_)
                 | Self::MutableBloomier(_)
+                | Self::GolombSet(_)
         )
     }
 
@@ -372,6 +395,8 @@ impl format::Restore for AnyFilter {
             Kind::Choice => Self::Choice(format::Restore::restore(header, options)?),
             Kind::CountMin => Self::CountMin(format::Restore::restore(header, options)?),
             Kind::Retouched => Self::Retouched(format::Restore::restore(header, options)?),
+            Kind::Compressed => Self::Compressed(format::Restore::restore(header, options)?),
+            Kind::GolombSet => Self::GolombSet(format::Restore::restore(header, options)?),
             Kind::Bloomier if is_mutable(header) => {
                 Self::MutableBloomier(format::Restore::restore(header, options)?)
             }
@@ -394,6 +419,7 @@ impl format::Restore for AnyFilter {
     ) -> Result<Self, DecodeError> {
         match header.identity.kind {
             Kind::Spectral => Ok(Self::Spectral(format::Restore::read(header, options, fill)?)),
+            Kind::Compressed => Ok(Self::Compressed(format::Restore::read(header, options, fill)?)),
             _ => format::read_in_place(header, options, fill),
         }
     }
@@ -412,6 +438,8 @@ impl<B: Cut> format::Attach<B> for AnyFilter<Bytes<B>> {
             Kind::Choice => Self::Choice(format::Attach::attach(header, options, payload)?),
             Kind::CountMin => Self::CountMin(format::Attach::attach(header, options, payload)?),
             Kind::Retouched => Self::Retouched(format::Attach::attach(header, options, payload)?),
+            Kind::Compressed => Self::Compressed(attach_compressed(header, options, payload.as_ref())?),
+            Kind::GolombSet => Self::GolombSet(format::Attach::attach(header, options, payload)?),
             Kind::Bloomier if is_mutable(header) => {
                 Self::MutableBloomier(format::Attach::attach(header, options, payload)?)
             }

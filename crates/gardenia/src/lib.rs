@@ -47,11 +47,12 @@ pub use filter::{
     A2Bloom, A2BloomBuilder, About, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BinaryFuse,
     BinaryFuseBuilder, BitwiseBloom, BitwiseBloomBuilder, BitwiseLevel, BlockedBloom, BlockedBloomBuilder,
     Bloom, BloomBuilder, Bloomier, BloomierBuilder, ChoiceBloom, ChoiceBloomBuilder, ChoiceForm,
-    ChoiceOffline, Clearing, CountMin, CountMinBuilder, CountSketch, CountSketchBuilder, CountingBloom,
-    CountingBloomBuilder, DistanceSensitiveBloom, DistanceSensitiveBloomBuilder, Effort, Hitter, Identity,
-    MAX_CHOICES, MinimumIncrease, MinimumSelection, Moment, MutableBloomier, OfflineProgress, Policy,
-    PolicyId, Propagation, RangeCountMin, RecurringMinimum, RetouchedBloom, Reversible, Ribbon,
-    RibbonBuilder, Space, SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder, Top, Update,
+    ChoiceOffline, Clearing, CompressedBloom, CompressedBloomBuilder, CountMin, CountMinBuilder, CountSketch,
+    CountSketchBuilder, CountingBloom, CountingBloomBuilder, DistanceSensitiveBloom,
+    DistanceSensitiveBloomBuilder, Effort, GolombSet, GolombSetBuilder, Hitter, Identity, MAX_CHOICES,
+    MinimumIncrease, MinimumSelection, Moment, MutableBloomier, OfflineProgress, Policy, PolicyId,
+    Propagation, RangeCountMin, RecurringMinimum, RetouchedBloom, Reversible, Ribbon, RibbonBuilder, Space,
+    SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder, Top, Update,
 };
 #[cfg(feature = "mmap")]
 pub use filter::{SplitBloom, SplitFiles, SplitOpening};

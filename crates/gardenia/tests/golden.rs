@@ -475,3 +475,50 @@ fn static_filters_made_here_equal_those_made_elsewhere() {
     let stock = builder.build_mutable_from_digests(&digests(5), &values).unwrap();
     assert_eq!(stock.to_vec().unwrap(), include_bytes!("data/bloomier-mutable.gdn"));
 }
+
+#[test]
+fn coded_sets_and_filters_made_here_equal_those_made_elsewhere() {
+    use gardenia::{CompressedBloom, Double, GolombSet};
+    let flowers = ["rose", "tulip", "", "\0", "Gänseblümchen"].map(|flower| flower.as_bytes().to_vec());
+    let keys: Vec<Vec<u8>> =
+        flowers.into_iter().chain((-1..990i64).map(|key| key.to_le_bytes().to_vec())).collect();
+    let new = GolombSet::builder;
+    let sets: [(&[u8], GolombSet); 3] = [
+        (include_bytes!("data/golomb.gdn"), new().fpp(0.01).gaps_per_run(27).build_from(&keys).unwrap()),
+        (
+            include_bytes!("data/golomb-rice.gdn"),
+            new().fpp(1.0 / 4096.0).gaps_per_run(200).rice().seed(3).build_from(&keys).unwrap(),
+        ),
+        (include_bytes!("data/golomb-one-run.gdn"), new().fpp(0.9).build_from(&keys[..6]).unwrap()),
+    ];
+    for (bytes, set) in sets {
+        assert!(set == GolombSet::from_slice(bytes).unwrap(), "{set:?}");
+        assert_eq!(set.to_vec().unwrap(), bytes);
+        let any = AnyFilter::from_slice(bytes).unwrap();
+        assert!(keys[..6].iter().all(|key| any.contains_digest(any.digest(key))));
+    }
+
+    let bytes = include_bytes!("data/compressed.gdn");
+    let mut filter = CompressedBloom::new(1_000, 8.0, 14.0).unwrap();
+    filter.extend(&keys);
+    assert!(filter == CompressedBloom::from_slice(bytes).unwrap(), "{filter:?}");
+    check_answers_of_fpp(&AnyFilter::from_slice(bytes).unwrap(), filter.fpp());
+    let dense = include_bytes!("data/compressed-dense.gdn");
+    let mut filter =
+        CompressedBloom::builder().bits(1013).hashes(3).seed(5).scheme(Double::new).build().unwrap();
+    filter.extend(&keys);
+    assert!(filter.fill() > 0.9, "bits are inverted before they are coded");
+    assert!(filter == CompressedBloom::from_slice_as::<Double>(dense, &ReadOptions::new()).unwrap());
+    for bytes in [&bytes[..], dense] {
+        let any = AnyFilter::from_slice(bytes).unwrap();
+        assert_eq!(any.to_vec().unwrap(), bytes);
+    }
+}
+
+/// As many of 1,000 absent keys are found as five standard deviations allow.
+fn check_answers_of_fpp(filter: &AnyFilter, fpp: f64) {
+    let found =
+        (2_000..3_000i64).filter(|key| filter.contains_digest(filter.digest(&key.to_le_bytes()))).count();
+    let (mean, deviation) = (1_000.0 * fpp, (1_000.0 * fpp * (1.0 - fpp)).sqrt());
+    assert!((found as f64 - mean).abs() < 5.0 * deviation, "{found} of {mean}");
+}

@@ -2,6 +2,7 @@
 
 mod about;
 mod choice;
+mod coded;
 mod count;
 mod fixed;
 mod member;
@@ -16,6 +17,9 @@ pub use choice::bloom::{ChoiceBloom, ChoiceForm, MAX_CHOICES};
 pub use choice::builder::{ChoiceBloomBuilder, Effort};
 pub use choice::offline::{ChoiceOffline, OfflineProgress};
 pub use choice::propagation::Propagation;
+pub(crate) use coded::compressed::attach as attach_compressed;
+pub use coded::compressed::{CompressedBloom, CompressedBloomBuilder};
+pub use coded::golomb::{GolombSet, GolombSetBuilder};
 pub use count::bitwise::{BitwiseBloom, BitwiseBloomBuilder, BitwiseLevel};
 pub use count::counting::{CountingBloom, CountingBloomBuilder};
 pub use count::spectral::{

@@ -56,6 +56,10 @@ pub enum Kind {
     Bloomier = 12,
     /// [`Ribbon`](crate::Ribbon)
     Ribbon = 13,
+    /// [`GolombSet`](crate::GolombSet)
+    GolombSet = 15,
+    /// [`CompressedBloom`](crate::CompressedBloom)
+    Compressed = 16,
     /// [`RetouchedBloom`](crate::RetouchedBloom)
     Retouched = 19,
     /// [`DistanceSensitiveBloom`](crate::DistanceSensitiveBloom)
@@ -64,7 +68,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, by number.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Bloom,
         Self::Blocked,
         Self::Counting,
@@ -78,6 +82,8 @@ impl Kind {
         Self::BinaryFuse,
         Self::Bloomier,
         Self::Ribbon,
+        Self::GolombSet,
+        Self::Compressed,
         Self::Retouched,
         Self::DistanceSensitive,
     ];
@@ -117,6 +123,8 @@ impl Kind {
             Self::BinaryFuse => "fuse",
             Self::Bloomier => "bloomier",
             Self::Ribbon => "ribbon",
+            Self::GolombSet => "golomb",
+            Self::Compressed => "compressed",
             Self::Retouched => "retouched",
             Self::DistanceSensitive => "distance-sensitive",
         }

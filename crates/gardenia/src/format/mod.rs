@@ -1,8 +1,9 @@
-//! Bytes in and out: the native container, the same for every kind of filter.
+//! Bytes in and out: the native container, the same for every kind of filter, and one file per foreign format.
 //!
 //! `docs/formats.md` in the repository describes every byte. In short: a mark, a version, a kind, a header
 //! with its checksum, the payload aligned to 64 bytes, a checksum per MiB of payload, and an end mark.
 
+pub mod bip158;
 #[cfg(feature = "mmap")]
 pub(crate) mod counters_file;
 #[cfg(feature = "mmap")]

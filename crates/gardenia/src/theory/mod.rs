@@ -15,6 +15,8 @@
 //! | how large is each level of a count kept bit by bit? | [`bitwise::shapes`] |
 //! | how long does a filter that forgets remember, at which fpp? | [`stable::shape`], [`stable::memory`] |
 //! | how large are two buffers for a window of keys? | [`a2::size`] |
+//! | how many bits on the wire for an fpp, and which filter has them? | [`compressed::plan`] |
+//! | how long is a Golomb-coded set? | [`golomb::bits`] |
 //! | how large a sketch for counts within ε of the total? | [`count_min::shape`], [`count_sketch::shape`] |
 //! | what does taking out false positives cost? | [`retouched`] |
 //! | how large a filter for points close to those that are in? | [`distance::shape`] |
@@ -34,10 +36,12 @@ pub mod bitwise;
 pub mod blocked;
 pub mod bloom;
 pub mod choices;
+pub mod compressed;
 pub mod count_min;
 pub mod count_sketch;
 pub mod counting;
 pub mod distance;
+pub mod golomb;
 pub mod kirsch_mitzenmacher;
 pub mod retouched;
 pub mod ribbon;

@@ -749,6 +749,98 @@ def bloomier(entries, k, value_bits, check_bits, mark, mutable):
     )
 
 
+class BitString:
+    """Bits from the lowest of each word on."""
+
+    def __init__(self):
+        self.value, self.length = 0, 0
+
+    def put(self, number, bits):
+        self.value |= number << self.length
+        self.length += bits
+
+
+def golomb_set(keys, runs, span, divisor, **options):
+    """Kind 15. Numbers below runs*span; each run of `span` numbers is coded on its own."""
+    digest = digester(**options)
+    digests = {digest(key) for key in keys}
+    numbers = sorted({d * runs * span >> 64 for d in digests})
+    width = (divisor - 1).bit_length()
+    short = 2**width - divisor
+    code, ends = BitString(), []
+    for run in range(runs):
+        least = run * span
+        for number in [n for n in numbers if n // span == run]:
+            quotient, rest = divmod(number - least, divisor)
+            code.put(1 << quotient, quotient + 1)
+            if width and rest < short:
+                code.put(rest, width - 1)
+            elif width:
+                code.put((rest + short) // 2, width - 1)
+                code.put((rest + short) % 2, 1)
+            least = number + 1
+        ends.append(code.length)
+    groups = [ends[i : i + 16] for i in range(0, runs, 16)]
+    starts = [0] + [group[-1] for group in groups]
+    longest = max(group[-1] - start for group, start in zip(groups, starts))
+    entry = next(bits for bits in (16, 32, 64) if longest < 2**bits)
+    index = []
+    for group, start in zip(groups, starts):
+        entries = sum((end - start) << i * entry for i, end in enumerate(group))
+        index += [start] + number_words(entries, 16 * entry // 64)
+    words = index + number_words(code.value, code.length // 64 + 2)
+    params = struct.pack("<QQQQ", len(numbers), span, divisor, code.length)
+    return container(words_bytes(words), 15, runs, 1, width=entry, items=len(digests), params=params, **options)
+
+
+def symbol_intervals(m, ones):
+    """For each byte its frequency and that of all before it, of 2**24; and whether bits are inverted."""
+    invert = ones > m // 2
+    p = ((m - ones if invert else ones) << 32) // m
+
+    def frequency(j):
+        x = 2**32
+        for i in range(8):
+            x = x * (p if i < j else 2**32 - p) >> 32
+        return max(x >> 8, 1)
+
+    order = sorted(range(256), key=lambda byte: (byte.bit_count(), byte))
+    each = {byte: frequency(byte.bit_count()) for byte in order}
+    each[0] = 2**24 - sum(each[byte] for byte in order[1:])
+    before, table = 0, {}
+    for byte in order:
+        table[byte] = (before, each[byte])
+        before += each[byte]
+    return table, invert
+
+
+def range_code(data, table):
+    """The interval as a fraction of one big number: carries need no care."""
+    low, width, given = 0, 2**64 - 1, 0
+    for byte in data:
+        before, frequency = table[byte]
+        unit = width >> 24
+        low, width = low + unit * before, unit * frequency
+        if width < 2**32:
+            low, width, given = low << 32, width << 32, given + 1
+    return [low >> 32 * i & 0xFFFFFFFF for i in reversed(range(given + 2))]
+
+
+def compressed(keys, scheme, m, k, **options):
+    """Kind 16: a Bloom filter whose bits are range-coded."""
+    digest = digester(**options)
+    bits = 0
+    for key in keys:
+        for at in positions(scheme, digest(key), m, k):
+            bits |= 1 << at
+    ones = bits.bit_count()
+    table, invert = symbol_intervals(m, ones)
+    data = bits.to_bytes(-(-m // 8), "little")
+    code = range_code([byte ^ 0xFF for byte in data] if invert else data, table)
+    payload = b"".join(struct.pack("<I", half) for half in code + [0] * (len(code) % 2))
+    return container(payload, 16, m, k, scheme, params=struct.pack("<Q", ones), **options)
+
+
 def main():
     (HERE / "hashes.tsv").write_text("\n".join(hashes()) + "\n")
     (HERE / "positions.tsv").write_text("\n".join(all_positions()) + "\n")
@@ -815,6 +907,13 @@ def main():
         "fuse-wide.gdn": binary_fuse(flowers, 3, 32, 0),
         "bloomier.gdn": bloomier(numbered, 3, 8, 11, 0, False),
         "bloomier-mutable.gdn": bloomier(numbered, 4, 13, 9, 5, True),
+    }
+    files |= {
+        "golomb.gdn": golomb_set(many, 37, 2692, 69, planned=996, fpp=0.01),
+        "golomb-rice.gdn": golomb_set(many, 5, 815_924, 2048, mark=3, planned=996, fpp=1 / 4096),
+        "golomb-one-run.gdn": golomb_set(flowers, 1, 7, 1, planned=6, fpp=0.9),
+        "compressed.gdn": compressed(many, 10, 14_000, 2, planned=1000, fpp=0.0177),
+        "compressed-dense.gdn": compressed(many, 4, 1013, 3, mark=5),
     }
     for name, content in files.items():
         (HERE / name).write_bytes(content)

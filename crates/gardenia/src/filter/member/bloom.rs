@@ -285,8 +285,7 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
         Ok(Bloom { hasher: self.hasher, scheme: self.scheme.clone(), bits, about: self.about.clone() })
     }
 
-    /// The bits, for the split form.
-    #[cfg(feature = "mmap")]
+    /// The bits, for the split and the compressed form.
     #[inline]
     pub(crate) fn cells(&self) -> &Bits<M> {
         &self.bits

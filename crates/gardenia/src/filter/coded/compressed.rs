@@ -1,0 +1,595 @@
+//! Compressed Bloom filter: a Bloom filter that is large and sparse in memory, and small in a file or on the wire.
+//!
+//! The bits are coded by a range coder that knows the share of ones, so that a filter of m bits takes m·H₂(p) in a file. The
+//! one subtle rule: k is chosen *smaller* than the best one for m, because at p = 1/2 there is nothing to compress; for the
+//! same bytes sent such a filter errs less.
+//!
+//! Source: Mitzenmacher, "Compressed Bloom filters" (2002).
+
+use super::range::{Model, decode, encode};
+use crate::cells::{Bits, Memory, Owned};
+use crate::filter::wish::{Wish, wish_verbs};
+use crate::filter::{About, Bloom, Identity};
+use crate::format::{self, Header, Kind, ReadOptions, Section, Stored};
+use crate::hash::{Digest, Key, KeyHasher};
+use crate::index::{Fractional, NumberedScheme, Scheme};
+use crate::theory::bloom::{Estimate, Shape};
+use crate::theory::compressed::{Plan, plan, plan_for_fpp};
+use crate::{DecodeError, EncodeError, Filter, Full, Insert, Merge, Mismatch, SizeError};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+use core::marker::PhantomData;
+
+/// A Bloom filter whose stored form is compressed: fewer false positives for the bytes that are sent, more memory in use.
+///
+/// ```
+/// use gardenia::{Bloom, CompressedBloom};
+/// // 8 bits per key on the wire, 14 in memory: 1.77 % instead of 2.16 %.
+/// let mut bed = CompressedBloom::new(10_000, 8.0, 14.0)?;
+/// bed.insert_many(&(0..10_000).collect::<Vec<u32>>());
+/// assert_eq!((bed.hashes(), bed.bits()), (2, 140_000));
+/// let sent = bed.to_vec().unwrap();
+/// assert!(sent.len() < 10_200 && bed.memory_bytes() > 17_400);
+/// assert!(CompressedBloom::from_slice(&sent).unwrap() == bed);
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone)]
+pub struct CompressedBloom<S = Fractional> {
+    bloom: Bloom<S>,
+}
+
+/// How [`CompressedBloom`]s are made: by [`items`](Self::items) with [`wire`](Self::wire) and [`memory`](Self::memory), or
+/// with [`fpp`](Self::fpp) and [`memory`](Self::memory); or by their shape, as a Bloom filter.
+///
+/// ```
+/// use gardenia::{CompressedBloom, Double};
+/// let sent = CompressedBloom::builder().items(1_000).wire(8.0).memory(92.0).scheme(Double::new).build()?;
+/// let exact = CompressedBloom::builder().items(1_000).fpp(0.01).memory(30.0).build()?;
+/// assert_eq!((sent.hashes(), exact.hashes()), (1, 2));
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct CompressedBloomBuilder<S = Fractional, F = fn(u32) -> S> {
+    wish: Wish,
+    wire: Option<f64>,
+    memory: Option<f64>,
+    scheme: F,
+    _scheme: PhantomData<S>,
+}
+
+impl CompressedBloom {
+    /// A filter for `items` keys that takes at most `wire` bits per key in a file, and `memory` bits per key in use.
+    pub fn new(items: u64, wire: f64, memory: f64) -> Result<Self, SizeError> {
+        Self::builder().items(items).wire(wire).memory(memory).build()
+    }
+
+    /// A filter with choices: shape, seed, secret, scheme.
+    pub fn builder() -> CompressedBloomBuilder {
+        CompressedBloomBuilder {
+            wish: Wish::default(),
+            wire: None,
+            memory: None,
+            scheme: Fractional::new,
+            _scheme: PhantomData,
+        }
+    }
+}
+
+impl<S: Scheme, F: Fn(u32) -> S> CompressedBloomBuilder<S, F> {
+    wish_verbs!();
+
+    /// The most bits per key in a file, once all keys are in; a fraction is fine. The header is not counted.
+    pub fn wire(mut self, bits_per_item: f64) -> Self {
+        self.wire = Some(bits_per_item);
+        self
+    }
+
+    /// The most bits per key in memory; a fraction is fine.
+    pub fn memory(mut self, bits_per_item: f64) -> Self {
+        self.memory = Some(bits_per_item);
+        self
+    }
+
+    /// The scheme, as a function of the number of probes: `Double::new`.
+    pub fn scheme<T: Scheme, G: Fn(u32) -> T>(self, scheme: G) -> CompressedBloomBuilder<T, G> {
+        let Self { wish, wire, memory, .. } = self;
+        CompressedBloomBuilder { wish, wire, memory, scheme, _scheme: PhantomData }
+    }
+
+    /// What was chosen for the bits allowed; `None` for a filter that was given by its shape.
+    fn plan(&self) -> Result<Option<(u64, Plan)>, SizeError> {
+        let conflict = |message| Err(SizeError::Conflict(message));
+        let Wish { items, fpp, cells, hashes, .. } = self.wish;
+        if cells.is_some() || hashes.is_some() {
+            return match (self.wire, self.memory) {
+                (None, None) => Ok(None),
+                _ => conflict("bits and hashes fix the filter: leave out wire and memory"),
+            };
+        }
+        let (Some(items), Some(memory)) = (items, self.memory) else {
+            return conflict("give items, memory, and wire or fpp; or bits and hashes");
+        };
+        if items == 0 {
+            return Err(SizeError::ZeroItems);
+        }
+        match (self.wire, fpp) {
+            (Some(wire), None) => Ok(Some((items, plan(wire, memory)?))),
+            (None, Some(fpp)) => Ok(Some((items, plan_for_fpp(fpp, memory)?))),
+            _ => conflict("give either wire or fpp"),
+        }
+    }
+
+    /// The filter's shape in memory, before any is taken.
+    pub fn shape(&self) -> Result<Shape, SizeError> {
+        let Some((items, plan)) = self.plan()? else { return self.wish.bloom_shape(&self.scheme) };
+        // Rounded up by less than a bit, and then to what the scheme can use.
+        let cells = libm::ceil(plan.cells_per_item * items as f64 - 1e-6).max(1.0) as u64;
+        let wish = Wish { cells: Some(cells), hashes: Some(plan.hashes), fpp: None, ..self.wish };
+        wish.bloom_shape(&self.scheme)
+    }
+
+    /// The filter.
+    pub fn build(self) -> Result<CompressedBloom<S>, SizeError> {
+        let Shape { cells, hashes } = self.shape()?;
+        let scheme = (self.scheme)(hashes);
+        let about = self.wish.about(|items| scheme.planned_fpp(cells, items));
+        Ok(CompressedBloom { bloom: Bloom::from_parts(self.wish.hasher, scheme, Bits::new(cells)?, about) })
+    }
+}
+
+/// A Bloom filter that is to be stored in compressed form.
+impl<S: Scheme> From<Bloom<S>> for CompressedBloom<S> {
+    fn from(bloom: Bloom<S>) -> Self {
+        Self { bloom }
+    }
+}
+
+impl<S: Scheme> CompressedBloom<S> {
+    /// The filter as it is in memory, with all that can be asked of it.
+    #[must_use]
+    pub fn as_bloom(&self) -> &Bloom<S> {
+        &self.bloom
+    }
+
+    /// The filter as it is in memory; nothing is copied.
+    #[must_use]
+    pub fn into_bloom(self) -> Bloom<S> {
+        self.bloom
+    }
+
+    /// Whether `key` may be present: never false for a key that is.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.bloom.contains(key)
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        self.bloom.contains_many(keys)
+    }
+
+    /// Whether the key with this digest may be present.
+    #[inline]
+    #[must_use]
+    pub fn contains_digest(&self, digest: Digest) -> bool {
+        self.bloom.contains_digest(digest)
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.bloom.contains_digests(digests, out);
+    }
+
+    /// Adds `key`; true if it was certainly absent before.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key) -> bool {
+        self.bloom.insert(key)
+    }
+
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
+        self.bloom.insert_many(keys)
+    }
+
+    /// Adds the key with this digest; true if it was certainly absent before.
+    #[inline]
+    pub fn insert_digest(&mut self, digest: Digest) -> bool {
+        self.bloom.insert_digest(digest)
+    }
+
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
+        self.bloom.insert_digests(digests, new);
+    }
+
+    /// Forgets all keys.
+    pub fn clear(&mut self) {
+        self.bloom.clear();
+    }
+
+    /// Takes in the keys of `other`, bit for bit as if they had been inserted here.
+    pub fn union(&mut self, other: &Self) -> Result<(), Mismatch> {
+        self.bloom.union(&other.bloom)
+    }
+
+    /// The hash function.
+    pub fn hasher(&self) -> &KeyHasher {
+        self.bloom.hasher()
+    }
+
+    /// What the filter was made for.
+    #[must_use]
+    pub fn about(&self) -> &About {
+        self.bloom.about()
+    }
+
+    /// What the filter was made for, to be changed.
+    pub fn about_mut(&mut self) -> &mut About {
+        self.bloom.about_mut()
+    }
+
+    /// Number of bits in memory, m.
+    #[must_use]
+    pub fn bits(&self) -> u64 {
+        self.bloom.bits()
+    }
+
+    /// Probes per key, k.
+    #[must_use]
+    pub fn hashes(&self) -> u32 {
+        self.bloom.hashes()
+    }
+
+    /// The share of bits that are set.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        self.bloom.fill()
+    }
+
+    /// The false-positive probability as the filter is now, from its fill and scheme.
+    #[must_use]
+    pub fn fpp(&self) -> f64 {
+        self.bloom.fpp()
+    }
+
+    /// How many different keys are in, estimated from the fill, with its standard error.
+    #[must_use]
+    pub fn estimated_items(&self) -> Estimate {
+        self.bloom.estimated_items()
+    }
+
+    /// Bytes of memory that the bits take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.bloom.memory_bytes()
+    }
+
+    /// Bits that the filter as it is now takes in coded form, by the entropy of its fill; the coder needs 128 more at most,
+    /// and some 10⁻⁵ bits per bit.
+    ///
+    /// ```
+    /// let mut bed = gardenia::CompressedBloom::new(10_000, 8.0, 92.0)?;
+    /// bed.insert_many(&(0..10_000).collect::<Vec<u32>>());
+    /// assert!((bed.expected_wire_bits() / 80_000.0 - 1.0).abs() < 0.02);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn expected_wire_bits(&self) -> f64 {
+        self.bits() as f64 * crate::theory::compressed::entropy(self.fill())
+    }
+
+    /// Hasher, scheme and shape.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity { kind: Kind::Compressed, ..self.bloom.identity() }
+    }
+}
+
+impl<S: NumberedScheme> CompressedBloom<S> {
+    /// The bits in coded form, as the words of a payload.
+    fn code(&self) -> Result<Owned, SizeError> {
+        let bits = self.bloom.cells();
+        let model = Model::new(bits.len(), bits.count_ones());
+        let (memory, bytes) = (bits.memory(), bits.len().div_ceil(8));
+        let symbols = (0..memory.words()).flat_map(|at| memory.load(at).to_le_bytes());
+        let code = encode(&model, symbols.take(usize::try_from(bytes).unwrap_or(usize::MAX)))?;
+        let mut words = Owned::zeroed(code.len().div_ceil(2))?;
+        for (word, pair) in words.as_mut_slice().iter_mut().zip(code.chunks(2)) {
+            *word = u64::from(pair[0]) | u64::from(*pair.get(1).unwrap_or(&0)) << 32;
+        }
+        Ok(words)
+    }
+}
+
+impl<S: Scheme> fmt::Debug for CompressedBloom<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CompressedBloom").field(&self.bloom).finish()
+    }
+}
+
+/// Equal in identity and bits: the same answer to every key.
+impl<S: Scheme> PartialEq for CompressedBloom<S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bloom == other.bloom
+    }
+}
+
+impl<S: Scheme> Filter for CompressedBloom<S> {
+    fn digest(&self, key: &[u8]) -> Digest {
+        self.hasher().digest(key)
+    }
+    fn contains_digest(&self, digest: Digest) -> bool {
+        self.bloom.contains_digest(digest)
+    }
+    fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.bloom.contains_digests(digests, out);
+    }
+}
+
+impl<S: Scheme> Insert for CompressedBloom<S> {
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
+        Ok(self.bloom.insert_digest(digest))
+    }
+}
+
+impl<K: Key, S: Scheme> Extend<K> for CompressedBloom<S> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        self.bloom.extend(keys);
+    }
+}
+
+impl<S: Scheme> Merge for CompressedBloom<S> {
+    fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
+        self.union(other)
+    }
+}
+
+impl<S: NumberedScheme> Stored for CompressedBloom<S> {
+    fn header(&self) -> Result<Header, EncodeError> {
+        let ones = self.bloom.cells().count_ones();
+        // What the code will take; the container counts what it took.
+        let bytes = libm::ceil(self.expected_wire_bits() / 64.0) as u64 * 8 + 16;
+        let header = Header::new(self.identity(), self.hasher(), self.about(), bytes)?;
+        Ok(header.with_params(&[ones]))
+    }
+    /// None is kept as it is stored: see `payload`.
+    fn sections(&self) -> Vec<&dyn Memory> {
+        Vec::new()
+    }
+    fn payload(&self) -> Result<Vec<Section<'_>>, EncodeError> {
+        Ok(vec![Section::Made(self.code()?)])
+    }
+}
+
+/// What a header says, checked; nothing has been allocated.
+struct Parts<S> {
+    hasher: KeyHasher,
+    scheme: S,
+    bits: u64,
+    ones: u64,
+    model: Model,
+    about: About,
+}
+
+impl<S: NumberedScheme> Parts<S> {
+    fn new(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
+        header.check_kind(Kind::Compressed)?;
+        header.check_width(1)?;
+        let scheme = header.scheme()?;
+        let [ones] = header.param_words()?;
+        let bits = header.identity.cells;
+        let field = |field, value, rule| Err(DecodeError::Field { field, value, rule });
+        if ones > bits {
+            return field("ones", ones, "there are not so many cells");
+        }
+        // Decoded bits are larger than their code: what the code could be of bounds them, and so does the cap.
+        let model = Model::new(bits, ones);
+        if model.least_bits(bits.div_ceil(8)) > header.payload_len as f64 * 8.0 {
+            return field("payload length", header.payload_len, "so many cells need more");
+        }
+        let (needed, max) = (header.payload_len.saturating_add(bits.div_ceil(64) * 8), options.max_bytes);
+        if needed > max {
+            return Err(DecodeError::TooLarge { needed, max });
+        }
+        Ok(Self { hasher: header.hasher(options)?, scheme, bits, ones, model, about: header.about() })
+    }
+
+    /// The filter whose coded bits are these words.
+    fn decode(self, code: &[u64]) -> Result<CompressedBloom<S>, DecodeError> {
+        let mut bits = Bits::new(self.bits)?;
+        let words = bits.words_mut();
+        let (mut at, mut word) = (0, 0);
+        decode(&self.model, code, self.bits.div_ceil(8), |byte| {
+            word |= u64::from(byte) << (at % 8 * 8);
+            at += 1;
+            if at % 8 == 0 {
+                words[at / 8 - 1] = word;
+                word = 0;
+            }
+        })?;
+        if at % 8 != 0 {
+            words[at / 8] = word;
+        }
+        if !bits.tail_is_clear() {
+            return Err(DecodeError::Damaged("bits are set past the last cell"));
+        }
+        if bits.count_ones() != self.ones {
+            return Err(DecodeError::Damaged("the code holds more or fewer ones than the header says"));
+        }
+        Ok(CompressedBloom { bloom: Bloom::from_parts(self.hasher, self.scheme, bits, self.about) })
+    }
+}
+
+impl<S: NumberedScheme> format::Restore for CompressedBloom<S> {
+    fn read(
+        header: &Header,
+        options: &ReadOptions,
+        fill: impl FnOnce(Vec<&mut [u64]>) -> Result<(), DecodeError>,
+    ) -> Result<Self, DecodeError> {
+        let parts = Parts::new(header, options)?;
+        let mut code = Owned::zeroed(usize::try_from(header.payload_len / 8).unwrap_or(usize::MAX))?;
+        fill(vec![code.as_mut_slice()])?;
+        parts.decode(code.as_slice())
+    }
+    /// The filter without its bits, which `read` decodes.
+    fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
+        let Parts { hasher, scheme, bits, about, .. } = Parts::new(header, options)?;
+        Ok(Self { bloom: Bloom::from_parts(hasher, scheme, Bits::new(bits)?, about) })
+    }
+    fn sections_mut(&mut self) -> Vec<&mut [u64]> {
+        Vec::new()
+    }
+    fn check(&self) -> Result<(), DecodeError> {
+        Ok(())
+    }
+}
+
+/// There is nothing to be asked in a coded payload: it is decoded into own memory.
+pub(crate) fn attach<S: NumberedScheme>(
+    header: &Header,
+    options: &ReadOptions,
+    payload: &[u8],
+) -> Result<CompressedBloom<S>, DecodeError> {
+    let parts = Parts::new(header, options)?;
+    let mut code = Owned::zeroed(payload.len() / 8)?;
+    for (word, bytes) in code.as_mut_slice().iter_mut().zip(payload.as_chunks::<8>().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    parts.decode(code.as_slice())
+}
+
+format::stored_methods!(CompressedBloom<S> where S: NumberedScheme);
+format::serde_impls!([S: NumberedScheme] CompressedBloom<S>, [S: NumberedScheme] CompressedBloom<S>);
+
+/// Reading. There is no `view`: the bits are not in the file.
+impl CompressedBloom {
+    /// The filter in these bytes, with every checksum verified.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::from_slice_as(bytes, &ReadOptions::new())
+    }
+
+    /// As [`from_slice`](Self::from_slice), of any scheme and with options.
+    pub fn from_slice_as<S: NumberedScheme>(
+        bytes: &[u8],
+        options: &ReadOptions,
+    ) -> Result<CompressedBloom<S>, DecodeError> {
+        format::methods::from_slice(bytes, options)
+    }
+
+    /// Reads one filter, and no byte beyond it, with every checksum verified.
+    #[cfg(feature = "std")]
+    pub fn read_from(reader: impl std::io::Read) -> Result<Self, DecodeError> {
+        Self::read_from_as(reader, &ReadOptions::new())
+    }
+
+    /// As [`read_from`](Self::read_from), of any scheme and with options.
+    #[cfg(feature = "std")]
+    pub fn read_from_as<S: NumberedScheme>(
+        reader: impl std::io::Read,
+        options: &ReadOptions,
+    ) -> Result<CompressedBloom<S>, DecodeError> {
+        format::methods::read_from(reader, options)
+    }
+
+    /// Loads a file into memory, with every checksum verified.
+    #[cfg(feature = "mmap")]
+    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self, DecodeError> {
+        Self::load_as(path, &ReadOptions::new())
+    }
+
+    /// As [`load`](Self::load), of any scheme and with options.
+    #[cfg(feature = "mmap")]
+    pub fn load_as<S: NumberedScheme>(
+        path: impl AsRef<std::path::Path>,
+        options: &ReadOptions,
+    ) -> Result<CompressedBloom<S>, DecodeError> {
+        format::methods::load(path.as_ref(), options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn contradictory_and_missing_parameters_are_named() {
+        let message = |b: CompressedBloomBuilder| b.build().unwrap_err().to_string();
+        let new = CompressedBloom::builder;
+        assert!(message(new()).contains("give items, memory"));
+        assert!(message(new().items(10).wire(8.0)).contains("give items, memory"));
+        assert!(message(new().items(10).memory(8.0)).contains("either wire or fpp"));
+        assert!(message(new().items(10).memory(8.0).wire(8.0).fpp(0.1)).contains("either wire or fpp"));
+        assert!(message(new().items(0).memory(8.0).wire(8.0)).contains("at least 1 item"));
+        assert!(message(new().bits(10).hashes(1).wire(8.0)).contains("leave out wire"));
+        assert!(message(new().items(10).memory(f64::NAN).wire(8.0)).contains("bits per key"));
+        assert!(message(new().items(10).memory(20.0).wire(0.0)).contains("bits per key"));
+        assert!(message(new().items(10).memory(20.0).fpp(0.0)).contains("not between"));
+        assert!(message(new().items(1 << 50).memory(20.0).wire(8.0)).contains("more than a filter can have"));
+        assert!(message(new().items(u64::MAX).memory(1e6).wire(1e6)).contains("more than a filter can have"));
+        assert_eq!(new().bits(1_000).hashes(3).build().unwrap().bits(), 1_000);
+    }
+
+    #[test]
+    fn a_filter_of_any_fill_is_stored_and_read_again() {
+        for keys in [0, 1, 10, 300, 3_000, 30_000] {
+            for bits in [1, 7, 64, 1_000, 10_001] {
+                let mut filter = CompressedBloom::builder().bits(bits).hashes(2).build().unwrap();
+                filter.extend(0..keys);
+                let bytes = filter.to_vec().unwrap();
+                assert!(CompressedBloom::from_slice(&bytes).unwrap() == filter, "{keys} in {bits}");
+                assert!(bytes.len() as u64 <= 210 + bits / 8, "{keys} in {bits}: {}", bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_union_is_the_filter_of_both() {
+        let make = |keys: core::ops::Range<u32>| {
+            let mut filter = CompressedBloom::new(1_000, 8.0, 20.0).unwrap();
+            filter.extend(keys);
+            filter
+        };
+        let mut ours = make(0..500);
+        ours.union(&make(400..1_000)).unwrap();
+        assert!(ours == make(0..1_000));
+        assert!(ours.union(&CompressedBloom::new(999, 8.0, 20.0).unwrap()).is_err());
+        assert_eq!(ours.clone().into_bloom().bits(), ours.as_bloom().bits());
+        ours.clear();
+        assert_eq!((ours.fill(), ours.expected_wire_bits()), (0.0, 0.0));
+    }
+
+    #[test]
+    fn codes_of_other_bits_than_the_header_says_are_refused() {
+        let decoded = |ones: u64, bytes: [u8; 2]| {
+            let scheme = Fractional::new(1);
+            let model = Model::new(13, ones);
+            let code = encode(&model, bytes.into_iter()).unwrap();
+            let words: Vec<u64> =
+                code.chunks(2).map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32).collect();
+            let parts = Parts {
+                hasher: KeyHasher::default(),
+                scheme,
+                bits: 13,
+                ones,
+                model,
+                about: About::default(),
+            };
+            parts.decode(&words).map(|filter| filter.fill())
+        };
+        assert_eq!(decoded(3, [0b11, 0b1_0000]).unwrap(), 3.0 / 13.0);
+        let message = |ones, bytes| decoded(ones, bytes).unwrap_err().to_string();
+        assert!(message(3, [0b11, 0b10_0000]).contains("past the last cell"));
+        assert!(message(3, [0b11, 0b1_1000]).contains("more or fewer ones"));
+    }
+}
