@@ -3,8 +3,8 @@
 use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::{
     A2Bloom, About, BinaryFuse, BitwiseBloom, BlockedBloom, Bloom, Bloomier, ChoiceBloom, CompressedBloom,
-    CountMin, CountingBloom, GolombSet, Identity, MutableBloomier, Policy, PolicyId, RetouchedBloom, Ribbon,
-    SpectralBloom, StableBloom,
+    CountMin, CountingBloom, Cuckoo, DynamicBloom, GolombSet, Identity, MutableBloomier, Policy, PolicyId,
+    RetouchedBloom, Ribbon, ScalableBloom, SpectralBloom, StableBloom,
 };
 use crate::filter::{attach_compressed, is_mutable};
 use crate::format::{self, Cut, Header, Kind, Section, Stored};
@@ -48,6 +48,12 @@ pub enum AnyFilter<M = Owned> {
     CountMin(CountMin<M>),
     /// A retouched Bloom filter.
     Retouched(RetouchedBloom<M>),
+    /// A dynamic Bloom filter.
+    Dynamic(DynamicBloom<M>),
+    /// A scalable Bloom filter.
+    Scalable(ScalableBloom<M>),
+    /// A cuckoo filter.
+    Cuckoo(Cuckoo<M>),
     /// A compressed Bloom filter of any scheme; in own memory also where others are borrowed.
     Compressed(CompressedBloom<AnyScheme>),
     /// A Golomb-coded set.
@@ -76,6 +82,9 @@ macro_rules! each {
             AnyFilter::Choice($filter) => $work,
             AnyFilter::CountMin($filter) => $work,
             AnyFilter::Retouched($filter) => $work,
+            AnyFilter::Dynamic($filter) => $work,
+            AnyFilter::Scalable($filter) => $work,
+            AnyFilter::Cuckoo($filter) => $work,
             AnyFilter::Compressed($filter) => $work,
             AnyFilter::GolombSet($filter) => $work,
             AnyFilter::Bloomier($filter) => $work,
@@ -111,6 +120,9 @@ impl AnyFilter {
             Self::A2(filter) => filter.insert_digests(digests, new),
             Self::Choice(filter) => filter.insert_digests(digests, new),
             Self::CountMin(sketch) => sketch.insert_digests(digests, new),
+            Self::Dynamic(filter) => return Ok(filter.insert_digests(digests, new)?),
+            Self::Scalable(filter) => return Ok(filter.insert_digests(digests, new)?),
+            Self::Cuckoo(filter) => return Ok(filter.insert_digests(digests, new)?),
             Self::Compressed(filter) => filter.insert_digests(digests, new),
             Self::Retouched(_)
             | Self::Ribbon(_)
@@ -138,6 +150,8 @@ impl AnyFilter {
     pub fn remove_digest(&mut self, digest: Digest) -> Option<Result<(), RemoveError>> {
         match self {
             Self::Counting(filter) => Some(filter.remove_digest(digest)),
+            Self::Dynamic(filter) => Some(filter.remove_digest(digest)),
+            Self::Cuckoo(filter) => Some(filter.remove_digest(digest)),
             Self::Spectral(filter) => filter.try_remove_digest(digest),
             _ => None,
         }
@@ -245,6 +259,24 @@ impl<M> From<CompressedBloom<AnyScheme>> for AnyFilter<M> {
     }
 }
 
+impl<M> From<Cuckoo<M>> for AnyFilter<M> {
+    fn from(filter: Cuckoo<M>) -> Self {
+        Self::Cuckoo(filter)
+    }
+}
+
+impl<M> From<ScalableBloom<M>> for AnyFilter<M> {
+    fn from(filter: ScalableBloom<M>) -> Self {
+        Self::Scalable(filter)
+    }
+}
+
+impl<M> From<DynamicBloom<M>> for AnyFilter<M> {
+    fn from(filter: DynamicBloom<M>) -> Self {
+        Self::Dynamic(filter)
+    }
+}
+
 impl<M: Memory> AnyFilter<M> {
     /// Kind of filter.
     #[must_use]
@@ -292,6 +324,9 @@ impl<M: Memory> AnyFilter<M> {
             Self::A2(filter) => Some(filter.estimated_items()),
             Self::Choice(filter) => Some(filter.estimated_items()),
             Self::CountMin(sketch) => Some(sketch.estimated_items()),
+            Self::Dynamic(filter) => Some(filter.estimated_items()),
+            Self::Scalable(filter) => Some(filter.estimated_items()),
+            Self::Cuckoo(filter) => Some(filter.estimated_items()),
             Self::Compressed(filter) => Some(filter.estimated_items()),
             Self::GolombSet(filter) => Some(filter.estimated_items()),
             Self::Bloomier(filter) => Some(filter.estimated_items()),
@@ -312,6 +347,8 @@ impl<M: Memory> AnyFilter<M> {
             Self::Bitwise(filter) => Some(filter),
             Self::Spectral(filter) => Some(filter),
             Self::CountMin(sketch) => Some(sketch),
+            Self::Dynamic(filter) => Some(filter),
+            Self::Cuckoo(filter) => Some(filter),
             _ => None,
         }
     }
@@ -335,6 +372,8 @@ impl<M: Memory> AnyFilter<M> {
     pub fn removes(&self) -> bool {
         match self {
             Self::Counting(_) => true,
+            Self::Dynamic(_) => true,
+            Self::Cuckoo(_) => true,
             Self::Spectral(filter) => filter.policy() != PolicyId::MinimumIncrease,
             _ => false,
         }
@@ -395,6 +434,9 @@ impl format::Restore for AnyFilter {
             Kind::Choice => Self::Choice(format::Restore::restore(header, options)?),
             Kind::CountMin => Self::CountMin(format::Restore::restore(header, options)?),
             Kind::Retouched => Self::Retouched(format::Restore::restore(header, options)?),
+            Kind::Dynamic => Self::Dynamic(format::Restore::restore(header, options)?),
+            Kind::Scalable => Self::Scalable(format::Restore::restore(header, options)?),
+            Kind::Cuckoo => Self::Cuckoo(format::Restore::restore(header, options)?),
             Kind::Compressed => Self::Compressed(format::Restore::restore(header, options)?),
             Kind::GolombSet => Self::GolombSet(format::Restore::restore(header, options)?),
             Kind::Bloomier if is_mutable(header) => {
@@ -438,6 +480,9 @@ impl<B: Cut> format::Attach<B> for AnyFilter<Bytes<B>> {
             Kind::Choice => Self::Choice(format::Attach::attach(header, options, payload)?),
             Kind::CountMin => Self::CountMin(format::Attach::attach(header, options, payload)?),
             Kind::Retouched => Self::Retouched(format::Attach::attach(header, options, payload)?),
+            Kind::Dynamic => Self::Dynamic(format::Attach::attach(header, options, payload)?),
+            Kind::Scalable => Self::Scalable(format::Attach::attach(header, options, payload)?),
+            Kind::Cuckoo => Self::Cuckoo(format::Attach::attach(header, options, payload)?),
             Kind::Compressed => Self::Compressed(attach_compressed(header, options, payload.as_ref())?),
             Kind::GolombSet => Self::GolombSet(format::Attach::attach(header, options, payload)?),
             Kind::Bloomier if is_mutable(header) => {

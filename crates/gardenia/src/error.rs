@@ -104,10 +104,13 @@ pub struct Mismatch {
     pub theirs: String,
 }
 
-/// A filter that has no room for another key.
+/// A filter that has no room for another key; what was in before still is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the filter is full")]
-pub struct Full;
+pub struct Full {
+    /// How many keys of a batch went in before the one that did not; 0 for a single key.
+    pub taken: u64,
+}
 
 /// Keys that cannot be put in; the filter has not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -131,6 +134,11 @@ pub enum RemoveError {
     /// All its cells are at their top, where they have lost count.
     #[error("the key's cells are all at their top and have lost count: it can no longer be taken out")]
     Stuck,
+    /// Several parts of the filter claim it, and which one has it is unknown.
+    #[error(
+        "several layers of the filter claim the key, and which one has it is unknown: it cannot be taken out"
+    )]
+    Ambiguous,
 }
 
 /// A count that does not fit the cells of a filter; the filter has not changed.

@@ -48,10 +48,11 @@ pub use filter::{
     BinaryFuseBuilder, BitwiseBloom, BitwiseBloomBuilder, BitwiseLevel, BlockedBloom, BlockedBloomBuilder,
     Bloom, BloomBuilder, Bloomier, BloomierBuilder, ChoiceBloom, ChoiceBloomBuilder, ChoiceForm,
     ChoiceOffline, Clearing, CompressedBloom, CompressedBloomBuilder, CountMin, CountMinBuilder, CountSketch,
-    CountSketchBuilder, CountingBloom, CountingBloomBuilder, DistanceSensitiveBloom,
-    DistanceSensitiveBloomBuilder, Effort, GolombSet, GolombSetBuilder, Hitter, Identity, MAX_CHOICES,
-    MinimumIncrease, MinimumSelection, Moment, MutableBloomier, OfflineProgress, Policy, PolicyId,
-    Propagation, RangeCountMin, RecurringMinimum, RetouchedBloom, Reversible, Ribbon, RibbonBuilder, Space,
+    CountSketchBuilder, CountingBloom, CountingBloomBuilder, Cuckoo, CuckooBuilder, DistanceSensitiveBloom,
+    DistanceSensitiveBloomBuilder, DynamicBloom, DynamicBloomBuilder, Effort, GolombSet, GolombSetBuilder,
+    Hitter, Identity, MAX_CHOICES, MinimumIncrease, MinimumSelection, Moment, MutableBloomier,
+    OfflineProgress, Policy, PolicyId, Propagation, RangeCountMin, RecurringMinimum, RetouchedBloom,
+    Reversible, Ribbon, RibbonBuilder, ScalableBloom, ScalableBloomBuilder, ScalableSlice, Space,
     SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder, Top, Update,
 };
 #[cfg(feature = "mmap")]

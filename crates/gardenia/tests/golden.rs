@@ -7,8 +7,9 @@ use gardenia::theory::distance::DistanceShape;
 use gardenia::{
     A2Bloom, AnyFilter, AnyScheme, BinaryFuse, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, Bloomier,
     CellKind, ChoiceBloom, ChoiceForm, Clearing, CountMin, CountMinBuilder, CountSketch, CountingBloom,
-    Digest, DistanceSensitiveBloom, Effort, Filter, Form, KeyHasher, Level, PolicyId, ReadOptions,
-    RetouchedBloom, Ribbon, Scheme, SchemeId, SecretKey, SpectralBloom, StableBloom, Update,
+    Cuckoo, Digest, DistanceSensitiveBloom, DynamicBloom, Effort, Filter, Form, KeyHasher, Level, PolicyId,
+    ReadOptions, RetouchedBloom, Ribbon, ScalableBloom, Scheme, SchemeId, SecretKey, SpectralBloom,
+    StableBloom, Update,
 };
 
 const SECRET: SecretKey = SecretKey::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
@@ -390,6 +391,44 @@ fn relatives_made_here_equal_those_made_elsewhere() {
 }
 
 #[test]
+fn filters_of_fingerprints_and_filters_that_grow_are_the_same_here_and_elsewhere() {
+    let flowers = ["rose", "tulip", "", "\0", "Gänseblümchen"].map(|flower| flower.as_bytes().to_vec());
+    let keys: Vec<Vec<u8>> =
+        flowers.into_iter().chain((-1..990i64).map(|key| key.to_le_bytes().to_vec())).collect();
+    let same = |bytes: &[u8]| {
+        let filter = AnyFilter::from_slice(bytes).unwrap();
+        check_answers(&filter);
+        assert_eq!(filter.to_vec().unwrap(), bytes);
+    };
+
+    let files: [(&[u8], u64, u32, u64); 2] = [
+        (include_bytes!("data/cuckoo.gdn"), 1048, 9, 0),
+        (include_bytes!("data/cuckoo-wide.gdn"), 1040, 19, 3),
+    ];
+    for (bytes, cells, width, seed) in files {
+        let mut filter = Cuckoo::builder().cells(cells).width(width).seed(seed).build().unwrap();
+        filter.insert_many(&keys).unwrap();
+        assert_eq!(filter, Cuckoo::from_slice(bytes).unwrap());
+        same(bytes);
+    }
+
+    let bytes = include_bytes!("data/scalable.gdn");
+    let mut filter = ScalableBloom::builder().fpp(0.01).items(150).seed(6).build().unwrap();
+    filter.insert_many(&keys).unwrap();
+    assert_eq!(filter.insert_many(&keys[..50]), Ok(0));
+    assert_eq!(filter, ScalableBloom::from_slice(bytes).unwrap());
+    same(bytes);
+
+    let bytes = include_bytes!("data/dynamic.gdn");
+    let mut filter = DynamicBloom::builder().cells(2879).hashes(7).items(300).seed(2).build().unwrap();
+    filter.insert_many(&keys).unwrap();
+    keys[100..150].iter().for_each(|key| _ = filter.remove(key));
+    filter.insert_many(&keys[100..107]).unwrap();
+    assert_eq!(filter, DynamicBloom::from_slice(bytes).unwrap());
+    same(bytes);
+}
+
+#[test]
 fn sizes_are_frozen() {
     // Not stored, but filters made apart can only be united if the same wish gives the same shape.
     let shape = |items, fpp| {
@@ -416,6 +455,12 @@ fn sizes_are_frozen() {
     };
     assert_eq!(a2(A2Bloom::builder().bits(1_000_000).fpp(0.01)), (1_000_000, 8, 45_298));
     assert_eq!(a2(A2Bloom::builder().items(10_000).fpp(0.01)), (220_774, 8, 10_000));
+    let cuckoo = |items, fpp| {
+        let shape = Cuckoo::builder().items(items).fpp(fpp).shape().unwrap();
+        (shape.cells(), shape.width)
+    };
+    assert_eq!((cuckoo(8, 0.01), cuckoo(1_000, 0.01)), ((8, 10), (1_136, 10)));
+    assert_eq!(cuckoo(1_000_000, 0.001), (1_054_704, 13));
     let sketch = |form, epsilon, delta| {
         let shape = CountMin::builder().epsilon(epsilon).delta(delta).form(form).shape().unwrap();
         (shape.columns, shape.rows, shape.copies)

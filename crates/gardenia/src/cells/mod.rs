@@ -5,6 +5,7 @@
 
 pub(crate) mod atom;
 mod bits;
+mod buckets;
 mod compact;
 mod counters;
 #[cfg(feature = "mmap")]
@@ -18,6 +19,7 @@ mod tally;
 
 pub use bits::Bits;
 pub(crate) use bits::Lines;
+pub(crate) use buckets::{Buckets, Four, SLOTS, WIDTHS, bucket_bytes};
 pub use compact::{Compact, CompactView};
 #[cfg(feature = "mmap")]
 pub(crate) use counters::CounterLines;

@@ -4,7 +4,9 @@ mod about;
 mod choice;
 mod coded;
 mod count;
+mod fingerprint;
 mod fixed;
+mod grow;
 mod member;
 mod near;
 mod sketch;
@@ -28,11 +30,14 @@ pub use count::spectral::{
 };
 #[cfg(feature = "mmap")]
 pub use count::split::{SplitBloom, SplitFiles, SplitOpening};
+pub use fingerprint::cuckoo::{Cuckoo, CuckooBuilder};
 pub use fixed::binary_fuse::{BinaryFuse, BinaryFuseBuilder};
 pub(crate) use fixed::bloomier::is_mutable;
 pub use fixed::bloomier::{Bloomier, BloomierBuilder, MutableBloomier};
 pub(crate) use fixed::ribbon;
 pub use fixed::ribbon::{Ribbon, RibbonBuilder};
+pub use grow::dynamic::{DynamicBloom, DynamicBloomBuilder};
+pub use grow::scalable::{ScalableBloom, ScalableBloomBuilder, ScalableSlice};
 pub use member::blocked::{AtomicBlockedBloom, BlockedBloom, BlockedBloomBuilder};
 pub use member::bloom::{AtomicBloom, Bloom, BloomBuilder};
 pub use member::retouched::{Clearing, RetouchedBloom};

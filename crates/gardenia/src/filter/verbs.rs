@@ -180,3 +180,52 @@ macro_rules! remove_impl {
     };
 }
 pub(crate) use remove_impl;
+
+/// [`insert_verbs`] of filters that can be full, from `insert_digest` and `insert_each`.
+macro_rules! try_insert_verbs {
+    () => {
+        /// Adds `key`; true if it was certainly absent before. If there is no room for it, nothing has changed.
+        #[inline]
+        pub fn insert(&mut self, key: impl $crate::Key) -> Result<bool, $crate::Full> {
+            self.about.took_key(&key);
+            let digest = self.hasher.digest_key(&key);
+            self.insert_digest(digest)
+        }
+
+        /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at the first that
+        /// does not fit: the error tells how many went in.
+        pub fn insert_many<K: $crate::Key>(&mut self, keys: &[K]) -> Result<u64, $crate::Full> {
+            self.about.took::<K>();
+            let mut count = 0;
+            self.insert_each($crate::simd::Keys { hasher: self.hasher, keys }, &mut count)?;
+            Ok(count)
+        }
+
+        /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before. Stops
+        /// at the first that does not fit: the error tells how many went in.
+        ///
+        /// # Panics
+        /// If `new` is not as long as `digests`.
+        pub fn insert_digests(
+            &mut self,
+            digests: &[$crate::Digest],
+            new: &mut [bool],
+        ) -> Result<(), $crate::Full> {
+            assert_eq!(digests.len(), new.len(), "one answer per digest");
+            self.insert_each($crate::simd::Given(digests), &mut $crate::simd::Bools(new))
+        }
+    };
+}
+pub(crate) use try_insert_verbs;
+
+/// [`Insert`](crate::Insert) of filters that can be full. There is no `Extend`, which could not tell.
+macro_rules! try_insert_impl {
+    ([$($generic:tt)*] $filter:ty) => {
+        impl<$($generic)*> $crate::Insert for $filter {
+            fn insert_digest(&mut self, digest: $crate::Digest) -> Result<bool, $crate::Full> {
+                <$filter>::insert_digest(self, digest)
+            }
+        }
+    };
+}
+pub(crate) use try_insert_impl;

@@ -56,10 +56,16 @@ pub enum Kind {
     Bloomier = 12,
     /// [`Ribbon`](crate::Ribbon)
     Ribbon = 13,
+    /// [`Cuckoo`](crate::Cuckoo)
+    Cuckoo = 14,
     /// [`GolombSet`](crate::GolombSet)
     GolombSet = 15,
     /// [`CompressedBloom`](crate::CompressedBloom)
     Compressed = 16,
+    /// [`ScalableBloom`](crate::ScalableBloom)
+    Scalable = 17,
+    /// [`DynamicBloom`](crate::DynamicBloom)
+    Dynamic = 18,
     /// [`RetouchedBloom`](crate::RetouchedBloom)
     Retouched = 19,
     /// [`DistanceSensitiveBloom`](crate::DistanceSensitiveBloom)
@@ -68,7 +74,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, by number.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 20] = [
         Self::Bloom,
         Self::Blocked,
         Self::Counting,
@@ -82,8 +88,11 @@ impl Kind {
         Self::BinaryFuse,
         Self::Bloomier,
         Self::Ribbon,
+        Self::Cuckoo,
         Self::GolombSet,
         Self::Compressed,
+        Self::Scalable,
+        Self::Dynamic,
         Self::Retouched,
         Self::DistanceSensitive,
     ];
@@ -123,8 +132,11 @@ impl Kind {
             Self::BinaryFuse => "fuse",
             Self::Bloomier => "bloomier",
             Self::Ribbon => "ribbon",
+            Self::Cuckoo => "cuckoo",
             Self::GolombSet => "golomb",
             Self::Compressed => "compressed",
+            Self::Scalable => "scalable",
+            Self::Dynamic => "dynamic",
             Self::Retouched => "retouched",
             Self::DistanceSensitive => "distance-sensitive",
         }

@@ -17,6 +17,8 @@
 //! | how large are two buffers for a window of keys? | [`a2::size`] |
 //! | how many bits on the wire for an fpp, and which filter has them? | [`compressed::plan`] |
 //! | how long is a Golomb-coded set? | [`golomb::bits`] |
+//! | how large a filter of fingerprints, and how full can it be? | [`cuckoo::shape`] |
+//! | which rate has a filter that grows, and its parts? | [`scalable`], [`dynamic`] |
 //! | how large a sketch for counts within ε of the total? | [`count_min::shape`], [`count_sketch::shape`] |
 //! | what does taking out false positives cost? | [`retouched`] |
 //! | how large a filter for points close to those that are in? | [`distance::shape`] |
@@ -40,11 +42,14 @@ pub mod compressed;
 pub mod count_min;
 pub mod count_sketch;
 pub mod counting;
+pub mod cuckoo;
 pub mod distance;
+pub mod dynamic;
 pub mod golomb;
 pub mod kirsch_mitzenmacher;
 pub mod retouched;
 pub mod ribbon;
+pub mod scalable;
 pub mod spectral;
 pub mod stable;
 

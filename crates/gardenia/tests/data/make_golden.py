@@ -841,6 +841,99 @@ def compressed(keys, scheme, m, k, **options):
     return container(payload, 16, m, k, scheme, params=struct.pack("<Q", ones), **options)
 
 
+
+
+def cuckoo(keys, m, width, mark=0, **options):
+    """Kind 14: fingerprints in the emptier of two buckets; if both are full the nearest free place is searched."""
+    table = [[0] * 4 for _ in range(m)]
+
+    def other(bucket, print_):
+        return (2 * scale(word(print_, 1), m // 2) + 1 - bucket) % m
+
+    def free(bucket):
+        return table[bucket].index(0) if 0 in table[bucket] else 4
+
+    for key in keys:
+        d = xxh3(key, mark)
+        print_ = 1 + (((d * 0x94D049BB133111EB & MASK) >> 32) * (2**width - 1) >> 32)
+        first = scale(d, m)
+        second = other(first, print_)
+        bucket = second if free(second) < free(first) else first
+        if free(bucket) == 4:
+            # Breadth first from both; a way is a list of (bucket, slot) whose fingerprints each move to the next.
+            queue, way = [(first, []), (second, [])], None
+            for at, before in queue:
+                for slot in range(4):
+                    there = other(at, table[at][slot])
+                    queue.append((there, before + [(at, slot)]))
+                    if free(there) < 4 and way is None:
+                        way = queue[-1][1] + [(there, free(there))]
+                if way:
+                    break
+            for (a, i), (b, j) in reversed(list(zip(way, way[1:]))):
+                table[b][j] = table[a][i]
+                table[a][i] = 0
+            bucket = way[0][0]
+            assert free(bucket) == way[0][1]
+        table[bucket][free(bucket)] = print_
+    bits = sum(print_ << width * i for i, print_ in enumerate(p for bucket in table for p in bucket))
+    payload = words_bytes(number_words(bits, -(-4 * m * width // 64) + 1))
+    return container(payload, 14, 4 * m, 2, width=width, mark=mark, items=len(keys), **options)
+
+
+def scalable(keys, scheme, fpp, tightening, growth, first, shapes, mark=0):
+    """Kind 17 with slices of these (bits, hashes), which are sized elsewhere and only stored."""
+    slices = [set()]
+    counts = [0]
+    for key in keys:
+        d = xxh3(key, mark)
+        at = [set(positions(scheme, word(d, 256 * i), m, k)) for i, (m, k) in enumerate(shapes)]
+        if any(at[i] <= bits for i, bits in enumerate(slices)):
+            continue
+        if counts[-1] == first * growth ** (len(slices) - 1):
+            slices.append(set())
+            counts.append(0)
+        slices[-1] |= at[len(slices) - 1]
+        counts[-1] += 1
+    assert len(slices) == len(shapes)
+    params = struct.pack("<ddQQ", fpp, tightening, growth, first)
+    params += b"".join(struct.pack("<QQQ", m, k, n) for (m, k), n in zip(shapes, counts))
+    payload = b"".join(pack_bits(bits, m) for bits, (m, _) in zip(slices, shapes))
+    m, k = shapes[0]
+    return container(payload, 17, m, k, scheme, mark=mark, fpp=fpp, items=sum(counts), params=params)
+
+
+def dynamic(keys, gone, scheme, m, k, width, capacity, mark=0):
+    """Kind 18: keys go in, and those of `gone` come out if one layer alone claims them; then keys go in again."""
+    layers = []
+    counts = []
+
+    def insert(key):
+        active = next((i for i, n in enumerate(counts) if n < capacity), None)
+        if active is None:
+            active = len(layers)
+            layers.append([0] * m)
+            counts.append(0)
+        for at in set(positions(scheme, xxh3(key, mark), m, k)):
+            layers[active][at] = min(layers[active][at] + 1, 2**width - 1)
+        counts[active] += 1
+
+    for key in keys:
+        insert(key)
+    for key in gone:
+        at = set(positions(scheme, xxh3(key, mark), m, k))
+        claims = [i for i, cells in enumerate(layers) if all(cells[j] for j in at)]
+        if len(claims) == 1:
+            for j in at:
+                layers[claims[0]][j] -= 1
+            counts[claims[0]] -= 1
+    for key in gone[:7]:
+        insert(key)
+    params = struct.pack(f"<{1 + len(counts)}Q", capacity, *counts)
+    payload = b"".join(pack_counters(cells, width) for cells in layers)
+    return container(payload, 18, m, k, scheme, width, mark=mark, planned=capacity, fpp=0.01, items=sum(counts), params=params)
+
+
 def main():
     (HERE / "hashes.tsv").write_text("\n".join(hashes()) + "\n")
     (HERE / "positions.tsv").write_text("\n".join(all_positions()) + "\n")
@@ -915,6 +1008,12 @@ def main():
         "compressed.gdn": compressed(many, 10, 14_000, 2, planned=1000, fpp=0.0177),
         "compressed-dense.gdn": compressed(many, 4, 1013, 3, mark=5),
     }
+    # 996 keys in 1048 and 1040 places: many must be moved. 9 bits end in the middle of a byte, 19 take two words.
+    files["cuckoo.gdn"] = cuckoo(many, 262, 9)
+    files["cuckoo-wide.gdn"] = cuckoo(many, 260, 19, mark=3)
+    shapes = [(2047, 9), (4180, 10), (8544, 10)]
+    files["scalable.gdn"] = scalable(many + many[:50], 10, 0.01, 0.85, 2, 150, shapes, mark=6)
+    files["dynamic.gdn"] = dynamic(many, many[100:150], 10, 2879, 7, 4, 300, mark=2)
     for name, content in files.items():
         (HERE / name).write_bytes(content)
 

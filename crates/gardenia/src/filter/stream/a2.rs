@@ -183,7 +183,7 @@ fn both(a: f64, b: f64) -> f64 {
 ///
 /// They are not counted and need not be put in, since all their bits are set; so a buffer of n_a counted keys is as
 /// full as one of n_a/(1 − this) keys. At 1 % that is 0.07 % more of them, at 10 % it is 1 %.
-fn passed_over(hashes: u32, load: f64) -> f64 {
+pub(crate) fn passed_over(hashes: u32, load: f64) -> f64 {
     const STEPS: u32 = 64; // Simpson's rule
     let rate =
         |step: u32| libm::pow(-libm::expm1(-load * f64::from(step) / f64::from(STEPS)), f64::from(hashes));

@@ -1,0 +1,589 @@
+//! The cuckoo filter: fingerprints in one of two buckets, which can be taken out again.
+//!
+//! A key is stored as a short fingerprint in a bucket of four places, or in its other bucket. The other bucket follows
+//! from the bucket and the fingerprint alone, so that a stored fingerprint can be moved to its other bucket when
+//! both buckets of a new key are full.
+//!
+//! The subtle rules: the other bucket of i is h − i modulo m, where h is a hash of the fingerprint. That is its own
+//! inverse for every m, so m need not be a power of two and the filter is as large as was asked for. m is even
+//! and h odd, so that the two buckets always differ. And nothing moves before a way to a free place is known: the
+//! nearest one is found by searching breadth first, which needs no random numbers, and an insertion that fails
+//! leaves every bit as it was. The nearest way visits no bucket twice: a visit could be cut out.
+//!
+//! Sources: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom" (2014). The
+//! search is that of Li, Andersen, Kaminsky and Freedman, "Algorithmic Improvements for Fast Concurrent Cuckoo
+//! Hashing" (2014), section 4.3.2.
+
+use crate::cells::{Buckets, Bytes, Four, Memory, Owned, SLOTS, bucket_bytes};
+use crate::filter::verbs::{
+    ask_verbs, count_impl, count_verbs, filter_impl, remove_impl, remove_verbs, try_insert_impl,
+    try_insert_verbs,
+};
+use crate::filter::wish::filter_facts;
+use crate::filter::{About, Identity};
+use crate::format::{self, Header, Kind, ReadOptions, Stored};
+use crate::hash::{Digest, KeyHasher};
+use crate::index::scale;
+use crate::simd::{Sink, Source};
+use crate::theory::bloom::Estimate;
+use crate::theory::cuckoo::{self, Shape};
+use crate::{DecodeError, EncodeError, Full, MAX_CELLS, RemoveError, SizeError};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A filter of fingerprints, which can be counted and taken out again; it can be full.
+///
+/// ```
+/// let mut bed = gardenia::Cuckoo::new(1_000, 0.01)?;
+/// assert_eq!(bed.insert("rose"), Ok(true));
+/// assert!(bed.contains("rose") && !bed.contains("tulip"));
+/// bed.remove("rose").unwrap();
+/// assert!(!bed.contains("rose") && bed.remove("rose").is_err());
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+///
+/// A key can go in several times, up to [`MAX_COPIES`](Self::MAX_COPIES), and is counted. Each copy takes a place:
+/// use [`insert_absent`](Self::insert_absent) for streams with many repetitions.
+///
+/// There is no merge: the sum may not fit.
+///
+/// ```compile_fail,E0599
+/// use gardenia::Merge;
+/// let mut bed = gardenia::Cuckoo::new(1_000, 0.01).unwrap();
+/// bed.merge(&bed.clone());
+/// ```
+#[derive(Clone)]
+pub struct Cuckoo<M = Owned> {
+    hasher: KeyHasher,
+    buckets: Buckets<M>,
+    items: u64,
+    about: About,
+}
+
+/// How [`Cuckoo`] filters other than the plainest are made.
+///
+/// ```
+/// let bed = gardenia::Cuckoo::builder().cells(1_000).width(12).seed(7).build()?;
+/// assert_eq!((bed.cells(), bed.width()), (1_000, 12));
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct CuckooBuilder {
+    items: Option<u64>,
+    fpp: Option<f64>,
+    cells: Option<u64>,
+    width: Option<u32>,
+    hasher: KeyHasher,
+}
+
+impl CuckooBuilder {
+    /// Keys to make room for.
+    pub fn items(mut self, items: u64) -> Self {
+        self.items = Some(items);
+        self
+    }
+
+    /// False-positive probability once that many are in.
+    pub fn fpp(mut self, fpp: f64) -> Self {
+        self.fpp = Some(fpp);
+        self
+    }
+
+    /// Places for fingerprints, rounded up to a multiple of eight.
+    pub fn cells(mut self, cells: u64) -> Self {
+        self.cells = Some(cells);
+        self
+    }
+
+    /// Bits of a fingerprint, 4 to 32. Below six, large filters are full early: too few buckets can be reached.
+    pub fn width(mut self, width: u32) -> Self {
+        self.width = Some(width);
+        self
+    }
+
+    /// Hash with XXH3-64 and this seed (the default, with seed 0).
+    pub fn seed(self, seed: u64) -> Self {
+        self.hasher(KeyHasher::xxh3(seed))
+    }
+
+    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
+    pub fn secret(self, secret: crate::SecretKey) -> Self {
+        self.hasher(KeyHasher::sip13(secret))
+    }
+
+    /// The hash function.
+    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
+        self.hasher = hasher;
+        self
+    }
+
+    /// The filter's shape, before any memory is taken.
+    pub fn shape(&self) -> Result<Shape, SizeError> {
+        let Self { items, fpp, cells, width, .. } = *self;
+        let (buckets, width) = match (items, fpp, cells, width) {
+            (Some(items), Some(fpp), None, None) => return cuckoo::shape(items, fpp),
+            (Some(0), None, None, Some(_)) => return Err(SizeError::ZeroItems),
+            (Some(items), None, None, Some(width)) => (cuckoo::buckets(items), width),
+            (_, None, Some(0), Some(_)) => return Err(SizeError::ZeroCells),
+            (_, None, Some(cells), Some(width)) => (cells.div_ceil(SLOTS).max(2), width),
+            _ => {
+                return Err(SizeError::Conflict(
+                    "give items and fpp, or items and width, or cells and width",
+                ));
+            }
+        };
+        if buckets > MAX_CELLS / SLOTS {
+            return Err(SizeError::TooManyCells { cells: buckets.saturating_mul(SLOTS), max: MAX_CELLS });
+        }
+        Ok(Shape { buckets: buckets.next_multiple_of(2), width })
+    }
+
+    /// The filter.
+    pub fn build(self) -> Result<Cuckoo, SizeError> {
+        let shape = self.shape()?;
+        let buckets = Buckets::new(shape.buckets, shape.width)?;
+        let about = match self.items {
+            Some(items) => {
+                let rate = || cuckoo::fpp(shape.cells(), items.min(shape.cells()), shape.width);
+                About::planned(items, self.fpp.unwrap_or_else(rate))
+            }
+            None => About::default(),
+        };
+        Ok(Cuckoo { hasher: self.hasher, buckets, items: 0, about })
+    }
+}
+
+/// A key's fingerprint and its two buckets.
+#[derive(Clone, Copy)]
+struct Place {
+    fingerprint: u32,
+    first: u64,
+    second: u64,
+}
+
+/// What makes places of digests.
+#[derive(Clone, Copy)]
+struct Places {
+    buckets: u64,
+    width: u32,
+}
+
+impl Places {
+    #[inline(always)]
+    fn of(self, digest: Digest) -> Place {
+        // The bucket is the digest's upper end, the fingerprint comes from a product that depends on all of it.
+        let word = digest.0.wrapping_mul(FINGERPRINT) >> 32;
+        let top = u64::from(u32::MAX >> (32 - self.width));
+        let fingerprint = 1 + ((word * top) >> 32) as u32;
+        let first = scale(digest.0, self.buckets);
+        Place { fingerprint, first, second: self.other(first, fingerprint) }
+    }
+
+    /// The other bucket of a fingerprint that is in `bucket`: its own inverse, and never the same.
+    #[inline(always)]
+    fn other(self, bucket: u64, fingerprint: u32) -> u64 {
+        let odd = scale(Digest(fingerprint.into()).word(1), self.buckets / 2) * 2 + 1;
+        let difference = odd.wrapping_sub(bucket);
+        difference.min(difference.wrapping_add(self.buckets)) // below 0 it has wrapped
+    }
+}
+
+/// An odd number with bits all over it (from SplitMix64).
+const FINGERPRINT: u64 = 0x94d0_49bb_1331_11eb;
+
+/// Buckets of the first and of the second search: the two of the key, 4 for each of them, and so on through 2 and
+/// 5 generations. The first is nearly always enough, and clearing room for it costs little.
+const NEAR: usize = 2 + 8 + 32;
+const FAR: usize = NEAR + 128 + 512 + 2048;
+
+/// Keys whose lines are asked for before they are visited.
+const AHEAD: usize = 32;
+
+/// Tables up to this many words (2 MiB) are near enough to the core that asking ahead costs more than it hides.
+const IN_CACHE: usize = 1 << 18;
+
+impl Cuckoo {
+    /// How often one key fits: once for each place of its two buckets.
+    pub const MAX_COPIES: u64 = 2 * SLOTS;
+
+    /// A filter for `items` keys at a false-positive probability of at most `fpp`.
+    pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
+        Self::builder().items(items).fpp(fpp).build()
+    }
+
+    /// A filter with choices: places, width, seed, secret.
+    pub fn builder() -> CuckooBuilder {
+        CuckooBuilder::default()
+    }
+
+    try_insert_verbs!();
+    remove_verbs!();
+
+    /// Adds the key with this digest; true if it was certainly absent before. If there is no room for it, nothing
+    /// has changed.
+    #[inline]
+    pub fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
+        if self.buckets.narrow() { self.put::<u64>(digest) } else { self.put::<u128>(digest) }
+    }
+
+    /// Adds digests in order, up to the first that does not fit; `new` is told of each whether it was certainly absent.
+    fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
+        if self.buckets.narrow() {
+            self.put_each::<u64>(digests, new)
+        } else {
+            self.put_each::<u128>(digests, new)
+        }
+    }
+
+    /// Adds `key` unless it seems to be in already; true if it was added.
+    ///
+    /// For sets that keys are not taken out of: a key that is passed over, because another has its fingerprint, would
+    /// go with that one.
+    ///
+    /// ```
+    /// let mut bed = gardenia::Cuckoo::new(1_000, 0.01)?;
+    /// assert_eq!((bed.insert_absent("rose"), bed.insert_absent("rose")), (Ok(true), Ok(false)));
+    /// assert_eq!(bed.items(), 1);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn insert_absent(&mut self, key: impl crate::Key) -> Result<bool, Full> {
+        self.about.took_key(&key);
+        let digest = self.hasher.digest_key(&key);
+        if self.contains_digest(digest) { Ok(false) } else { self.insert_digest(digest) }
+    }
+
+    /// Takes the key with this digest out once. If it is not in, nothing has changed.
+    #[inline]
+    pub fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError> {
+        if self.buckets.narrow() { self.take::<u64>(digest) } else { self.take::<u128>(digest) }
+    }
+
+    /// Forgets all keys.
+    pub fn clear(&mut self) {
+        self.buckets.clear();
+        self.items = 0;
+        self.about.forget();
+    }
+
+    fn put_each<F: Four>(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
+        let (places, lines) = (self.places(), self.buckets.lines());
+        let far = self.buckets.memory().words() > IN_CACHE;
+        let (mut taken, mut full) = (0, false);
+        let fetch = |digest| {
+            let place = places.of(digest);
+            lines.prefetch(place.first);
+            lines.prefetch(place.second);
+        };
+        let visit = |digest| {
+            if full {
+                return false;
+            }
+            let added = self.put::<F>(digest);
+            full = added.is_err();
+            taken += u64::from(!full);
+            added == Ok(true)
+        };
+        digests.each::<AHEAD>(far, fetch, visit, new);
+        if full { Err(Full { taken }) } else { Ok(()) }
+    }
+
+    #[inline(always)]
+    fn put<F: Four>(&mut self, digest: Digest) -> Result<bool, Full> {
+        let Place { fingerprint, first, second } = self.places().of(digest);
+        let layout = self.buckets.layout();
+        let (one, two) = (self.buckets.read::<F>(first), self.buckets.read::<F>(second));
+        let new = !one.equal(fingerprint, layout).or(two.equal(fingerprint, layout)).any();
+        // Places are filled from the lower end: the bucket whose first free one is lower has more of them, and
+        // taking that keeps loads even, so that fewer keys must be moved later.
+        let (free_one, free_two) = (one.equal(0, layout), two.equal(0, layout));
+        let (bucket, high) = if free_one.or(free_two).any() {
+            let (high_one, high_two) = (free_one.first(), free_two.first());
+            let other = high_two < high_one;
+            (
+                core::hint::select_unpredictable(other, second, first),
+                core::hint::select_unpredictable(other, high_two, high_one),
+            )
+        } else {
+            self.make_room::<F>(first, second)?
+        };
+        self.buckets.flip(bucket, high, fingerprint);
+        self.items += 1;
+        Ok(new)
+    }
+
+    /// Moves fingerprints until `first` or `second`, which are full, has a free place: its bucket and highest bit.
+    #[cold]
+    #[inline(never)]
+    fn make_room<F: Four>(&mut self, first: u64, second: u64) -> Result<(u64, u32), Full> {
+        let near = self.search::<F, NEAR>(first, second);
+        near.or_else(|| self.search::<F, FAR>(first, second)).ok_or(Full { taken: 0 })
+    }
+
+    /// [`make_room`](Self::make_room) among `N` buckets; `None`, and nothing has changed, if that is not enough.
+    fn search<F: Four, const N: usize>(&mut self, first: u64, second: u64) -> Option<(u64, u32)> {
+        let (places, layout, width) = (self.places(), self.buckets.layout(), self.buckets.width());
+        // The children of bucket i of the queue are at 4i + 2 and the three places behind it, one for each of its
+        // fingerprints.
+        let mut queue = [0; N];
+        (queue[0], queue[1]) = (first, second);
+        for head in 0..(N - 2) / 4 {
+            let four = self.buckets.read::<F>(queue[head]);
+            let children = 4 * head + 2;
+            let mut free = [four; 4];
+            for slot in 0..4 {
+                let other = places.other(queue[head], four.get(slot as u32, layout));
+                queue[children + slot] = other;
+                free[slot] = self.buckets.read::<F>(other).equal(0, layout);
+            }
+            let Some(slot) = (0..4).find(|slot| free[*slot].any()) else { continue };
+            // Back along the way: each fingerprint goes to the place that is free, and leaves its own.
+            let (mut at, mut high) = (children + slot, free[slot].first());
+            while at >= 2 {
+                let (parent, slot) = ((at - 2) / 4, ((at - 2) % 4) as u32);
+                let moved = self.buckets.read::<F>(queue[parent]).get(slot, layout);
+                self.buckets.flip(queue[at], high, moved);
+                (at, high) = (parent, slot * width + width - 1);
+                self.buckets.flip(queue[at], high, moved);
+            }
+            return Some((queue[at], high));
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn take<F: Four>(&mut self, digest: Digest) -> Result<(), RemoveError> {
+        let Place { fingerprint, first, second } = self.places().of(digest);
+        let layout = self.buckets.layout();
+        let one = self.buckets.read::<F>(first).equal(fingerprint, layout);
+        let two = self.buckets.read::<F>(second).equal(fingerprint, layout);
+        if !one.or(two).any() {
+            return Err(RemoveError::Absent);
+        }
+        let bucket = core::hint::select_unpredictable(one.any(), first, second);
+        let high = core::hint::select_unpredictable(one.any(), one.first(), two.first());
+        self.buckets.flip(bucket, high, fingerprint);
+        self.items -= 1;
+        Ok(())
+    }
+}
+
+impl<M: Memory> Cuckoo<M> {
+    ask_verbs!("Whether `key` may be present: never false for a key that is.");
+    count_verbs!("How often `key` went in, less how often it was taken out: never too little.");
+
+    #[inline(always)]
+    fn places(&self) -> Places {
+        Places { buckets: self.buckets.len(), width: self.buckets.width() }
+    }
+
+    /// Whether the key with this digest may be present.
+    #[inline]
+    #[must_use]
+    pub fn contains_digest(&self, digest: Digest) -> bool {
+        if self.buckets.narrow() { self.find::<u64>(digest) } else { self.find::<u128>(digest) }
+    }
+
+    /// The count of the key with this digest: of all fingerprints like its own in its buckets.
+    #[inline]
+    #[must_use]
+    pub fn count_digest(&self, digest: Digest) -> u64 {
+        if self.buckets.narrow() { self.tell::<u64>(digest) } else { self.tell::<u128>(digest) }
+    }
+
+    #[inline(always)]
+    fn find<F: Four>(&self, digest: Digest) -> bool {
+        let Place { fingerprint, first, second } = self.places().of(digest);
+        let layout = self.buckets.layout();
+        let one = self.buckets.read::<F>(first).equal(fingerprint, layout);
+        one.or(self.buckets.read::<F>(second).equal(fingerprint, layout)).any()
+    }
+
+    #[inline(always)]
+    fn tell<F: Four>(&self, digest: Digest) -> u64 {
+        let Place { fingerprint, first, second } = self.places().of(digest);
+        let count =
+            |bucket| self.buckets.read::<F>(bucket).all_equal(fingerprint, self.buckets.layout()).count();
+        (count(first) + count(second)).into()
+    }
+
+    /// Visits digests in order with their lines asked for ahead.
+    #[inline(always)]
+    fn visit_each(&self, digests: impl Source, visit: impl FnMut(Digest) -> bool, answers: &mut impl Sink) {
+        let places = self.places();
+        let fetch = |digest| {
+            let place = places.of(digest);
+            self.buckets.prefetch(place.first);
+            self.buckets.prefetch(place.second);
+        };
+        digests.each::<AHEAD>(self.buckets.memory().words() > IN_CACHE, fetch, visit, answers);
+    }
+
+    /// Hands the answers for digests to `answers`, in order.
+    fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
+        if self.buckets.narrow() {
+            self.visit_each(digests, |digest| self.find::<u64>(digest), answers);
+        } else {
+            self.visit_each(digests, |digest| self.find::<u128>(digest), answers);
+        }
+    }
+
+    /// Writes the counts of digests, in order.
+    fn count_each(&self, digests: impl Source, counts: &mut [u64]) {
+        let mut counts = counts.iter_mut();
+        let take = |digest| {
+            counts.by_ref().take(1).for_each(|count| *count = self.count_digest(digest));
+            false
+        };
+        self.visit_each(digests, take, &mut 0);
+    }
+
+    filter_facts!();
+
+    /// Places for fingerprints: four in each bucket.
+    #[must_use]
+    pub fn cells(&self) -> u64 {
+        self.buckets.len() * SLOTS
+    }
+
+    /// Bits of a fingerprint.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        self.buckets.width()
+    }
+
+    /// How many keys are in, each as often as it went in.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// The share of places that are taken: the load.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        self.items as f64 / self.cells() as f64
+    }
+
+    /// The false-positive probability as the filter is now, from its load.
+    #[must_use]
+    pub fn fpp(&self) -> f64 {
+        cuckoo::fpp(self.cells(), self.items, self.width())
+    }
+
+    /// How many keys are in: counted, not estimated, and each as often as it went in.
+    #[must_use]
+    pub fn estimated_items(&self) -> Estimate {
+        Estimate { items: self.items as f64, std_error: 0.0 }
+    }
+
+    /// Bytes of memory that the buckets take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.buckets.memory().words() * 8
+    }
+
+    /// Hasher and shape. Its cells are the places for fingerprints; a key has two buckets of them.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity {
+            kind: Kind::Cuckoo,
+            hasher: self.hasher.id(),
+            mark: self.hasher.mark(),
+            scheme: None,
+            hashes: 2,
+            cells: self.cells(),
+            width: self.width(),
+        }
+    }
+
+    /// An own copy of the filter: of a mapped one, or of its own kind.
+    pub fn to_owned(&self) -> Result<Cuckoo, SizeError> {
+        let mut buckets = Buckets::new(self.buckets.len(), self.width())?;
+        buckets.copy_from(&self.buckets);
+        Ok(Cuckoo { hasher: self.hasher, buckets, items: self.items, about: self.about.clone() })
+    }
+}
+
+impl<M: Memory> fmt::Debug for Cuckoo<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (cells, width, items) = (self.cells(), self.width(), self.items);
+        f.debug_struct("Cuckoo")
+            .field("hasher", &self.hasher)
+            .field("cells", &cells)
+            .field("width", &width)
+            .field("items", &items)
+            .finish()
+    }
+}
+
+/// Equal in identity and places, bit for bit. The same keys put in in another order may lie in other places.
+impl<M: Memory, N: Memory> PartialEq<Cuckoo<N>> for Cuckoo<M> {
+    fn eq(&self, other: &Cuckoo<N>) -> bool {
+        self.identity() == other.identity() && self.items == other.items && self.buckets == other.buckets
+    }
+}
+
+filter_impl!([M: Memory] Cuckoo<M>);
+try_insert_impl!([] Cuckoo);
+count_impl!([M: Memory] Cuckoo<M>);
+remove_impl!([] Cuckoo);
+
+impl<M: Memory> Stored for Cuckoo<M> {
+    fn header(&self) -> Result<Header, EncodeError> {
+        let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
+        Ok(Header { items: self.items, ..header })
+    }
+    fn sections(&self) -> Vec<&dyn Memory> {
+        vec![self.buckets.memory()]
+    }
+}
+
+/// The parts of a stored filter other than its buckets, checked.
+fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, Shape, About), DecodeError> {
+    header.check_kind(Kind::Cuckoo)?;
+    header.check_no_scheme()?;
+    header.check_params(&[])?;
+    let Identity { cells, width, hashes, .. } = header.identity;
+    let check = |field, value, ok: bool, rule| {
+        if ok { Ok(()) } else { Err(DecodeError::Field { field, value, rule }) }
+    };
+    check("hashes", hashes.into(), hashes == 2, "a key has two buckets")?;
+    check("cells", cells, cells.is_multiple_of(2 * SLOTS), "a multiple of 8 is needed")?;
+    check("items counted", header.items, header.items <= cells, "they are more than the places for them")?;
+    let shape = Shape { buckets: cells / SLOTS, width };
+    let needed = bucket_bytes(shape.buckets, width);
+    check("cell width", width.into(), needed.is_some(), "fingerprints have 4 to 32 bits")?;
+    header.check_payload(needed.unwrap_or(0))?;
+    Ok((header.hasher(options)?, shape, header.about()))
+}
+
+impl format::Restore for Cuckoo {
+    fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
+        let (hasher, shape, about) = restore(header, options)?;
+        Ok(Self { hasher, buckets: Buckets::new(shape.buckets, shape.width)?, items: header.items, about })
+    }
+    fn sections_mut(&mut self) -> Vec<&mut [u64]> {
+        vec![self.buckets.words_mut()]
+    }
+    fn check(&self) -> Result<(), DecodeError> {
+        self.buckets.check_tail()?;
+        match self.buckets.count() == self.items {
+            true => Ok(()),
+            false => Err(DecodeError::Damaged("the header counts other items than there are fingerprints")),
+        }
+    }
+}
+
+impl<B: AsRef<[u8]>> format::Attach<B> for Cuckoo<Bytes<B>> {
+    fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
+        let (hasher, shape, about) = restore(header, options)?;
+        let buckets = Buckets::borrowed(payload, shape.buckets, shape.width)
+            .ok_or(DecodeError::Damaged("the payload is shorter than its header says"))?;
+        Ok(Self { hasher, buckets, items: header.items, about })
+    }
+}
+
+format::stored_methods!(Cuckoo<M> where M: Memory);
+format::read_methods!(Cuckoo);
+format::serde_impls!([M: Memory] Cuckoo<M>, [] Cuckoo);

@@ -1,0 +1,3 @@
+//! Filters of fingerprints: short hashes of keys, kept as they are.
+
+pub(super) mod cuckoo;

@@ -1,0 +1,517 @@
+//! The dynamic Bloom filter: counting filters of one shape, as many as the keys need, with removal.
+//!
+//! Keys go into a layer until it holds c of them, then another layer of the same shape is added. All layers are asked,
+//! with the same positions, so the false-positive probability grows with their number; the scalable filter exists
+//! because of that. But layers of one shape can be added up when their keys fit one.
+//!
+//! The subtle rule: a key is taken out only if exactly one layer claims it. If several do, one of them is right and the
+//! others err, and nobody knows which: lowering the wrong one would hide other keys. That is refused with
+//! [`RemoveError::Ambiguous`]. A layer that has lost a key takes the next one.
+//!
+//! Source: Guo, Wu, Chen and Luo, "Theory and Network Applications of Dynamic Bloom Filters" (2006).
+
+use super::{AHEAD, Fetch, IN_CACHE};
+use crate::cells::{Bytes, Counters, Memory, Owned, Tally, TallyMut, counter_bytes};
+use crate::filter::count::row::{Least, Row, Touch};
+use crate::filter::verbs::{
+    ask_verbs, count_impl, count_verbs, filter_impl, remove_impl, remove_verbs, try_insert_impl,
+    try_insert_verbs,
+};
+use crate::filter::wish::{Wish, filter_facts, scheme_verb, wish_verbs};
+use crate::filter::{About, Identity};
+use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored};
+use crate::hash::{Digest, KeyHasher};
+use crate::index::{AnyScheme, Scheme};
+use crate::simd::{Sink, Source};
+use crate::theory::bloom::{Estimate, Shape, estimate_items};
+use crate::theory::scalable::compound;
+use crate::{DecodeError, EncodeError, Full, RemoveError, SizeError};
+use alloc::vec::Vec;
+use core::cell::Cell;
+use core::fmt;
+
+/// A Bloom filter that grows with its keys, which can be taken out again; its rate grows with it.
+///
+/// ```
+/// let mut bed = gardenia::DynamicBloom::new(1_000, 0.001)?;
+/// for key in 0..2_500u32 {
+///     bed.insert(key).unwrap();
+/// }
+/// assert_eq!(bed.layers().collect::<Vec<_>>(), [1_000, 1_000, 500]);
+/// let taken = (0..2_500u32).filter(|key| bed.remove(*key).is_ok()).count();
+/// assert!(taken > 2_450); // the others are claimed by two layers
+/// assert!(bed.compact() > 0 && bed.layers().count() == 1);
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+///
+/// Insert a key once: copies of it may lie in different layers, and then cannot be taken out.
+#[derive(Clone)]
+pub struct DynamicBloom<M = Owned> {
+    hasher: KeyHasher,
+    scheme: AnyScheme,
+    /// The oldest first; never empty.
+    layers: Vec<Layer<M>>,
+    /// Keys that a layer takes.
+    capacity: u64,
+    /// The first layer that is not full, or the number of layers.
+    active: usize,
+    about: About,
+}
+
+#[derive(Clone)]
+struct Layer<M> {
+    cells: Counters<M>,
+    items: u64,
+}
+
+/// The most layers: their numbers of keys fit the header.
+const MAX_LAYERS: usize = 4096;
+
+/// How [`DynamicBloom`]s other than the plainest are made. Items, rate and size are those of one layer.
+///
+/// ```
+/// let bed = gardenia::DynamicBloom::builder().items(500).cells(5_000).hashes(7).width(8).build()?;
+/// assert_eq!((bed.capacity(), bed.cells(), bed.hashes(), bed.width()), (500, 5_000, 7, 8));
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct DynamicBloomBuilder {
+    wish: Wish,
+    width: u32,
+}
+
+impl DynamicBloomBuilder {
+    wish_verbs!(cells);
+    scheme_verb!();
+
+    /// Bits per cell, 1 to 32; 4 unless set, which holds for sets.
+    pub fn width(mut self, width: u32) -> Self {
+        self.width = width;
+        self
+    }
+
+    /// The shape of a layer, before any memory is taken.
+    pub fn shape(&self) -> Result<Shape, SizeError> {
+        match self.wish.items {
+            Some(0) => Err(SizeError::ZeroItems),
+            _ => self.wish.any_shape(),
+        }
+    }
+
+    /// The filter, with its first layer.
+    pub fn build(self) -> Result<DynamicBloom, SizeError> {
+        let Shape { cells, hashes } = self.shape()?;
+        let scheme = AnyScheme::new(self.wish.scheme, hashes);
+        let Some(capacity) = self.wish.items else {
+            return Err(SizeError::Conflict("give items: the keys that one layer takes"));
+        };
+        let layers = alloc::vec![Layer { cells: Counters::new(cells, self.width)?, items: 0 }];
+        let about = self.wish.about(|items| scheme.planned_fpp(cells, items));
+        Ok(DynamicBloom { hasher: self.wish.hasher, scheme, layers, capacity, active: 0, about })
+    }
+}
+
+impl DynamicBloom {
+    /// A filter whose layers take `items` keys each, at a false-positive probability of at most `fpp` *for each* full
+    /// layer.
+    pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
+        Self::builder().items(items).fpp(fpp).build()
+    }
+
+    /// A filter with choices: shape and width of a layer, seed, secret, scheme. A layer takes 10,000 keys unless set.
+    pub fn builder() -> DynamicBloomBuilder {
+        DynamicBloomBuilder { wish: Wish { items: Some(10_000), ..Wish::default() }, width: 4 }
+    }
+
+    try_insert_verbs!();
+    remove_verbs!();
+
+    /// Adds the key with this digest; true if it was certainly absent before. It is full, and nothing has changed, only
+    /// if memory for another layer cannot be had, or there are 4,096.
+    pub fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
+        let new = !self.contains_digest(digest);
+        if self.active == self.layers.len() {
+            if self.active == MAX_LAYERS {
+                return Err(Full { taken: 0 });
+            }
+            let cells = Counters::new(self.cells(), self.width()).map_err(|_| Full { taken: 0 })?;
+            self.layers.push(Layer { cells, items: 0 });
+        }
+        let Layer { cells, items } = &mut self.layers[self.active];
+        let work = |cells: &mut Counters, row: &Row<'_>| row.raise(cells, 1);
+        self.scheme.visit(Touch { cells, digest, work });
+        *items += 1;
+        self.find_active(self.active);
+        Ok(new)
+    }
+
+    /// Sets the first layer from `from` on that is not full; none before it is.
+    fn find_active(&mut self, from: usize) {
+        let full = self.layers[from..].iter().take_while(|layer| layer.items >= self.capacity).count();
+        self.active = from + full;
+    }
+
+    /// Adds digests in order, up to the first for which there is no memory; `new` is told of each whether it was
+    /// certainly absent.
+    fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
+        let (mut taken, mut full) = (0, false);
+        let (scheme, cells) = (self.scheme, self.cells());
+        let lines = Cell::new(self.layers.get(self.active).map(|layer| TallyMut::lines(&layer.cells)));
+        let fetch = |digest| {
+            let Some(lines) = lines.get() else { return };
+            scheme.visit(Fetch { digest, cells, line: |at| lines.prefetch(at) });
+        };
+        let far = self.layers[0].cells.memory().words() > IN_CACHE;
+        let visit = |digest| {
+            if full {
+                return false;
+            }
+            let before = self.active;
+            let added = self.insert_digest(digest);
+            if self.active != before {
+                lines.set(self.layers.get(self.active).map(|layer| TallyMut::lines(&layer.cells)));
+            }
+            full = added.is_err();
+            taken += u64::from(!full);
+            added == Ok(true)
+        };
+        digests.each::<AHEAD>(far, fetch, visit, new);
+        if full { Err(Full { taken }) } else { Ok(()) }
+    }
+
+    /// Takes the key with this digest out once, if exactly one layer claims it. If that cannot be, the error says why
+    /// and nothing has changed.
+    pub fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError> {
+        let mut claims = self.claims(digest);
+        let (number, least) = claims.next().ok_or(RemoveError::Absent)?;
+        if claims.next().is_some() {
+            return Err(RemoveError::Ambiguous);
+        }
+        drop(claims);
+        let Layer { cells, items } = &mut self.layers[number];
+        if least == Counters::top(cells) {
+            return Err(RemoveError::Stuck);
+        }
+        // A layer without keys claims none, unless damage or wrong removals have left some cells.
+        *items = items.saturating_sub(1);
+        self.scheme.visit(Touch {
+            cells,
+            digest,
+            work: |cells: &mut Counters, row: &Row<'_>| row.lower(cells, 1),
+        });
+        self.active = self.active.min(number);
+        Ok(())
+    }
+
+    /// Adds up layers whose keys fit one together, and gives the memory of the others back; how many that were.
+    ///
+    /// Cells that reach their top stay there. The keys of all are found as before.
+    pub fn compact(&mut self) -> usize {
+        let before = self.layers.len();
+        // The fullest first, each with as many of the others as fit it.
+        self.layers.sort_by_key(|layer| core::cmp::Reverse(layer.items));
+        let mut at = 0;
+        while at < self.layers.len() {
+            let mut next = at + 1;
+            while next < self.layers.len() {
+                if self.layers[at].items + self.layers[next].items <= self.capacity {
+                    let other = self.layers.remove(next);
+                    self.layers[at].cells.add_all(&other.cells);
+                    self.layers[at].items += other.items;
+                } else {
+                    next += 1;
+                }
+            }
+            at += 1;
+        }
+        self.find_active(0);
+        before - self.layers.len()
+    }
+
+    /// Forgets all keys, and gives back all layers but the first.
+    pub fn clear(&mut self) {
+        self.layers.truncate(1);
+        for layer in &mut self.layers {
+            layer.cells.clear();
+            layer.items = 0;
+        }
+        self.active = 0;
+        self.about.forget();
+    }
+}
+
+impl<M: Memory> DynamicBloom<M> {
+    ask_verbs!("Whether `key` may be present: never false for a key that is.");
+    count_verbs!(
+        "How often `key` went in, less how often it was taken out, over all layers: never too little below the \
+         cells' top."
+    );
+
+    /// The layers that claim a key, from the newest on, with the least of its cells in each.
+    #[inline(always)]
+    fn claims(&self, digest: Digest) -> impl Iterator<Item = (usize, u32)> + '_ {
+        let least = move |(number, layer): (usize, &Layer<M>)| {
+            let least = self.scheme.visit(Least { cells: &layer.cells, digest });
+            (least > 0).then_some((number, least))
+        };
+        self.layers.iter().enumerate().rev().filter_map(least)
+    }
+
+    /// Whether the key with this digest may be present.
+    #[inline]
+    #[must_use]
+    pub fn contains_digest(&self, digest: Digest) -> bool {
+        self.claims(digest).next().is_some()
+    }
+
+    /// The count of the key with this digest: the sum over all layers.
+    #[inline]
+    #[must_use]
+    pub fn count_digest(&self, digest: Digest) -> u64 {
+        self.claims(digest).map(|(_, least)| u64::from(least)).sum()
+    }
+
+    /// Visits digests in order, with the first lines of the newest layers asked for ahead.
+    #[inline(always)]
+    fn visit_each(&self, digests: impl Source, visit: impl FnMut(Digest) -> bool, answers: &mut impl Sink) {
+        let newest = &self.layers[self.layers.len().saturating_sub(8)..];
+        let fetch = |digest| {
+            let line = |at| newest.iter().for_each(|layer| Tally::prefetch(&layer.cells, at));
+            self.scheme.visit(Fetch { digest, cells: self.cells(), line });
+        };
+        digests.each::<AHEAD>(self.memory_bytes() / 8 > IN_CACHE, fetch, visit, answers);
+    }
+
+    /// Hands the answers for digests to `answers`, in order.
+    fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
+        self.visit_each(digests, |digest| self.contains_digest(digest), answers);
+    }
+
+    /// Writes the counts of digests, in order.
+    fn count_each(&self, digests: impl Source, counts: &mut [u64]) {
+        let mut counts = counts.iter_mut();
+        let take = |digest| {
+            counts.by_ref().take(1).for_each(|count| *count = self.count_digest(digest));
+            false
+        };
+        self.visit_each(digests, take, &mut 0);
+    }
+
+    filter_facts!();
+
+    /// The keys in each layer, from the oldest to the newest.
+    pub fn layers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.layers.iter().map(|layer| layer.items)
+    }
+
+    /// Keys that a layer takes, c.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Keys that are in, each as often as it went in.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.layers().sum()
+    }
+
+    /// Number of cells of one layer, m.
+    #[must_use]
+    pub fn cells(&self) -> u64 {
+        Counters::len(&self.layers[0].cells)
+    }
+
+    /// Bits per cell, w.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        self.layers[0].cells.width()
+    }
+
+    /// Probes per key in each layer, k.
+    #[must_use]
+    pub fn hashes(&self) -> u32 {
+        self.scheme.hashes()
+    }
+
+    /// The share of cells that are not zero, over all layers.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        let set: u64 = self.layers.iter().map(|layer| layer.cells.count_nonzero()).sum();
+        set as f64 / (self.cells() as f64 * self.layers.len() as f64)
+    }
+
+    /// The false-positive probability as the filter is now: that of all layers together, from their fill.
+    #[must_use]
+    pub fn fpp(&self) -> f64 {
+        let cells = self.cells();
+        compound(
+            self.layers.iter().map(|layer| {
+                self.scheme.fpp_at_fill(cells, layer.cells.count_nonzero() as f64 / cells as f64)
+            }),
+        )
+    }
+
+    /// How many different keys are in, estimated from the fill of each layer, with its standard error.
+    #[must_use]
+    pub fn estimated_items(&self) -> Estimate {
+        let estimates = self
+            .layers
+            .iter()
+            .map(|layer| estimate_items(self.cells(), self.hashes(), layer.cells.count_nonzero()));
+        let sum =
+            |(items, variance), one: Estimate| (items + one.items, variance + one.std_error * one.std_error);
+        let (items, variance) = estimates.fold((0.0, 0.0), sum);
+        Estimate { items, std_error: libm::sqrt(variance) }
+    }
+
+    /// Bytes of memory that the cells take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.layers.iter().map(|layer| layer.cells.memory().words() * 8).sum()
+    }
+
+    /// Hasher, scheme, and the shape of a layer.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity {
+            kind: Kind::Dynamic,
+            hasher: self.hasher.id(),
+            mark: self.hasher.mark(),
+            scheme: self.scheme.id(),
+            hashes: self.hashes(),
+            cells: self.cells(),
+            width: self.width(),
+        }
+    }
+
+    /// An own copy of the filter: of a mapped one, or of its own kind.
+    pub fn to_owned(&self) -> Result<DynamicBloom, SizeError> {
+        let copy = |layer: &Layer<M>| Ok(Layer { cells: layer.cells.to_owned()?, items: layer.items });
+        let Self { hasher, scheme, capacity, active, .. } = *self;
+        let layers = self.layers.iter().map(copy).collect::<Result<_, SizeError>>()?;
+        Ok(DynamicBloom { hasher, scheme, layers, capacity, active, about: self.about.clone() })
+    }
+
+    /// A filter of layers with so many keys, and the cells that `cells` gives each.
+    fn of_layers<E>(parts: Parts, mut cells: impl FnMut() -> Result<Counters<M>, E>) -> Result<Self, E> {
+        let Parts { hasher, scheme, capacity, items, about } = parts;
+        let active = items.iter().take_while(|items| **items >= capacity).count();
+        let layer = |items| Ok(Layer { cells: cells()?, items });
+        let layers = items.into_iter().map(layer).collect::<Result<_, E>>()?;
+        Ok(Self { hasher, scheme, layers, capacity, active, about })
+    }
+}
+
+impl<M: Memory> fmt::Debug for DynamicBloom<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let layers: Vec<_> = self.layers().collect();
+        f.debug_struct("DynamicBloom")
+            .field("hasher", &self.hasher)
+            .field("scheme", &self.scheme)
+            .field("cells", &self.layers[0].cells)
+            .field("capacity", &self.capacity)
+            .field("layers", &layers)
+            .finish()
+    }
+}
+
+/// Equal in identity, capacity, layers and cells: the same answers now, and after the same changes.
+impl<M: Memory, N: Memory> PartialEq<DynamicBloom<N>> for DynamicBloom<M> {
+    fn eq(&self, other: &DynamicBloom<N>) -> bool {
+        self.identity() == other.identity()
+            && self.capacity == other.capacity
+            && self.layers().eq(other.layers())
+            && self.layers.iter().zip(&other.layers).all(|(ours, theirs)| ours.cells == theirs.cells)
+    }
+}
+
+filter_impl!([M: Memory] DynamicBloom<M>);
+try_insert_impl!([] DynamicBloom);
+count_impl!([M: Memory] DynamicBloom<M>);
+remove_impl!([] DynamicBloom);
+
+impl<M: Memory> Stored for DynamicBloom<M> {
+    fn header(&self) -> Result<Header, EncodeError> {
+        let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
+        let words: Vec<u64> = core::iter::once(self.capacity).chain(self.layers()).collect();
+        Ok(Header { items: self.items(), ..header.with_params(&words) })
+    }
+    fn sections(&self) -> Vec<&dyn Memory> {
+        self.layers.iter().map(|layer| layer.cells.memory() as &dyn Memory).collect()
+    }
+}
+
+/// A stored filter without its cells.
+struct Parts {
+    hasher: KeyHasher,
+    scheme: AnyScheme,
+    capacity: u64,
+    items: Vec<u64>,
+    about: About,
+}
+
+/// The parts of a stored filter other than its cells, checked: the layers need exactly the payload.
+fn restore(header: &Header, options: &ReadOptions) -> Result<Parts, DecodeError> {
+    header.check_kind(Kind::Dynamic)?;
+    let check = |field, value, ok: bool, rule| {
+        if ok { Ok(()) } else { Err(DecodeError::Field { field, value, rule }) }
+    };
+    let (words, rest) = header.params.as_chunks::<8>();
+    let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
+    let capacity = words.next().unwrap_or(0);
+    let items: Vec<u64> = words.collect();
+    let fits = rest.is_empty() && (1..=MAX_LAYERS).contains(&items.len());
+    let rule = "this kind has 8 bytes, and 8 for each of 1 to 4096 layers";
+    check("parameter length", header.params.len() as u64, fits, rule)?;
+    check("capacity", capacity, capacity > 0, "at least 1 key is needed")?;
+    let most = items.iter().copied().max().unwrap_or(0);
+    check("items of a layer", most, most <= capacity, "they are more than its capacity")?;
+    let sum = items.iter().try_fold(0u64, |sum, items| sum.checked_add(*items));
+    check("items counted", header.items, sum == Some(header.items), "the layers hold others")?;
+    let Identity { cells, width, .. } = header.identity;
+    let layer = counter_bytes(cells, width);
+    check("cell width", width.into(), layer.is_some(), "counters have 1 to 32 bits")?;
+    header.check_payload(layer.unwrap_or(0).saturating_mul(items.len() as u64))?;
+    Ok(Parts {
+        hasher: header.hasher(options)?,
+        scheme: header.scheme()?,
+        capacity,
+        items,
+        about: header.about(),
+    })
+}
+
+impl format::Restore for DynamicBloom {
+    fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
+        let Identity { cells, width, .. } = header.identity;
+        Ok(Self::of_layers(restore(header, options)?, || Counters::new(cells, width))?)
+    }
+    fn sections_mut(&mut self) -> Vec<&mut [u64]> {
+        self.layers.iter_mut().map(|layer| layer.cells.words_mut()).collect()
+    }
+    fn check(&self) -> Result<(), DecodeError> {
+        self.layers.iter().try_for_each(|layer| layer.cells.check_tail())
+    }
+}
+
+impl<B: Cut> format::Attach<B> for DynamicBloom<Bytes<B>> {
+    fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
+        let Identity { cells, width, .. } = header.identity;
+        let needed = counter_bytes(cells, width).and_then(|bytes| usize::try_from(bytes).ok());
+        let mut rest = Some(payload);
+        Self::of_layers(restore(header, options)?, || {
+            let cut = rest.take().zip(needed).and_then(|(rest, needed)| rest.cut(needed));
+            let now = cut.and_then(|(now, later)| {
+                rest = Some(later);
+                Counters::borrowed(now, cells, width)
+            });
+            now.ok_or(DecodeError::Damaged("the payload is shorter than its header says"))
+        })
+    }
+}
+
+format::stored_methods!(DynamicBloom<M> where M: Memory);
+format::read_methods!(DynamicBloom);
+format::serde_impls!([M: Memory] DynamicBloom<M>, [] DynamicBloom);

@@ -1,0 +1,605 @@
+//! The scalable Bloom filter: any number of keys, and never above the rate that was asked for.
+//!
+//! Keys go into a slice, a Bloom filter of its own, until it holds as many as it was sized for; then comes another,
+//! larger by the growth s and stricter by the tightening r. All slices are asked, the newest and largest first.
+//! Since their rates are a falling series, the sum stays below the target at every size.
+//!
+//! The subtle rules: a key that any slice claims is not inserted again, so that a slice is full by the keys in it and
+//! not by attempts. The keys that are passed over for that reason do not count, so the ones that do are those that found
+//! a zero bit, and a slice of n of them is a little fuller than n keys make it: slices are sized for all that they meet.
+//! And each slice has positions of its own, or a key's neighbours in one slice would be its neighbours in all.
+//!
+//! Source: Almeida, Baquero, Preguiça and Hutchison, "Scalable Bloom Filters" (2007).
+
+use super::{AHEAD, Fetch, IN_CACHE};
+use crate::cells::{Bits, Bytes, Lines, Memory, Owned};
+use crate::filter::member::probe::{Contains, Set};
+use crate::filter::stream::a2::passed_over;
+use crate::filter::verbs::{ask_verbs, filter_impl, try_insert_impl, try_insert_verbs};
+use crate::filter::wish::filter_facts;
+use crate::filter::{About, Identity};
+use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored, check_fit};
+use crate::hash::{Digest, KeyHasher};
+use crate::index::{AnyScheme, Scheme, SchemeId};
+use crate::simd::{Sink, Source};
+use crate::theory::bloom::{Estimate, Shape, size};
+use crate::theory::scalable::{capacity, compound, slice_fpp};
+use crate::{DecodeError, EncodeError, Full, MAX_CELLS, MAX_HASHES, SizeError};
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::fmt;
+
+/// A Bloom filter that grows with its keys and keeps its rate.
+///
+/// ```
+/// let mut bed = gardenia::ScalableBloom::new(0.01)?;
+/// for key in 0..20_000u32 {
+///     bed.insert(key).unwrap();
+/// }
+/// assert!((0..20_000u32).all(|key| bed.contains(key)));
+/// assert!(bed.slices().count() > 3 && bed.fpp() <= 0.01);
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+///
+/// There is no merge: two filters of the same keys have them in slices of other sizes. Nor is there removal.
+///
+/// ```compile_fail,E0599
+/// let mut bed = gardenia::ScalableBloom::new(0.01).unwrap();
+/// bed.remove("rose");
+/// ```
+#[derive(Clone)]
+pub struct ScalableBloom<M = Owned> {
+    hasher: KeyHasher,
+    rule: Rule,
+    /// The oldest first; never empty.
+    slices: Vec<Slice<M>>,
+    about: About,
+}
+
+/// One slice of a [`ScalableBloom`]: a Bloom filter of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScalableSlice {
+    /// Number of bits.
+    pub bits: u64,
+    /// Probes per key.
+    pub hashes: u32,
+    /// Keys in it.
+    pub items: u64,
+}
+
+#[derive(Clone)]
+struct Slice<M> {
+    scheme: AnyScheme,
+    bits: Bits<M>,
+    items: u64,
+}
+
+/// What the next slice will be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Rule {
+    scheme: SchemeId,
+    fpp: f64,
+    tightening: f64,
+    growth: u32,
+    /// Keys that the first slice takes.
+    first: u64,
+}
+
+/// The most slices. Each is at least twice as large as the one before it, so that 2⁴⁰ cells end them earlier.
+const MAX_SLICES: usize = 64;
+
+/// The fastest growth.
+const MAX_GROWTH: u32 = 16;
+
+impl Rule {
+    fn check(&self) -> Result<(), SizeError> {
+        if !(self.fpp > 0.0 && self.fpp < 1.0) {
+            return Err(SizeError::Fpp(self.fpp));
+        }
+        if !(self.tightening > 0.0 && self.tightening < 1.0) {
+            return Err(SizeError::Conflict(
+                "the tightening must be between 0 and 1 (exclusive): at 1 the rates add up without end",
+            ));
+        }
+        if !(2..=MAX_GROWTH).contains(&self.growth) {
+            return Err(SizeError::Conflict("the growth must be between 2 and 16"));
+        }
+        match self.first {
+            0 => Err(SizeError::ZeroItems),
+            cells if cells > MAX_CELLS => Err(SizeError::TooManyCells { cells, max: MAX_CELLS }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keys that slice `number` takes; as many as can be told where they do not fit 64 bits.
+    fn capacity(&self, number: usize) -> u64 {
+        capacity(self.first, self.growth, number as u32).unwrap_or(u64::MAX)
+    }
+
+    /// The shape of slice `number`.
+    fn shape(&self, number: usize) -> Result<Shape, SizeError> {
+        let fpp = slice_fpp(self.fpp, self.tightening, number as u32);
+        let scheme = |hashes| AnyScheme::new(self.scheme, hashes);
+        let rate = |shape: Shape, items: u64| {
+            let load = f64::from(shape.hashes) * items as f64 / shape.cells as f64;
+            let met = libm::ceil(items as f64 / (1.0 - passed_over(shape.hashes, load)));
+            scheme(shape.hashes).planned_fpp(shape.cells, met as u64)
+        };
+        size(self.capacity(number), fpp, rate, |shape| scheme(shape.hashes).fit(shape.cells))
+    }
+
+    /// Slice `number`, empty.
+    fn slice(&self, number: usize) -> Result<Slice<Owned>, SizeError> {
+        if number >= MAX_SLICES {
+            return Err(SizeError::TooManyCells { cells: u64::MAX, max: MAX_CELLS });
+        }
+        let Shape { cells, hashes } = self.shape(number)?;
+        Ok(Slice { scheme: AnyScheme::new(self.scheme, hashes), bits: Bits::new(cells)?, items: 0 })
+    }
+}
+
+/// How [`ScalableBloom`]s other than the plainest are made.
+///
+/// ```
+/// let builder = gardenia::ScalableBloom::builder().fpp(0.001).items(100).growth(4).tightening(0.5);
+/// assert_eq!(builder.build()?.slices().count(), 1);
+/// assert!(gardenia::ScalableBloom::builder().fpp(0.001).tightening(1.0).build().is_err());
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ScalableBloomBuilder {
+    fpp: Option<f64>,
+    tightening: f64,
+    growth: u32,
+    items: u64,
+    scheme: SchemeId,
+    hasher: KeyHasher,
+}
+
+impl ScalableBloomBuilder {
+    /// False-positive probability that is kept at every size.
+    pub fn fpp(mut self, fpp: f64) -> Self {
+        self.fpp = Some(fpp);
+        self
+    }
+
+    /// Keys that the first slice takes; 1,000 unless set.
+    pub fn items(mut self, items: u64) -> Self {
+        self.items = items;
+        self
+    }
+
+    /// How many times as many keys each slice takes as the one before it: 2 (unless set) for modest growth, 4 for fast,
+    /// 16 at most.
+    pub fn growth(mut self, growth: u32) -> Self {
+        self.growth = growth;
+        self
+    }
+
+    /// The rate of each slice over that of the one before it, between 0 and 1; 0.85 unless set.
+    ///
+    /// Near 1 the first slices are strict and later ones hardly more so; near 0 it is the other way round. The paper
+    /// recommends 0.8 to 0.9.
+    pub fn tightening(mut self, tightening: f64) -> Self {
+        self.tightening = tightening;
+        self
+    }
+
+    /// The scheme that makes positions of digests.
+    pub fn scheme(mut self, scheme: SchemeId) -> Self {
+        self.scheme = scheme;
+        self
+    }
+
+    /// Hash with XXH3-64 and this seed (the default, with seed 0).
+    pub fn seed(self, seed: u64) -> Self {
+        self.hasher(KeyHasher::xxh3(seed))
+    }
+
+    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
+    pub fn secret(self, secret: crate::SecretKey) -> Self {
+        self.hasher(KeyHasher::sip13(secret))
+    }
+
+    /// The hash function.
+    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
+        self.hasher = hasher;
+        self
+    }
+
+    /// The filter, with its first slice.
+    pub fn build(self) -> Result<ScalableBloom, SizeError> {
+        let Self { fpp, tightening, growth, items, scheme, hasher } = self;
+        let fpp = fpp.ok_or(SizeError::Conflict("give fpp: the rate that is kept at every size"))?;
+        let rule = Rule { scheme, fpp, tightening, growth, first: items };
+        rule.check()?;
+        Ok(ScalableBloom { hasher, rule, slices: alloc::vec![rule.slice(0)?], about: About::planned(0, fpp) })
+    }
+}
+
+/// The digest that slice `number` takes for a key's: the slices choose positions apart from each other.
+#[inline(always)]
+fn of_slice(digest: Digest, number: usize) -> Digest {
+    Digest(digest.word(256 * number as u32))
+}
+
+/// Enough to ask for the lines of a slice.
+#[derive(Clone, Copy)]
+struct Ahead {
+    number: usize,
+    scheme: AnyScheme,
+    cells: u64,
+    lines: Lines,
+}
+
+impl ScalableBloom {
+    /// A filter that keeps a false-positive probability of at most `fpp` for as many keys as come.
+    pub fn new(fpp: f64) -> Result<Self, SizeError> {
+        Self::builder().fpp(fpp).build()
+    }
+
+    /// A filter with choices: first size, growth, tightening, seed, secret, scheme.
+    pub fn builder() -> ScalableBloomBuilder {
+        ScalableBloomBuilder {
+            fpp: None,
+            tightening: 0.85,
+            growth: 2,
+            items: 1_000,
+            scheme: SchemeId::default(),
+            hasher: KeyHasher::default(),
+        }
+    }
+
+    try_insert_verbs!();
+
+    /// Adds the key with this digest; true if it was certainly absent before. It is full, and nothing has changed, only
+    /// if memory for another slice cannot be had.
+    pub fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
+        if self.contains_digest(digest) {
+            return Ok(false);
+        }
+        let mut number = self.slices.len() - 1;
+        if self.slices[number].items >= self.rule.capacity(number) {
+            number += 1;
+            self.slices.push(self.rule.slice(number).map_err(|_| Full { taken: 0 })?);
+        }
+        let slice = &mut self.slices[number];
+        slice.items += 1;
+        let digest = of_slice(digest, number);
+        Ok(slice.scheme.visit(Set { bits: &mut slice.bits, digest }))
+    }
+
+    /// Adds digests in order, up to the first for which there is no memory; `new` is told of each whether it was
+    /// certainly absent.
+    fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
+        let (mut taken, mut full) = (0, false);
+        let ahead = RefCell::new(self.far());
+        let fetch = |digest| {
+            for slice in ahead.borrow().iter() {
+                let digest = of_slice(digest, slice.number);
+                let line = |at| slice.lines.prefetch(at);
+                slice.scheme.visit(Fetch { digest, cells: slice.cells, line });
+            }
+        };
+        let visit = |digest| {
+            if full {
+                return false;
+            }
+            let slices = self.slices.len();
+            let added = self.insert_digest(digest);
+            if self.slices.len() > slices {
+                *ahead.borrow_mut() = self.far();
+            }
+            full = added.is_err();
+            taken += u64::from(!full);
+            added == Ok(true)
+        };
+        digests.each::<AHEAD>(true, fetch, visit, new);
+        if full { Err(Full { taken }) } else { Ok(()) }
+    }
+
+    /// The slices that are not near the core.
+    fn far(&self) -> Vec<Ahead> {
+        let far = |(_, slice): &(usize, &Slice<Owned>)| slice.bits.memory().words() > IN_CACHE;
+        let ahead = |(number, slice): (usize, &Slice<Owned>)| Ahead {
+            number,
+            scheme: slice.scheme,
+            cells: slice.bits.len(),
+            lines: slice.bits.lines(),
+        };
+        self.slices.iter().enumerate().filter(far).map(ahead).collect()
+    }
+
+    /// Forgets all keys, and gives back all slices but the first.
+    pub fn clear(&mut self) {
+        self.slices.truncate(1);
+        for slice in &mut self.slices {
+            slice.bits.clear();
+            slice.items = 0;
+        }
+        self.about.forget();
+    }
+}
+
+impl<M: Memory> ScalableBloom<M> {
+    ask_verbs!("Whether `key` may be present: never false for a key that is.");
+
+    /// Whether the key with this digest may be present.
+    #[inline]
+    #[must_use]
+    pub fn contains_digest(&self, digest: Digest) -> bool {
+        self.slices.iter().enumerate().rev().any(|(number, Slice { scheme, bits, .. })| {
+            scheme.visit(Contains { bits, digest: of_slice(digest, number) })
+        })
+    }
+
+    /// Hands the answers for digests to `answers`, in order.
+    fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
+        let far: Vec<_> = self
+            .slices
+            .iter()
+            .enumerate()
+            .filter(|(_, slice)| slice.bits.memory().words() > IN_CACHE)
+            .collect();
+        let fetch = |digest| {
+            for (number, Slice { scheme, bits, .. }) in &far {
+                let digest = of_slice(digest, *number);
+                scheme.visit(Fetch { digest, cells: bits.len(), line: |at| bits.prefetch(at) });
+            }
+        };
+        digests.each::<AHEAD>(!far.is_empty(), fetch, |digest| self.contains_digest(digest), answers);
+    }
+
+    filter_facts!();
+
+    /// The slices that there are, from the oldest to the newest.
+    pub fn slices(&self) -> impl Iterator<Item = ScalableSlice> + '_ {
+        let shape = |Slice { scheme, bits, items }: &Slice<M>| ScalableSlice {
+            bits: bits.len(),
+            hashes: scheme.hashes(),
+            items: *items,
+        };
+        self.slices.iter().map(shape)
+    }
+
+    /// The rate that is kept at every size.
+    #[must_use]
+    pub fn target(&self) -> f64 {
+        self.rule.fpp
+    }
+
+    /// How many times as many keys each slice takes as the one before it.
+    #[must_use]
+    pub fn growth(&self) -> u32 {
+        self.rule.growth
+    }
+
+    /// The rate of each slice over that of the one before it.
+    #[must_use]
+    pub fn tightening(&self) -> f64 {
+        self.rule.tightening
+    }
+
+    /// Keys that went in and were certainly absent before.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.slices.iter().map(|slice| slice.items).sum()
+    }
+
+    /// Number of bits of all slices.
+    #[must_use]
+    pub fn bits(&self) -> u64 {
+        self.slices.iter().map(|slice| slice.bits.len()).sum()
+    }
+
+    /// The share of bits that are set, over all slices.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        self.slices.iter().map(|slice| slice.bits.count_ones()).sum::<u64>() as f64 / self.bits() as f64
+    }
+
+    /// The false-positive probability as the filter is now: that of all slices together, from their fill.
+    #[must_use]
+    pub fn fpp(&self) -> f64 {
+        compound(self.slices.iter().map(|Slice { scheme, bits, .. }| {
+            scheme.fpp_at_fill(bits.len(), bits.count_ones() as f64 / bits.len() as f64)
+        }))
+    }
+
+    /// How many different keys are in: those that were certainly absent when they came. The error is what may have been
+    /// passed over, at the rate that the filter has now.
+    #[must_use]
+    pub fn estimated_items(&self) -> Estimate {
+        let items = self.items() as f64;
+        Estimate { items, std_error: items * self.fpp() }
+    }
+
+    /// Bytes of memory that the bits take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.slices.iter().map(|slice| slice.bits.memory().words() * 8).sum()
+    }
+
+    /// Hasher, scheme, and the shape of the first slice.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity {
+            kind: Kind::Scalable,
+            hasher: self.hasher.id(),
+            mark: self.hasher.mark(),
+            scheme: Some(self.rule.scheme),
+            hashes: self.slices[0].scheme.hashes(),
+            cells: self.slices[0].bits.len(),
+            width: 1,
+        }
+    }
+
+    /// An own copy of the filter: of a mapped one, or of its own kind.
+    pub fn to_owned(&self) -> Result<ScalableBloom, SizeError> {
+        let copy = |Slice { scheme, bits, items }: &Slice<M>| {
+            Ok(Slice { scheme: *scheme, bits: bits.to_owned()?, items: *items })
+        };
+        let slices = self.slices.iter().map(copy).collect::<Result<_, SizeError>>()?;
+        Ok(ScalableBloom { hasher: self.hasher, rule: self.rule, slices, about: self.about.clone() })
+    }
+
+    /// A filter of slices of these shapes, with the bits that `bits` gives each.
+    fn of_slices<E>(
+        parts: (KeyHasher, Rule, Vec<ScalableSlice>, About),
+        mut bits: impl FnMut(u64) -> Result<Bits<M>, E>,
+    ) -> Result<Self, E> {
+        let (hasher, rule, shapes, about) = parts;
+        let slice = |shape: ScalableSlice| {
+            let scheme = AnyScheme::new(rule.scheme, shape.hashes);
+            Ok(Slice { scheme, bits: bits(shape.bits)?, items: shape.items })
+        };
+        let slices = shapes.into_iter().map(slice).collect::<Result<_, E>>()?;
+        Ok(Self { hasher, rule, slices, about })
+    }
+}
+
+impl<M: Memory> fmt::Debug for ScalableBloom<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slices: Vec<_> = self.slices().collect();
+        f.debug_struct("ScalableBloom")
+            .field("hasher", &self.hasher)
+            .field("rule", &self.rule)
+            .field("slices", &slices)
+            .finish()
+    }
+}
+
+/// Equal in identity, rule, slices and bits: the same answers now, and after the same insertions.
+impl<M: Memory, N: Memory> PartialEq<ScalableBloom<N>> for ScalableBloom<M> {
+    fn eq(&self, other: &ScalableBloom<N>) -> bool {
+        self.identity() == other.identity()
+            && self.rule == other.rule
+            && self.slices().eq(other.slices())
+            && self.slices.iter().zip(&other.slices).all(|(ours, theirs)| ours.bits == theirs.bits)
+    }
+}
+
+filter_impl!([M: Memory] ScalableBloom<M>);
+try_insert_impl!([] ScalableBloom);
+
+/// Words of the parameters before the slices, and of each slice.
+const RULE_WORDS: usize = 4;
+const SLICE_WORDS: usize = 3;
+
+impl<M: Memory> Stored for ScalableBloom<M> {
+    fn header(&self) -> Result<Header, EncodeError> {
+        let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
+        let Rule { fpp, tightening, growth, first, .. } = self.rule;
+        let mut words = alloc::vec![fpp.to_bits(), tightening.to_bits(), growth.into(), first];
+        words.extend(self.slices().flat_map(|slice| [slice.bits, slice.hashes.into(), slice.items]));
+        Ok(Header { items: self.items(), ..header.with_params(&words) })
+    }
+    fn sections(&self) -> Vec<&dyn Memory> {
+        self.slices.iter().map(|slice| slice.bits.memory() as &dyn Memory).collect()
+    }
+}
+
+/// The parts of a stored filter other than its bits, checked: the slices need exactly the payload.
+fn restore(
+    header: &Header,
+    options: &ReadOptions,
+) -> Result<(KeyHasher, Rule, Vec<ScalableSlice>, About), DecodeError> {
+    header.check_kind(Kind::Scalable)?;
+    header.check_width(1)?;
+    let scheme = header.identity.scheme.ok_or(DecodeError::UnknownScheme(0))?;
+    let check = |field, value, ok: bool, rule| {
+        if ok { Ok(()) } else { Err(DecodeError::Field { field, value, rule }) }
+    };
+    let (words, rest) = header.params.as_chunks::<8>();
+    let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let slices = words.len().saturating_sub(RULE_WORDS);
+    let fits = rest.is_empty()
+        && slices.is_multiple_of(SLICE_WORDS)
+        && (1..=MAX_SLICES).contains(&(slices / SLICE_WORDS));
+    let rule = "this kind has 32 bytes, and 24 for each of 1 to 64 slices";
+    check("parameter length", header.params.len() as u64, fits, rule)?;
+    let (rule, slices) = words.split_at(RULE_WORDS);
+    let growth = u32::try_from(rule[2]).unwrap_or(0);
+    let (fpp, tightening) = (f64::from_bits(rule[0]), f64::from_bits(rule[1]));
+    let rule = Rule { scheme, fpp, tightening, growth, first: rule[3] };
+    rule.check()?;
+    let slices: Vec<_> = slices
+        .as_chunks::<SLICE_WORDS>()
+        .0
+        .iter()
+        .map(|&[bits, hashes, items]| ScalableSlice {
+            bits,
+            hashes: u32::try_from(hashes).unwrap_or(0),
+            items,
+        })
+        .collect();
+    let (mut bytes, mut items) = (0u64, 0u64);
+    for (number, slice) in slices.iter().enumerate() {
+        let ScalableSlice { bits, hashes, items: inside } = *slice;
+        check("bits of a slice", bits, (1..=MAX_CELLS).contains(&bits), "1 to 2^40 are allowed")?;
+        check(
+            "hashes of a slice",
+            hashes.into(),
+            (1..=MAX_HASHES).contains(&hashes),
+            "1 to 255 are allowed",
+        )?;
+        check_fit(&AnyScheme::new(scheme, hashes), bits)?;
+        let (capacity, last) = (rule.capacity(number), number + 1 == slices.len());
+        let filled = if last { inside <= capacity } else { inside == capacity };
+        check(
+            "items of a slice",
+            inside,
+            filled,
+            "all slices but the last are full, and that takes no more either",
+        )?;
+        // A key that went in found a zero bit. So the next slice cannot be asked to be huge by a small file.
+        check("items of a slice", inside, inside <= bits, "each has set a bit, and there are fewer")?;
+        // At most 64 slices of 2⁴⁰ bits: the sum stays far below 2⁶⁴.
+        bytes += bits.div_ceil(64) * 8;
+        items = items.saturating_add(inside);
+    }
+    header.check_payload(bytes)?;
+    check("items counted", header.items, header.items == items, "the slices hold others")?;
+    let Identity { cells, hashes, .. } = header.identity;
+    if (cells, hashes) != (slices[0].bits, slices[0].hashes) {
+        return Err(DecodeError::Damaged(
+            "the header and its parameters tell different shapes of the first slice",
+        ));
+    }
+    Ok((header.hasher(options)?, rule, slices, header.about()))
+}
+
+impl format::Restore for ScalableBloom {
+    fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
+        Ok(Self::of_slices(restore(header, options)?, Bits::new)?)
+    }
+    fn sections_mut(&mut self) -> Vec<&mut [u64]> {
+        self.slices.iter_mut().map(|slice| slice.bits.words_mut()).collect()
+    }
+    fn check(&self) -> Result<(), DecodeError> {
+        match self.slices.iter().all(|slice| slice.bits.tail_is_clear()) {
+            true => Ok(()),
+            false => Err(DecodeError::Damaged("bits past the end of a slice are set")),
+        }
+    }
+}
+
+impl<B: Cut> format::Attach<B> for ScalableBloom<Bytes<B>> {
+    fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
+        let mut rest = Some(payload);
+        Self::of_slices(restore(header, options)?, |bits| {
+            let needed = usize::try_from(bits.div_ceil(64) * 8).ok();
+            let cut = rest.take().zip(needed).and_then(|(rest, needed)| rest.cut(needed));
+            let now = cut.and_then(|(now, later)| {
+                rest = Some(later);
+                Bits::borrowed(now, bits)
+            });
+            now.ok_or(DecodeError::Damaged("the payload is shorter than its header says"))
+        })
+    }
+}
+
+format::stored_methods!(ScalableBloom<M> where M: Memory);
+format::read_methods!(ScalableBloom);
+format::serde_impls!([M: Memory] ScalableBloom<M>, [] ScalableBloom);

@@ -1,0 +1,42 @@
+//! The scalable filter: a series of slices whose rates add up to less than the target.
+//!
+//! Slice i may err with P_i = P·(1 − r)·r^i. The sum over all slices that may ever come is P, whatever their number, as
+//! long as the tightening r is below 1.
+//!
+//! Source: Almeida, Baquero, Preguiça and Hutchison, "Scalable Bloom Filters" (2007), equations 3 and 4.
+
+/// The rate of slice `number`, counted from 0, of a filter that shall not err more often than `fpp`: P·(1 − r)·r^i.
+///
+/// ```
+/// use gardenia::theory::scalable::slice_fpp;
+/// assert!((slice_fpp(0.01, 0.5, 0) - 0.005).abs() < 1e-15);
+/// assert!((slice_fpp(0.01, 0.5, 3) - 0.000625).abs() < 1e-15);
+/// ```
+#[must_use]
+pub fn slice_fpp(fpp: f64, tightening: f64, number: u32) -> f64 {
+    fpp * (1.0 - tightening) * libm::pow(tightening, f64::from(number))
+}
+
+/// The rate of filters that are all asked: 1 − Π(1 − P_i).
+///
+/// ```
+/// use gardenia::theory::scalable::{compound, slice_fpp};
+/// assert_eq!(compound([0.5, 0.5]), 0.75);
+/// assert!(compound((0..1_000).map(|i| slice_fpp(0.01, 0.85, i))) <= 0.01);
+/// ```
+#[must_use]
+pub fn compound(rates: impl IntoIterator<Item = f64>) -> f64 {
+    -libm::expm1(rates.into_iter().map(|rate| libm::log1p(-rate)).sum())
+}
+
+/// Keys that slice `number` takes, and as many in `growth`-fold for each slice after the first: n₀·s^i; `None` beyond 64 bits.
+///
+/// ```
+/// use gardenia::theory::scalable::capacity;
+/// assert_eq!((capacity(1_000, 2, 0), capacity(1_000, 4, 3)), (Some(1_000), Some(64_000)));
+/// assert_eq!(capacity(1_000, 2, 60), None);
+/// ```
+#[must_use]
+pub fn capacity(first: u64, growth: u32, number: u32) -> Option<u64> {
+    first.checked_mul(u64::from(growth).checked_pow(number)?)
+}
