@@ -23,6 +23,8 @@ fn the_tour_shows_its_results_and_leaves_nothing_behind() {
         "1,000,000 log lines",
         "of 500,000 different lines; none were passed on twice",
         "Theory: ",
+        "  ribbon                8.0",
+        "   takes keys back",
         "The five most frequent, by `gardenia top`: 1, 2, 3, 4, 5; 5 of their counts are exact",
         "  blocked filter        974 kB ",
         " ns per line",

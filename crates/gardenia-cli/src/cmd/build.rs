@@ -1,6 +1,6 @@
 //! `gardenia build`: keys → filter.
 
-use super::sketch;
+use super::{relatives, sketch};
 use crate::args::{BuildArgs, Kind};
 use crate::input::Source;
 use crate::message::{hinted, say};
@@ -10,7 +10,7 @@ use crate::{Outcome, human, memory, message};
 use anyhow::Context;
 use gardenia::theory::bloom::Shape;
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BinaryFuse, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, ChoiceBloom,
+    A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, ChoiceBloom,
     ChoiceBloomBuilder, CountingBloom, Digest, Effort, KeyHasher, OfflineProgress, PolicyId, Propagation,
     SpectralBloom, StableBloom,
 };
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     let sized = args.bits.is_some() || args.cells.is_some();
     // A filter that forgets takes a size and a rate, whatever comes.
     let planned = args.items.is_some()
-        || kind(args) == Kind::CountMin
+        || kind(args).takes_any_number()
         || (sized && (args.hashes.is_some() || kind(args).forgets()));
     let mut bed = if kind(args).is_static() {
         Bed::fixed(args, hasher, Aside::read(args, &sources, hasher)?)?
@@ -120,28 +120,14 @@ impl Bed {
         let keys = aside.len;
         let hint = "--kind blocked keeps no keys aside";
         memory::require(keys.saturating_mul(STATIC_BYTES), "building of all keys at once", hint)?;
-        let digests = aside.pieces.concat();
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let filter: AnyFilter = match kind(args) {
-            Kind::Fuse => {
-                let mut builder = BinaryFuse::builder().hasher(hasher).threads(threads);
-                builder = builder.arity(args.more.arity.unwrap_or(3));
-                builder = match (args.more.fingerprint, args.fpp) {
-                    (Some(bits), _) => builder.fingerprint(bits),
-                    (None, Some(fpp)) => builder.fpp(fpp),
-                    (None, None) => builder,
-                };
-                builder.build_from_digests(&digests).map_err(message::build)?.into()
-            }
-            kind => anyhow::bail!("a filter of kind {} is not built of all keys at once", kind.name()),
-        };
+        let filter = relatives::fixed(args, kind(args), hasher, aside.pieces.concat())?;
         let new = filter.estimated_items().map_or(keys, |about| about.items as u64);
         Ok(Self { filter, keys, new, answers: Vec::new() })
     }
 
     fn insert(&mut self, digests: &[Digest]) -> anyhow::Result<()> {
         self.answers.resize(digests.len(), false);
-        self.filter.insert_digests(digests, &mut self.answers).map_err(message::insert)?;
+        relatives::insert(&mut self.filter, digests, &mut self.answers).map_err(message::insert)?;
         self.keys += digests.len() as u64;
         self.new += self.answers.iter().map(|&new| u64::from(new)).sum::<u64>();
         Ok(())
@@ -165,13 +151,16 @@ impl Bed {
             let (id, bytes) = (filter.identity(), human::bytes(filter.memory_bytes() as u64));
             let one = if id.width == 1 { "bit" } else { "cell" };
             let (cells, set) = (human::plural(id.cells, one), human::plural(id.hashes.into(), one));
-            say(&format!(
-                "{to}: {keys} read, {new} certainly new; {cells} ({bytes}), {set} set per key; \
-                 estimated false positives {fpp}"
-            ));
+            // Of a filter of several parts the identity tells the first, and of a static one what is no user's matter.
+            let size = match kind(args).is_static() || kind(args).takes_any_number() {
+                true => bytes,
+                false => format!("{cells} ({bytes}), {set} set per key"),
+            };
+            say(&format!("{to}: {keys} read, {new} certainly new; {size}; estimated false positives {fpp}"));
         }
         let (planned, planned_fpp) = (filter.about().planned_items(), filter.about().planned_fpp());
-        if planned > 0 && self.new > planned && !kind(args).forgets() {
+        let grows = kind(args).forgets() || kind(args).takes_any_number();
+        if planned > 0 && self.new > planned && !grows {
             let (came, planned) = (human::count(self.new), human::count(planned));
             let wanted = human::share(planned_fpp);
             say(&format!(
@@ -199,7 +188,7 @@ fn check_options(args: &BuildArgs) -> anyhow::Result<()> {
     for (given, of_use, option, hint) in [
         (
             args.scheme.is_some(),
-            kind != Kind::Blocked && !sketch && !kind.is_static(),
+            kind != Kind::Blocked && kind != Kind::Cuckoo && !sketch && !kind.is_static(),
             "--scheme",
             "take --kind bloom",
         ),
@@ -214,14 +203,27 @@ fn check_options(args: &BuildArgs) -> anyhow::Result<()> {
         ),
         (args.width.is_some(), kind.has_counters(), "--width", "take --kind counting"),
         (args.cells.is_some(), kind.takes_cells(), "--cells", "give its size by --bits"),
-        (args.bits.is_some(), !kind.is_static(), "--bits", "take --kind blocked"),
+        (args.bits.is_some(), kind.takes_bits(), "--bits", "take --kind blocked"),
+        (args.hashes.is_some(), kind.takes_bits() || kind.takes_cells(), "--hashes", "take --kind bloom"),
         (
             args.items.is_some(),
             !kind.is_static(),
             "--items",
             "take --kind blocked: this one counts its keys itself",
         ),
-        (more.fingerprint.is_some(), kind == Kind::Fuse, "--fingerprint", "take --kind fuse"),
+        (
+            more.fingerprint.is_some(),
+            matches!(kind, Kind::Fuse | Kind::Ribbon),
+            "--fingerprint",
+            "take --kind ribbon",
+        ),
+        (more.wire.is_some(), kind == Kind::Compressed, "--wire", "take --kind compressed"),
+        (
+            more.memory_per_key.is_some(),
+            kind == Kind::Compressed,
+            "--memory-per-key",
+            "take --kind compressed",
+        ),
         (more.arity.is_some(), kind == Kind::Fuse, "--arity", "take --kind fuse"),
         (more.decrements.is_some(), kind == Kind::Stable, "--decrements", "take --kind stable"),
         (more.secondary_cells.is_some(), kind == Kind::SpectralRm, "--secondary-cells", spectral),
@@ -393,7 +395,12 @@ fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Res
             require(builder.memory_bytes().map_err(message::sketch_size)?)?;
             builder.build().map_err(message::sketch_size)?.into()
         }
-        Kind::Fuse => anyhow::bail!("a filter of kind {} has no empty form", kind.name()),
+        Kind::Cuckoo | Kind::Scalable | Kind::Dynamic | Kind::Compressed => {
+            relatives::empty(args, kind, hasher, items)?
+        }
+        Kind::Fuse | Kind::Ribbon | Kind::Golomb => {
+            anyhow::bail!("a filter of kind {} has no empty form", kind.name())
+        }
         Kind::A2 => {
             let builder = A2Bloom::builder().scheme(scheme);
             with_options!(builder, bits, 1.0, |shape| bits(shape.bits), message::size)

@@ -1,5 +1,6 @@
 //! `gardenia add` and `gardenia remove`: keys into, or out of, a filter file.
 
+use super::relatives;
 use crate::args::ChangeArgs;
 use crate::input::Source;
 use crate::message::{hinted, say};
@@ -14,7 +15,7 @@ pub(crate) fn add(args: &ChangeArgs) -> anyhow::Result<Outcome> {
     let mut answers = Vec::new();
     let (keys, filter) = change(args, "adding", |filter, digests| {
         answers.resize(digests.len(), false);
-        filter.insert_digests(digests, &mut answers).map_err(message::insert)?;
+        relatives::insert(filter, digests, &mut answers).map_err(message::insert)?;
         new += answers.iter().map(|&new| u64::from(new)).sum::<u64>();
         Ok(())
     })?;
@@ -31,7 +32,7 @@ pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {
     let (keys, filter) = change(args, "removing", |filter, digests| {
         if !filter.removes() {
             let reason = format!("keys cannot be taken out of a filter of kind {}", filter.kind().name());
-            return Err(hinted(reason, "build it with --kind counting"));
+            return Err(hinted(reason, "build it with --kind counting or cuckoo"));
         }
         for digest in digests {
             match filter.remove_digest(*digest) {

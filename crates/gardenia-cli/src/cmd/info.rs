@@ -167,6 +167,7 @@ impl Report {
             None if self.kind == Kind::CountMin.name() => {
                 line("rows", format!("{} per key", self.hashes_text("cell")));
             }
+            None if self.kind == Kind::GolombSet.name() => {} // a query decodes a run of codes
             None if self.kind == Kind::Blocked.name() => {
                 line("probes", format!("{} in one block of {BLOCK_BITS}", self.hashes_text("bit")));
             }
@@ -178,7 +179,11 @@ impl Report {
             1 => human::plural(self.cells, "bit"),
             width => format!("{} of {width} bits", human::plural(self.cells, "cell")),
         };
-        line("size", format!("{cells} in {}{file}", human::bytes(self.bytes)));
+        // Of several parts the identity tells the first.
+        let parts =
+            [Kind::Scalable, Kind::Dynamic, Kind::GolombSet].iter().any(|kind| kind.name() == self.kind);
+        let cells = if parts { String::new() } else { format!("{cells} in ") };
+        line("size", format!("{cells}{}{file}", human::bytes(self.bytes)));
         if let Some(details) = &self.details {
             line("details", details.clone());
         }
@@ -238,9 +243,11 @@ impl Report {
         }
     }
 
-    /// Whether the keys were counted when the filter was built.
+    /// Whether it counts its keys and does not estimate them.
     fn is_static(&self) -> bool {
-        [Kind::BinaryFuse, Kind::Bloomier].iter().any(|kind| kind.name() == self.kind)
+        [Kind::BinaryFuse, Kind::Bloomier, Kind::Ribbon, Kind::GolombSet, Kind::Cuckoo]
+            .iter()
+            .any(|kind| kind.name() == self.kind)
     }
 
     fn metadata_text(&self) -> String {
@@ -309,6 +316,39 @@ fn details(filter: &AnyFilter<impl Memory>) -> Option<String> {
             human::plural(map.value_bits().into(), "bit"),
             map.check_bits()
         )),
+        AnyFilter::Ribbon(filter) => Some(format!(
+            "static; {}, {:.2} bits per key",
+            human::plural(filter.layers() as u64, "layer"),
+            per_key(filter.memory_bytes(), filter.items())
+        )),
+        AnyFilter::GolombSet(set) => Some(format!(
+            "static; {} different numbers, {:.2} bits per key with the index",
+            human::count(set.values()),
+            per_key(set.memory_bytes(), set.items())
+        )),
+        AnyFilter::Cuckoo(filter) => {
+            Some(format!("{} of {} places taken", human::count(filter.items()), human::count(filter.cells())))
+        }
+        AnyFilter::Scalable(filter) => Some(format!(
+            "{}, at most {} false positives however many keys come",
+            human::plural(filter.slices().count() as u64, "slice"),
+            human::share(filter.target())
+        )),
+        AnyFilter::Dynamic(filter) => Some(format!(
+            "{} of {} keys each",
+            human::plural(filter.layers().count() as u64, "layer"),
+            human::count(filter.capacity())
+        )),
+        AnyFilter::Compressed(filter) => Some(format!(
+            "range-coded in files: about {} instead of {}",
+            human::bytes((filter.expected_wire_bits() / 8.0) as u64),
+            human::bytes(filter.memory_bytes() as u64)
+        )),
+        AnyFilter::Retouched(filter) => Some(format!(
+            "{} cleared; {} of the keys that went in are not found",
+            human::plural(filter.cleared(), "bit"),
+            human::share(filter.false_negatives())
+        )),
         AnyFilter::A2(filter) => Some(format!(
             "the last {} keys are remembered for certain; {} in the active half",
             human::count(filter.window()),
@@ -316,6 +356,11 @@ fn details(filter: &AnyFilter<impl Memory>) -> Option<String> {
         )),
         _ => None,
     }
+}
+
+/// Bits per key of so many bytes.
+fn per_key(bytes: usize, keys: u64) -> f64 {
+    bytes as f64 * 8.0 / keys.max(1) as f64
 }
 
 /// A share as a bar, to an eighth of a character.

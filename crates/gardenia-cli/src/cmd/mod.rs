@@ -8,6 +8,7 @@ pub(crate) mod eval;
 pub(crate) mod info;
 pub(crate) mod lab;
 pub(crate) mod query;
+pub(crate) mod relatives;
 pub(crate) mod sketch;
 pub(crate) mod top;
 pub(crate) mod tour;

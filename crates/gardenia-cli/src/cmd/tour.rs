@@ -11,8 +11,8 @@ use crate::{Outcome, message};
 use anyhow::{Context, bail};
 use gardenia::theory::blocked;
 use gardenia::{
-    A2Bloom, AnyFilter, BlockedBloom, Bloom, CellKind, ChoiceBloom, CountMin, Digest, Effort, Filter,
-    MinimumIncrease, SpectralBloom, Top, Update,
+    A2Bloom, AnyFilter, AnyScheme, BinaryFuse, BlockedBloom, Bloom, CellKind, ChoiceBloom, CountMin, Cuckoo,
+    Digest, Effort, Filter, GolombSet, MinimumIncrease, Ribbon, ScalableBloom, SpectralBloom, Top, Update,
 };
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
@@ -25,13 +25,14 @@ use tempfile::TempDir;
 const FLOWERS: &str = include_str!("../../samples/flowers.txt");
 
 /// What each step is called, and what it does.
-const STEPS: [(&str, Step); 7] = [
+const STEPS: [(&str, Step); 8] = [
     ("Two filters of flowers", flowers),
     ("The same answers from files", file),
     ("A stream without its repeats", deduplicate),
     ("Filters that count, take back and forget", garden),
     ("The same bits, better chosen", choices),
     ("A stream that does not fit", sketches),
+    ("The relatives", relatives),
     ("What a key costs", speed),
 ];
 
@@ -430,7 +431,47 @@ fn sketches(tour: &mut Tour) -> anyhow::Result<()> {
     tour.line(format!("with more than {} visits would be in its list.", count(top.floor())))
 }
 
-/// Step 7: time per key, one at a time and many at a time, in small and in large filters.
+/// Step 7: what the relatives take at the same rate, and what they can do.
+fn relatives(tour: &mut Tour) -> anyhow::Result<()> {
+    let keys: Vec<u64> = (0..100_000).map(random).collect();
+    let absent: Vec<u64> = (100_000..600_000).map(random).collect();
+    tour.line("100,000 keys at 1 in 256. Those that are built of all keys at once are the smallest:")?;
+    tour.line("")?;
+    let fpp = 1.0 / 256.0;
+    let mut cuckoo = Cuckoo::new(100_000, fpp)?;
+    cuckoo.insert_many(&keys)?;
+    let mut scalable = ScalableBloom::new(fpp)?;
+    scalable.insert_many(&keys)?;
+    let mut bloom =
+        Bloom::builder().items(100_000).fpp(fpp).scheme(|k| AnyScheme::new(Default::default(), k)).build()?;
+    bloom.insert_many(&keys);
+    let filters: [(&str, AnyFilter); 6] = [
+        ("ribbon", Ribbon::builder().fingerprint(8).build_from(&keys)?.into()),
+        ("fuse", BinaryFuse::from_keys(&keys)?.into()),
+        ("golomb", GolombSet::builder().fpp(fpp).build_from(&keys)?.into()),
+        ("bloom", bloom.into()),
+        ("cuckoo", cuckoo.into()),
+        ("scalable", scalable.into()),
+    ];
+    tour.line(format!("  {:<12}{:>14}{:>20}", "", "bits per key", "mistakes in 1,000"))?;
+    for (name, filter) in &filters {
+        let digests: Vec<Digest> = absent.iter().map(|key| filter.hasher().digest_key(key)).collect();
+        let mut found = vec![false; digests.len()];
+        filter.contains_digests(&digests, &mut found);
+        let mistakes = found.iter().filter(|found| **found).count() as f64 / 500.0;
+        let can = match (filter.inserts(), filter.removes()) {
+            (false, _) => "static",
+            (true, true) => "takes keys back",
+            (true, false) if *name == "scalable" => "grows with its keys",
+            (true, false) => "takes more keys",
+        };
+        let bits = filter.memory_bytes() as f64 * 8.0 / keys.len() as f64;
+        tour.line(format!("  {name:<12}{bits:>14.2}{mistakes:>20.2}   {can}"))?;
+    }
+    Ok(())
+}
+
+/// Step 8: time per key, one at a time and many at a time, in small and in large filters.
 fn speed(tour: &mut Tour) -> anyhow::Result<()> {
     tour.line("Numbers as keys, filters at 1%; ns per key, one call each or one call for all:")?;
     tour.line("")?;
