@@ -26,9 +26,8 @@ pub(crate) const KINDS: [&str; 10] = [
 pub(crate) const KEEPING: [&str; 9] =
     ["bloom", "blocked", "counting", "spectral-ms", "spectral-mi", "spectral-rm", "bitwise", "a2", "choice"];
 
-/// Those of them that fill up.
-pub(crate) const FILLING: [&str; 6] =
-    ["bloom", "blocked", "counting", "spectral-ms", "spectral-rm", "choice"];
+/// Those of them that fill up, and then can no longer tell how many keys came; one with choices counts them.
+pub(crate) const FILLING: [&str; 5] = ["bloom", "blocked", "counting", "spectral-ms", "spectral-rm"];
 
 /// The kind in a file: one for all spectral filters.
 pub(crate) fn kind_in_file(kind: &str) -> &str {
