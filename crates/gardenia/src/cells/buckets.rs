@@ -13,13 +13,29 @@ pub(crate) const SLOTS: u64 = 4;
 /// The narrowest and the widest fingerprints, in bits.
 pub(crate) const WIDTHS: core::ops::RangeInclusive<u32> = 4..=32;
 
+/// Calls `$self.$method::<F>(…)` with the [`Four`] that suits the width.
+macro_rules! by_width {
+    ($self:ident.$method:ident($($argument:expr),*)) => {
+        match $self.buckets.width() {
+            8 => $self.$method::<$crate::cells::Eights>($($argument),*),
+            ..=16 => $self.$method::<u64>($($argument),*),
+            _ => $self.$method::<u128>($($argument),*),
+        }
+    };
+}
+pub(crate) use by_width;
+
 /// Where fingerprints stand in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     buckets: u64,
     width: u32,
+    /// Bits of a bucket.
+    step: u64,
     /// The lowest bit of each of four fingerprints.
     ones: u128,
+    /// The highest bit of each.
+    high: u128,
 }
 
 impl Layout {
@@ -34,18 +50,18 @@ impl Layout {
             return Err(SizeError::TooManyCells { cells: buckets.saturating_mul(SLOTS), max: MAX_CELLS });
         }
         let ones = (0..SLOTS as u32).fold(0, |ones, slot| ones | 1 << (slot * width));
-        Ok(Self { buckets, width, ones })
+        Ok(Self { buckets, width, step: SLOTS * u64::from(width), ones, high: ones << (width - 1) })
     }
 
     /// All buckets, and the spare word.
     fn words(self) -> u64 {
-        (self.buckets * SLOTS * u64::from(self.width)).div_ceil(64) + 1
+        (self.buckets * self.step).div_ceil(64) + 1
     }
 
     /// The first bit of a bucket.
     #[inline(always)]
     fn start(self, bucket: u64) -> u64 {
-        bucket * SLOTS * u64::from(self.width)
+        bucket * self.step
     }
 }
 
@@ -61,10 +77,13 @@ pub(crate) struct Buckets<M = Owned> {
     layout: Layout,
 }
 
-/// Four fingerprints side by side, with whatever follows above them: `u64` for up to 16 bits each, `u128` for more.
+/// Four fingerprints side by side, with whatever follows above them: `u64` for up to 16 bits each, `u128` for more, and
+/// [`Eights`] for eight bits, whose shape the compiler then knows.
 pub(crate) trait Four: Copy + Eq {
-    /// The bits of `memory` from bit `start` on, which is a multiple of 4.
-    fn read(memory: &impl Memory, start: u64) -> Self;
+    /// The bits of `memory` from `bucket` on.
+    fn read(memory: &impl Memory, bucket: u64, layout: Layout) -> Self;
+    /// Turns the bits of `change` in `words`, from bit `at` on, where a fingerprint begins.
+    fn flip(words: &mut [u64], at: u64, change: u32);
     /// The highest bit of the lowest fingerprint that equals `fingerprint`, perhaps with some above it; none if none
     /// does.
     fn equal(self, fingerprint: u32, layout: Layout) -> Self;
@@ -86,11 +105,11 @@ macro_rules! four {
     ($word:ty, $read:expr) => {
         impl Four for $word {
             #[inline(always)]
-            fn read(memory: &impl Memory, start: u64) -> Self {
+            fn read(memory: &impl Memory, bucket: u64, layout: Layout) -> Self {
+                let start = layout.start(bucket);
                 if let Some(bytes) = memory.bytes() {
                     let at = (start / 8) as usize;
-                    let read: Option<&[u8; size_of::<$word>()]> =
-                        bytes.get(at..).and_then(<[u8]>::first_chunk);
+                    let read = bytes.get(at..at + size_of::<$word>()).and_then(<[u8]>::first_chunk);
                     if let Some(read) = read {
                         return <$word>::from_le_bytes(*read) >> (start % 8);
                     }
@@ -99,15 +118,21 @@ macro_rules! four {
                 $read(memory, start)
             }
             #[inline(always)]
+            fn flip(words: &mut [u64], at: u64, change: u32) {
+                let (word, shift) = ((at / 64) as usize, at % 64);
+                words[word] ^= u64::from(change) << shift;
+                words[word + 1] ^= u64::from(change) >> 1 >> (63 - shift);
+            }
+            #[inline(always)]
             fn equal(self, fingerprint: u32, layout: Layout) -> Self {
                 let ones = layout.ones as $word;
                 let other = self ^ ones.wrapping_mul(fingerprint.into());
                 // A borrow comes out of a zero only, and so can be wrong only above the first one.
-                other.wrapping_sub(ones) & !other & ones << (layout.width - 1)
+                other.wrapping_sub(ones) & !other & layout.high as $word
             }
             #[inline(always)]
             fn all_equal(self, fingerprint: u32, layout: Layout) -> Self {
-                let (ones, high) = (layout.ones as $word, (layout.ones as $word) << (layout.width - 1));
+                let (ones, high) = (layout.ones as $word, layout.high as $word);
                 let other = self ^ ones.wrapping_mul(fingerprint.into());
                 // Below its highest bit a fingerprint has room for the sum: that bit is set unless all others are 0.
                 let below = high - ones;
@@ -141,6 +166,63 @@ four!(u64, word_at);
 four!(u128, |memory, start| u128::from(word_at(memory, start))
     | u128::from(word_at(memory, start + 64)) << 64);
 
+/// Four fingerprints of eight bits each. They lie in the lower half of an 8-byte read as in a word of four bytes, so
+/// what is above is cut off, and no fingerprint is in two words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Eights(u32);
+
+impl Eights {
+    const ONES: u32 = 0x0101_0101;
+    const HIGH: u32 = Self::ONES << 7;
+}
+
+impl Four for Eights {
+    #[inline(always)]
+    fn read(memory: &impl Memory, bucket: u64, _: Layout) -> Self {
+        if let Some(bytes) = memory.bytes() {
+            let at = bucket as usize * 4;
+            if let Some(read) = bytes.get(at..at + 4).and_then(<[u8]>::first_chunk) {
+                return Self(u32::from_le_bytes(*read));
+            }
+        }
+        Self(word_at(memory, bucket * 32) as u32)
+    }
+    #[inline(always)]
+    fn flip(words: &mut [u64], at: u64, change: u32) {
+        words[(at / 64) as usize] ^= u64::from(change) << (at % 64);
+    }
+    #[inline(always)]
+    fn equal(self, fingerprint: u32, _: Layout) -> Self {
+        let other = self.0 ^ Self::ONES.wrapping_mul(fingerprint);
+        Self(other.wrapping_sub(Self::ONES) & !other & Self::HIGH)
+    }
+    #[inline(always)]
+    fn all_equal(self, fingerprint: u32, _: Layout) -> Self {
+        let (other, below) = (self.0 ^ Self::ONES.wrapping_mul(fingerprint), Self::HIGH - Self::ONES);
+        Self(!((other & below).wrapping_add(below) | other) & Self::HIGH)
+    }
+    #[inline(always)]
+    fn get(self, slot: u32, _: Layout) -> u32 {
+        self.0 >> (slot * 8) & 255
+    }
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+    #[inline(always)]
+    fn any(self) -> bool {
+        self.0 != 0
+    }
+    #[inline(always)]
+    fn first(self) -> u32 {
+        self.0.trailing_zeros()
+    }
+    #[inline(always)]
+    fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+}
+
 /// 64 bits from bit `start` on, where the memory cannot be read as bytes; zeros behind the end. Kept out of the loops,
 /// which it would make too long to be inlined.
 #[cold]
@@ -163,12 +245,9 @@ impl Buckets {
     /// Turns the bits of `change`, which has as many as a fingerprint, of the place whose *highest* bit is bit
     /// `high` of the bucket: an empty place takes the fingerprint, a place with it is emptied.
     #[inline(always)]
-    pub(crate) fn flip(&mut self, bucket: u64, high: u32, change: u32) {
+    pub(crate) fn flip<F: Four>(&mut self, bucket: u64, high: u32, change: u32) {
         let at = self.layout.start(bucket) + u64::from(high + 1 - self.layout.width);
-        let (word, shift) = ((at / 64) as usize, at % 64);
-        let words = self.memory.as_mut_slice();
-        words[word] ^= u64::from(change) << shift;
-        words[word + 1] ^= u64::from(change) >> 1 >> (63 - shift);
+        F::flip(self.memory.as_mut_slice(), at, change);
     }
 
     /// All places empty.
@@ -239,16 +318,10 @@ impl<M: Memory> Buckets<M> {
         self.layout
     }
 
-    /// Whether a bucket fits 64 bits.
-    #[inline(always)]
-    pub(crate) fn narrow(&self) -> bool {
-        self.layout.width <= 16
-    }
-
     /// The four fingerprints of a bucket.
     #[inline(always)]
     pub(crate) fn read<F: Four>(&self, bucket: u64) -> F {
-        F::read(&self.memory, self.layout.start(bucket))
+        F::read(&self.memory, bucket, self.layout)
     }
 
     /// Asks for the cache line of a bucket.
@@ -314,7 +387,7 @@ mod tests {
             let (bucket, slot) = (random % len, (random >> 20 & 3) as u32);
             let value = if round % 5 == 0 { 0 } else { (random >> 30) as u32 & top };
             let place = &mut model[(bucket * SLOTS) as usize + slot as usize];
-            buckets.flip(bucket, slot * width + width - 1, *place ^ value);
+            buckets.flip::<F>(bucket, slot * width + width - 1, *place ^ value);
             *place = value;
             let plain = Buckets { memory: Plain(buckets.memory.as_slice().to_vec()), layout: buckets.layout };
             for bucket in 0..len {
@@ -346,6 +419,7 @@ mod tests {
     fn fingerprints_of_every_width_are_read_and_written_as_numbers() {
         WIDTHS.filter(|width| *width <= 16).for_each(places_are_numbers::<u64>);
         WIDTHS.for_each(places_are_numbers::<u128>);
+        places_are_numbers::<Eights>(8);
     }
 
     #[test]

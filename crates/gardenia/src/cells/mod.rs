@@ -19,7 +19,7 @@ mod tally;
 
 pub use bits::Bits;
 pub(crate) use bits::Lines;
-pub(crate) use buckets::{Buckets, Four, SLOTS, WIDTHS, bucket_bytes};
+pub(crate) use buckets::{Buckets, Eights, Four, SLOTS, WIDTHS, bucket_bytes, by_width};
 pub use compact::{Compact, CompactView};
 #[cfg(feature = "mmap")]
 pub(crate) use counters::CounterLines;

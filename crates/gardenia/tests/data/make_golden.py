@@ -848,7 +848,7 @@ def cuckoo(keys, m, width, mark=0, **options):
     table = [[0] * 4 for _ in range(m)]
 
     def other(bucket, print_):
-        return (2 * scale(word(print_, 1), m // 2) + 1 - bucket) % m
+        return (2 * scale(print_ * print_ * 0x94D049BB133111EB & MASK, m // 2) + 1 - bucket) % m
 
     def free(bucket):
         return table[bucket].index(0) if 0 in table[bucket] else 4

@@ -14,7 +14,7 @@
 //! search is that of Li, Andersen, Kaminsky and Freedman, "Algorithmic Improvements for Fast Concurrent Cuckoo
 //! Hashing" (2014), section 4.3.2.
 
-use crate::cells::{Buckets, Bytes, Four, Memory, Owned, SLOTS, bucket_bytes};
+use crate::cells::{Buckets, Bytes, Four, Memory, Owned, SLOTS, bucket_bytes, by_width};
 use crate::filter::verbs::{
     ask_verbs, count_impl, count_verbs, filter_impl, remove_impl, remove_verbs, try_insert_impl,
     try_insert_verbs,
@@ -24,7 +24,7 @@ use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::scale;
-use crate::simd::{Sink, Source};
+use crate::simd::{Sink, Source, with_best};
 use crate::theory::bloom::Estimate;
 use crate::theory::cuckoo::{self, Shape};
 use crate::{DecodeError, EncodeError, Full, MAX_CELLS, RemoveError, SizeError};
@@ -167,7 +167,9 @@ struct Place {
 #[derive(Clone, Copy)]
 struct Places {
     buckets: u64,
-    width: u32,
+    half: u64,
+    /// The largest fingerprint.
+    top: u64,
 }
 
 impl Places {
@@ -175,8 +177,7 @@ impl Places {
     fn of(self, digest: Digest) -> Place {
         // The bucket is the digest's upper end, the fingerprint comes from a product that depends on all of it.
         let word = digest.0.wrapping_mul(FINGERPRINT) >> 32;
-        let top = u64::from(u32::MAX >> (32 - self.width));
-        let fingerprint = 1 + ((word * top) >> 32) as u32;
+        let fingerprint = 1 + ((word * self.top) >> 32) as u32;
         let first = scale(digest.0, self.buckets);
         Place { fingerprint, first, second: self.other(first, fingerprint) }
     }
@@ -184,7 +185,8 @@ impl Places {
     /// The other bucket of a fingerprint that is in `bucket`: its own inverse, and never the same.
     #[inline(always)]
     fn other(self, bucket: u64, fingerprint: u32) -> u64 {
-        let odd = scale(Digest(fingerprint.into()).word(1), self.buckets / 2) * 2 + 1;
+        let word = u64::from(fingerprint).wrapping_mul(fingerprint.into()).wrapping_mul(FINGERPRINT);
+        let odd = scale(word, self.half) * 2 + 1;
         let difference = odd.wrapping_sub(bucket);
         difference.min(difference.wrapping_add(self.buckets)) // below 0 it has wrapped
     }
@@ -225,16 +227,12 @@ impl Cuckoo {
     /// has changed.
     #[inline]
     pub fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
-        if self.buckets.narrow() { self.put::<u64>(digest) } else { self.put::<u128>(digest) }
+        by_width!(self.put(digest))
     }
 
     /// Adds digests in order, up to the first that does not fit; `new` is told of each whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
-        if self.buckets.narrow() {
-            self.put_each::<u64>(digests, new)
-        } else {
-            self.put_each::<u128>(digests, new)
-        }
+        with_best(|| by_width!(self.put_each(digests, new)))
     }
 
     /// Adds `key` unless it seems to be in already; true if it was added.
@@ -257,7 +255,7 @@ impl Cuckoo {
     /// Takes the key with this digest out once. If it is not in, nothing has changed.
     #[inline]
     pub fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError> {
-        if self.buckets.narrow() { self.take::<u64>(digest) } else { self.take::<u128>(digest) }
+        by_width!(self.take(digest))
     }
 
     /// Forgets all keys.
@@ -267,6 +265,7 @@ impl Cuckoo {
         self.about.forget();
     }
 
+    #[inline(always)]
     fn put_each<F: Four>(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
         let (places, lines) = (self.places(), self.buckets.lines());
         let far = self.buckets.memory().words() > IN_CACHE;
@@ -308,7 +307,7 @@ impl Cuckoo {
         } else {
             self.make_room::<F>(first, second)?
         };
-        self.buckets.flip(bucket, high, fingerprint);
+        self.buckets.flip::<F>(bucket, high, fingerprint);
         self.items += 1;
         Ok(new)
     }
@@ -343,9 +342,9 @@ impl Cuckoo {
             while at >= 2 {
                 let (parent, slot) = ((at - 2) / 4, ((at - 2) % 4) as u32);
                 let moved = self.buckets.read::<F>(queue[parent]).get(slot, layout);
-                self.buckets.flip(queue[at], high, moved);
+                self.buckets.flip::<F>(queue[at], high, moved);
                 (at, high) = (parent, slot * width + width - 1);
-                self.buckets.flip(queue[at], high, moved);
+                self.buckets.flip::<F>(queue[at], high, moved);
             }
             return Some((queue[at], high));
         }
@@ -363,7 +362,7 @@ impl Cuckoo {
         }
         let bucket = core::hint::select_unpredictable(one.any(), first, second);
         let high = core::hint::select_unpredictable(one.any(), one.first(), two.first());
-        self.buckets.flip(bucket, high, fingerprint);
+        self.buckets.flip::<F>(bucket, high, fingerprint);
         self.items -= 1;
         Ok(())
     }
@@ -375,21 +374,22 @@ impl<M: Memory> Cuckoo<M> {
 
     #[inline(always)]
     fn places(&self) -> Places {
-        Places { buckets: self.buckets.len(), width: self.buckets.width() }
+        let top = u64::from(u32::MAX >> (32 - self.buckets.width()));
+        Places { buckets: self.buckets.len(), half: self.buckets.len() / 2, top }
     }
 
     /// Whether the key with this digest may be present.
     #[inline]
     #[must_use]
     pub fn contains_digest(&self, digest: Digest) -> bool {
-        if self.buckets.narrow() { self.find::<u64>(digest) } else { self.find::<u128>(digest) }
+        by_width!(self.find(digest))
     }
 
     /// The count of the key with this digest: of all fingerprints like its own in its buckets.
     #[inline]
     #[must_use]
     pub fn count_digest(&self, digest: Digest) -> u64 {
-        if self.buckets.narrow() { self.tell::<u64>(digest) } else { self.tell::<u128>(digest) }
+        by_width!(self.tell(digest))
     }
 
     #[inline(always)]
@@ -422,11 +422,12 @@ impl<M: Memory> Cuckoo<M> {
 
     /// Hands the answers for digests to `answers`, in order.
     fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
-        if self.buckets.narrow() {
-            self.visit_each(digests, |digest| self.find::<u64>(digest), answers);
-        } else {
-            self.visit_each(digests, |digest| self.find::<u128>(digest), answers);
-        }
+        with_best(|| by_width!(self.find_each(digests, answers)));
+    }
+
+    #[inline(always)]
+    fn find_each<F: Four>(&self, digests: impl Source, answers: &mut impl Sink) {
+        self.visit_each(digests, |digest| self.find::<F>(digest), answers);
     }
 
     /// Writes the counts of digests, in order.
