@@ -115,6 +115,8 @@ impl<const WIDTH: u32> Merging<WIDTH> {
 mod tests {
     use super::*;
     use crate::cells::region::{Fixed, Join, add_all, census, dot};
+    use alloc::vec;
+    use alloc::vec::Vec;
     use proptest::prelude::*;
 
     /// Two rows of 64 cells, as a plain list of counters: first cell, cells, value.

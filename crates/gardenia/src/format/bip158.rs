@@ -247,6 +247,7 @@ fn read_compact_size(bytes: &[u8]) -> Result<(u64, usize), DecodeError> {
 mod tests {
     use super::*;
     use crate::Digest;
+    use alloc::string::ToString;
 
     fn scripts(seed: u64, count: u32) -> Vec<[u8; 8]> {
         (1..=count).map(|i| Digest(seed).word(i).to_le_bytes()).collect()

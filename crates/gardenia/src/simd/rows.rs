@@ -74,6 +74,7 @@ mod tests {
     use super::*;
     use crate::index::Form;
     use crate::index::linear::{Linear, Modulus, P};
+    use alloc::vec;
     use proptest::prelude::*;
 
     /// The largest and smallest numbers, where carries and reductions go wrong first.

@@ -203,8 +203,8 @@ impl Candidates {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeMap;
     use proptest::prelude::*;
-    use std::collections::HashMap;
 
     /// Digests that meet in few homes, and some that agree wholly.
     fn digest(key: u8) -> Digest {
@@ -215,7 +215,7 @@ mod tests {
         #[test]
         fn the_table_is_a_map_that_drops_its_least(keys in proptest::collection::vec((any::<u8>(), 1u64..9), 1..400)) {
             let mut table = Candidates::new(13).unwrap();
-            let mut model: HashMap<u8, u64> = HashMap::new();
+            let mut model: BTreeMap<u8, u64> = BTreeMap::new();
             for (key, weight) in keys {
                 if let Some(count) = model.get_mut(&key) {
                     *count += weight;
