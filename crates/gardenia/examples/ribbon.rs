@@ -22,7 +22,7 @@ fn keys(stream: u64, count: usize) -> Vec<u64> {
     (1..=count as u32).map(|i| Digest(stream).word(i)).collect()
 }
 
-fn main() -> Result<(), gardenia::SizeError> {
+fn main() -> Result<(), gardenia::BuildError> {
     let (mut sizes, mut threads, mut level, mut widths) = (Vec::new(), 1, Level::Avx512, Vec::new());
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {

@@ -80,12 +80,6 @@ pub enum SizeError {
         /// Size of the request.
         bytes: u64,
     },
-    /// A fixed set for which no solution was found, however often it was tried: its digests were chosen.
-    #[error("no solution was found for these keys in {attempts} attempts")]
-    Unsolved {
-        /// How often it was tried.
-        attempts: u32,
-    },
     /// A parameter that another one excludes, or that is missing.
     #[error("{0}")]
     Conflict(&'static str),

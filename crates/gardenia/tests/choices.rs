@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::mean_and_error;
 use gardenia::{
     AnyFilter, AnyScheme, Bloom, ChoiceBloom, ChoiceBloomBuilder, ChoiceForm, ChoiceOffline, Digest, Effort,
     Fractional, Independent, KeyHasher, MAX_CHOICES, Propagation, ReadOptions, Scheme, SchemeId, SecretKey,
@@ -12,13 +13,6 @@ use proptest::prelude::*;
 /// Digests of a stream of keys.
 fn digests(stream: u64, count: u32) -> Vec<Digest> {
     (1..=count).map(|i| Digest(Digest(stream).word(i))).collect()
-}
-
-fn mean_and_error(sample: &[f64]) -> (f64, f64) {
-    let n = sample.len() as f64;
-    let mean = sample.iter().sum::<f64>() / n;
-    let variance = sample.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (mean, (variance / n).sqrt())
 }
 
 /// The share of absent keys that are found.

@@ -1,5 +1,8 @@
 //! Distance-sensitive filters: votes and both errors against theory, by statistics.
 
+mod common;
+
+use common::mean_and_error;
 use gardenia::theory::distance::{DistanceShape, agreement};
 use gardenia::{AnyFilter, Digest, DistanceSensitiveBloom, Merge, PointError, SizeError, Space};
 use proptest::prelude::*;
@@ -21,13 +24,6 @@ fn turned(point: &[u8], flips: usize, seed: u64) -> Vec<u8> {
     let mut point = point.to_vec();
     order[..flips].iter().for_each(|at| point[(at / 8) as usize] ^= 1 << (at % 8));
     point
-}
-
-fn mean_and_error(sample: &[f64]) -> (f64, f64) {
-    let n = sample.len() as f64;
-    let mean = sample.iter().sum::<f64>() / n;
-    let variance = sample.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
-    (mean, (variance / n).sqrt())
 }
 
 #[test]

@@ -96,13 +96,6 @@ fn setting(seed: u64) -> (Bloom, Vec<u64>, Vec<u64>) {
     (bed, elements, trouble)
 }
 
-fn mean_and_error(sample: &[f64]) -> (f64, f64) {
-    let n = sample.len() as f64;
-    let mean = sample.iter().sum::<f64>() / n;
-    let variance = sample.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
-    (mean, (variance / n).sqrt())
-}
-
 #[test]
 fn clearing_at_random_loses_elements_and_false_positives_alike() {
     let (mut elements_lost, mut trouble_lost) = (Vec::new(), Vec::new());

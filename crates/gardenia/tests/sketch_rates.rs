@@ -1,6 +1,9 @@
 //! Measured errors of sketches against theory, by statistics: fixed seeds, five standard errors, no hand-picked
 //! thresholds.
 
+mod common;
+
+use common::mean_and_error;
 use gardenia::theory::count_min::{failure_modified, failure_original};
 use gardenia::{CellKind, CountMin, CountSketch, Digest, Form, RangeCountMin, Top, Update};
 
@@ -26,14 +29,6 @@ fn exact(stream: &[u64]) -> Vec<(u64, u64)> {
     let mut sorted = stream.to_vec();
     sorted.sort_unstable();
     sorted.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64)).collect()
-}
-
-/// Mean and standard error of the mean, one value per independent trial.
-fn mean_and_error(sample: &[f64]) -> (f64, f64) {
-    let n = sample.len() as f64;
-    let mean = sample.iter().sum::<f64>() / n;
-    let variance = sample.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
-    (mean, (variance / n).sqrt())
 }
 
 fn make(form: Form, columns: u64, rows: u32, seed: u64) -> CountMin {

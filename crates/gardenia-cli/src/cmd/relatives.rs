@@ -4,8 +4,8 @@
 use crate::args::{BuildArgs, Kind};
 use crate::{memory, message};
 use gardenia::{
-    AnyFilter, AnyScheme, BinaryFuse, CompressedBloom, Cuckoo, Digest, DynamicBloom, GolombSet, InsertError,
-    KeyHasher, Ribbon, ScalableBloom, SizeError,
+    AnyFilter, AnyScheme, BinaryFuse, BuildError, CompressedBloom, Cuckoo, Digest, DynamicBloom, GolombSet,
+    InsertError, KeyHasher, Ribbon, ScalableBloom, SizeError,
 };
 
 /// Without another wish.
@@ -144,13 +144,13 @@ fn each(
 }
 
 /// Says which option to change.
-fn fingerprint(error: SizeError) -> anyhow::Error {
+fn fingerprint(error: BuildError) -> anyhow::Error {
     match error {
-        SizeError::Width { width } => message::hinted(
+        BuildError::Size(SizeError::Width { width }) => message::hinted(
             format!("fingerprints of {width} bits are not between 1 and 32"),
             "--fingerprint 8 errs for 1 line in 256, each bit more for half as many",
         ),
-        error => message::size(error),
+        error => message::build(error),
     }
 }
 

@@ -79,6 +79,32 @@ impl Wish {
     }
 }
 
+/// The verbs that choose the hash function, of any builder that keeps it in this field; what else the seed decides is
+/// said behind the first.
+macro_rules! hash_verbs {
+    ($($field:ident).+) => {
+        $crate::filter::wish::hash_verbs!($($field).+, "");
+    };
+    ($($field:ident).+, $more:literal) => {
+        #[doc = concat!("Hash with XXH3-64 and this seed (the default, with seed 0).", $more)]
+        pub fn seed(self, seed: u64) -> Self {
+            self.hasher($crate::KeyHasher::xxh3(seed))
+        }
+
+        /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
+        pub fn secret(self, secret: $crate::SecretKey) -> Self {
+            self.hasher($crate::KeyHasher::sip13(secret))
+        }
+
+        /// The hash function.
+        pub fn hasher(mut self, hasher: $crate::KeyHasher) -> Self {
+            self.$($field).+ = hasher;
+            self
+        }
+    };
+}
+pub(crate) use hash_verbs;
+
 /// The verbs of a builder that has a [`Wish`]; its size is given in bits, or with `wish_verbs!(cells)` in cells.
 macro_rules! wish_verbs {
     () => {
@@ -120,21 +146,7 @@ macro_rules! wish_verbs {
             self
         }
 
-        /// Hash with XXH3-64 and this seed (the default, with seed 0).
-        pub fn seed(self, seed: u64) -> Self {
-            self.hasher($crate::KeyHasher::xxh3(seed))
-        }
-
-        /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
-        pub fn secret(self, secret: $crate::SecretKey) -> Self {
-            self.hasher($crate::KeyHasher::sip13(secret))
-        }
-
-        /// The hash function.
-        pub fn hasher(mut self, hasher: $crate::KeyHasher) -> Self {
-            self.wish.hasher = hasher;
-            self
-        }
+        $crate::filter::wish::hash_verbs!(wish.hasher);
     };
 }
 pub(crate) use wish_verbs;

@@ -145,3 +145,11 @@ pub(crate) fn batches_insert_alike<F>(
     insert(&mut batch, &digests, &mut answers);
     assert_eq!((one_by_one, single), (answers, batch));
 }
+
+/// Mean and standard error of the mean, one value per independent trial.
+pub(crate) fn mean_and_error(sample: &[f64]) -> (f64, f64) {
+    let n = sample.len() as f64;
+    let mean = sample.iter().sum::<f64>() / n;
+    let variance = sample.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, (variance / n).sqrt())
+}

@@ -11,10 +11,10 @@
 use super::gaps::{Code, Codes, MAX_DIVISOR, Writer, code_words};
 use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::verbs::{ask_verbs, filter_impl};
-use crate::filter::wish::filter_facts;
+use crate::filter::wish::{filter_facts, hash_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
-use crate::hash::{Digest, Key, KeyHasher, SecretKey};
+use crate::hash::{Digest, Key, KeyHasher};
 use crate::simd::{Sink, Source};
 use crate::theory::bloom::Estimate;
 use crate::theory::golomb;
@@ -171,21 +171,7 @@ impl GolombSetBuilder {
         self
     }
 
-    /// Hash with XXH3-64 and this seed (the default, with seed 0).
-    pub fn seed(self, seed: u64) -> Self {
-        self.hasher(KeyHasher::xxh3(seed))
-    }
-
-    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
-    pub fn secret(self, secret: SecretKey) -> Self {
-        self.hasher(KeyHasher::sip13(secret))
-    }
-
-    /// The hash function.
-    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
-        self.hasher = hasher;
-        self
-    }
+    hash_verbs!(hasher);
 
     /// The set of these keys. They may repeat and come in any order; of no keys it is the set that contains nothing.
     pub fn build_from<K: Key>(self, keys: &[K]) -> Result<GolombSet, SizeError> {

@@ -19,7 +19,7 @@ use crate::filter::verbs::{
     ask_verbs, count_impl, count_verbs, filter_impl, remove_impl, remove_verbs, try_insert_impl,
     try_insert_verbs,
 };
-use crate::filter::wish::filter_facts;
+use crate::filter::wish::{filter_facts, hash_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, KeyHasher};
@@ -103,21 +103,7 @@ impl CuckooBuilder {
         self
     }
 
-    /// Hash with XXH3-64 and this seed (the default, with seed 0).
-    pub fn seed(self, seed: u64) -> Self {
-        self.hasher(KeyHasher::xxh3(seed))
-    }
-
-    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
-    pub fn secret(self, secret: crate::SecretKey) -> Self {
-        self.hasher(KeyHasher::sip13(secret))
-    }
-
-    /// The hash function.
-    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
-        self.hasher = hasher;
-        self
-    }
+    hash_verbs!(hasher);
 
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {

@@ -18,21 +18,7 @@ impl Default for Means {
 /// The verbs of a builder that has [`Means`].
 macro_rules! means_verbs {
     () => {
-        /// Hash with XXH3-64 and this seed (the default, with seed 0).
-        pub fn seed(self, seed: u64) -> Self {
-            self.hasher($crate::KeyHasher::xxh3(seed))
-        }
-
-        /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
-        pub fn secret(self, secret: $crate::SecretKey) -> Self {
-            self.hasher($crate::KeyHasher::sip13(secret))
-        }
-
-        /// The hash function.
-        pub fn hasher(mut self, hasher: $crate::KeyHasher) -> Self {
-            self.means.hasher = hasher;
-            self
-        }
+        $crate::filter::wish::hash_verbs!(means.hasher);
 
         /// Threads that may build, 1 unless said. The result does not depend on it.
         pub fn threads(mut self, threads: usize) -> Self {

@@ -16,7 +16,7 @@ use crate::cells::{Bits, Bytes, Lines, Memory, Owned};
 use crate::filter::member::probe::{Contains, Set};
 use crate::filter::stream::a2::passed_over;
 use crate::filter::verbs::{ask_verbs, filter_impl, try_insert_impl, try_insert_verbs};
-use crate::filter::wish::filter_facts;
+use crate::filter::wish::{filter_facts, hash_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored, check_fit};
 use crate::hash::{Digest, KeyHasher};
@@ -192,21 +192,7 @@ impl ScalableBloomBuilder {
         self
     }
 
-    /// Hash with XXH3-64 and this seed (the default, with seed 0).
-    pub fn seed(self, seed: u64) -> Self {
-        self.hasher(KeyHasher::xxh3(seed))
-    }
-
-    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
-    pub fn secret(self, secret: crate::SecretKey) -> Self {
-        self.hasher(KeyHasher::sip13(secret))
-    }
-
-    /// The hash function.
-    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
-        self.hasher = hasher;
-        self
-    }
+    hash_verbs!(hasher);
 
     /// The filter, with its first slice.
     pub fn build(self) -> Result<ScalableBloom, SizeError> {

@@ -14,10 +14,10 @@
 //! containment of documents" (1997) for the least hash values; Indyk and Motwani (1998) for the coordinates.
 
 use crate::cells::{Bits, Bytes, Memory, Owned};
-use crate::filter::wish::bit_filter_facts;
+use crate::filter::wish::{bit_filter_facts, hash_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
-use crate::hash::{Digest, Key, KeyHasher, SecretKey};
+use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::scale;
 use crate::theory::distance::{DistanceShape, MAX_SAMPLES, alarms, misses, shape};
 use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, Merge, Mismatch, PointError, SizeError};
@@ -147,21 +147,7 @@ impl DistanceSensitiveBloomBuilder {
         self
     }
 
-    /// Hash with XXH3-64 and this seed (the default, with seed 0). Coordinates are drawn from it, too.
-    pub fn seed(self, seed: u64) -> Self {
-        self.hasher(KeyHasher::xxh3(seed))
-    }
-
-    /// Hash with SipHash-1-3 and this secret.
-    pub fn secret(self, secret: SecretKey) -> Self {
-        self.hasher(KeyHasher::sip13(secret))
-    }
-
-    /// The hash function.
-    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
-        self.hasher = hasher;
-        self
-    }
+    hash_verbs!(hasher, " Coordinates are drawn from it, too.");
 
     /// The filter.
     pub fn build(self) -> Result<DistanceSensitiveBloom, SizeError> {

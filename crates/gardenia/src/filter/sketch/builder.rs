@@ -3,7 +3,8 @@
 use super::count_min::CountMin;
 use super::grid::{self, Update};
 use crate::cells::CellKind;
-use crate::hash::{KeyHasher, SecretKey};
+use crate::filter::wish::hash_verbs;
+use crate::hash::KeyHasher;
 use crate::index::{Form, prime};
 use crate::theory::count_min::{SketchShape, fit, shape};
 use crate::{MAX_CELLS, SizeError};
@@ -92,21 +93,7 @@ impl CountMinBuilder {
         self
     }
 
-    /// Hash with XXH3-64 and this seed (the default, with seed 0). The rows' functions are drawn from it, too.
-    pub fn seed(self, seed: u64) -> Self {
-        self.hasher(KeyHasher::xxh3(seed))
-    }
-
-    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
-    pub fn secret(self, secret: SecretKey) -> Self {
-        self.hasher(KeyHasher::sip13(secret))
-    }
-
-    /// The hash function.
-    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
-        self.hasher = hasher;
-        self
-    }
+    hash_verbs!(hasher, " The functions of the rows are drawn from it, too.");
 
     /// The sketch's shape, before any memory is taken.
     pub fn shape(&self) -> Result<SketchShape, SizeError> {

@@ -12,10 +12,10 @@
 //! Garofalakis, "Sketching streams through the net" (2005: Fast-AMS); Alon, Matias and Szegedy (1996).
 
 use crate::cells::{Bytes, Memory, Owned};
-use crate::filter::wish::filter_facts;
+use crate::filter::wish::{filter_facts, hash_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
-use crate::hash::{Digest, Key, KeyHasher, SecretKey};
+use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::linear::{Linear, Modulus, drawn, folded, mul_add};
 use crate::theory::count_min::SketchShape;
 use crate::theory::count_sketch::{moment_error, shape};
@@ -114,21 +114,7 @@ impl CountSketchBuilder {
         self
     }
 
-    /// Hash with XXH3-64 and this seed (the default, with seed 0). The rows' functions are drawn from it, too.
-    pub fn seed(self, seed: u64) -> Self {
-        self.hasher(KeyHasher::xxh3(seed))
-    }
-
-    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
-    pub fn secret(self, secret: SecretKey) -> Self {
-        self.hasher(KeyHasher::sip13(secret))
-    }
-
-    /// The hash function.
-    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
-        self.hasher = hasher;
-        self
-    }
+    hash_verbs!(hasher, " The functions of the rows are drawn from it, too.");
 
     /// The sketch.
     pub fn build(self) -> Result<CountSketch, SizeError> {

@@ -7,12 +7,13 @@
 
 use super::band::{Band, fingerprint};
 use super::layer::{BLOCK, Layer, lay_out};
-use super::{MAX_ATTEMPTS, MAX_LAYERS, in_threads, sort};
+use super::{MAX_ATTEMPTS, MAX_LAYERS, sort};
 use crate::cells::Owned;
+use crate::filter::fixed::digests::in_threads;
 use crate::hash::Digest;
 use crate::simd::Level;
 use crate::simd::ribbon::{self, Work};
-use crate::{MAX_CELLS, SizeError};
+use crate::{BuildError, MAX_CELLS, SizeError};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
@@ -36,7 +37,7 @@ pub(super) fn solve<B: Band>(
     share: f64,
     threads: usize,
     level: Level,
-) -> Result<Solution, SizeError> {
+) -> Result<Solution, BuildError> {
     let mut before = Cow::Borrowed(digests);
     let (mut layers, mut solved, mut items) = (Vec::new(), Vec::new(), 0);
     loop {
@@ -68,7 +69,7 @@ pub(super) fn solve<B: Band>(
     }
     let cells: u64 = layers.iter().map(Layer::slots).sum();
     if cells > MAX_CELLS {
-        return Err(SizeError::TooManyCells { cells, max: MAX_CELLS });
+        return Err(SizeError::TooManyCells { cells, max: MAX_CELLS }.into());
     }
     let mut words = Owned::zeroed(lay_out::<B>(&mut layers, width) as usize)?;
     for (layer, (solution, codes)) in layers.iter().zip(solved) {
@@ -89,7 +90,7 @@ fn solve_last<B: Band>(
     width: u32,
     share: f64,
     level: Level,
-) -> Result<(Layer, Owned), SizeError> {
+) -> Result<(Layer, Owned), BuildError> {
     loop {
         let mut out = Owned::zeroed(layer.solution_words(width) as usize)?;
         let keys = &words[..];
@@ -97,7 +98,7 @@ fn solve_last<B: Band>(
             return Ok((layer, out));
         }
         if layer.attempt + 1 == MAX_ATTEMPTS {
-            return Err(SizeError::Unsolved { attempts: MAX_ATTEMPTS });
+            return Err(BuildError::Attempts { attempts: MAX_ATTEMPTS });
         }
         layer = layer.again::<B>().with_share::<B>(share);
         words = sort::words(before, layer.attempt, 1);

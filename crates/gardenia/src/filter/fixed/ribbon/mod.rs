@@ -28,16 +28,17 @@ pub(crate) use band::Band;
 pub(crate) use layer::{BLOCK, Layer, Place, Probe};
 
 use crate::cells::{Memory, Owned};
+use crate::filter::fixed::builder::{Means, build_from_verb, means_verbs};
 use crate::filter::verbs::{ask_verbs, filter_impl};
 use crate::filter::wish::filter_facts;
 use crate::filter::{About, Identity};
 use crate::format::Kind;
-use crate::hash::{Digest, Key, KeyHasher, SecretKey};
+use crate::hash::{Digest, Key, KeyHasher};
 use crate::simd::ribbon::{self as simd, Table};
 use crate::simd::{Level, Sink, Source};
 use crate::theory::bloom::Estimate;
 use crate::theory::ribbon::{self as theory, Bits};
-use crate::{Mismatch, SizeError};
+use crate::{BuildError, Mismatch, SizeError};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -63,7 +64,7 @@ const NEAR: usize = 1 << 19;
 /// let found = (100_000..200_000).filter(|absent| set.contains(absent)).count();
 /// assert!((300..480).contains(&found)); // 391 are expected
 /// assert!((set.memory_bytes() as f64) < 100_000.0 * 1.011); // eight bits per key, and a little
-/// # Ok::<(), gardenia::SizeError>(())
+/// # Ok::<(), gardenia::BuildError>(())
 /// ```
 ///
 /// ```compile_fail,E0599
@@ -96,15 +97,14 @@ pub struct Ribbon<M = Owned> {
 /// let set = Ribbon::builder().fingerprint(7).seed(1).build_from(&["rose", "tulip", "rose"])?;
 /// assert!(set.contains("rose") && set.contains("tulip"));
 /// assert_eq!((set.items(), set.fpp()), (2, 1.0 / 128.0));
-/// # Ok::<(), gardenia::SizeError>(())
+/// # Ok::<(), gardenia::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct RibbonBuilder {
     fpp: Option<f64>,
     fingerprint: Option<u32>,
-    hasher: KeyHasher,
-    threads: usize,
+    means: Means,
     level: Level,
 }
 
@@ -121,27 +121,8 @@ impl RibbonBuilder {
         self
     }
 
-    /// Hash with XXH3-64 and this seed (the default, with seed 0).
-    pub fn seed(self, seed: u64) -> Self {
-        self.hasher(KeyHasher::xxh3(seed))
-    }
-
-    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
-    pub fn secret(self, secret: SecretKey) -> Self {
-        self.hasher(KeyHasher::sip13(secret))
-    }
-
-    /// The hash function.
-    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
-        self.hasher = hasher;
-        self
-    }
-
-    /// How many threads may build it; 1 unless told otherwise. The filter is the same, bit for bit.
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads.clamp(1, 1024);
-        self
-    }
+    means_verbs!();
+    build_from_verb!(Ribbon);
 
     /// The instructions to build and to ask with: see [`Ribbon::with_level`].
     pub fn level(mut self, level: Level) -> Self {
@@ -149,20 +130,11 @@ impl RibbonBuilder {
         self
     }
 
-    /// The filter of these keys, in any order; equal ones count once.
-    pub fn build_from<K: Key>(self, keys: &[K]) -> Result<Ribbon, SizeError> {
-        self.bits()?; // before anything is done
-        let mut digests = alloc::vec![Digest(0); keys.len()];
-        self.hasher.digest_all(keys, &mut digests);
-        let filter = self.build_from_digests(&digests)?;
-        filter.about.took::<K>();
-        Ok(filter)
-    }
-
     /// As [`build_from`](Self::build_from), from digests made by the same hasher.
-    pub fn build_from_digests(self, digests: &[Digest]) -> Result<Ribbon, SizeError> {
+    pub fn build_from_digests(self, digests: &[Digest]) -> Result<Ribbon, BuildError> {
         let bits = self.bits()?;
-        let Self { hasher, threads, level, .. } = self;
+        let Self { means: Means { hasher, threads }, level, .. } = self;
+        let threads = threads.clamp(1, 1024);
         let wide = bits.width <= WIDE;
         let solve = if wide { build::solve::<u128> } else { build::solve::<u64> };
         let build::Solution { layers, words, items } =
@@ -187,14 +159,13 @@ const WIDE: u32 = 3;
 
 impl Ribbon {
     /// The filter of these keys at a false-positive probability of at most `fpp`.
-    pub fn new<K: Key>(keys: &[K], fpp: f64) -> Result<Self, SizeError> {
+    pub fn new<K: Key + Sync>(keys: &[K], fpp: f64) -> Result<Self, BuildError> {
         Self::builder().fpp(fpp).build_from(keys)
     }
 
     /// A filter with choices: bits of the fingerprint, seed, secret, threads.
     pub fn builder() -> RibbonBuilder {
-        let (hasher, level) = (KeyHasher::default(), simd::best());
-        RibbonBuilder { fpp: None, fingerprint: None, hasher, threads: 1, level }
+        RibbonBuilder { fpp: None, fingerprint: None, means: Means::default(), level: simd::best() }
     }
 }
 
@@ -328,15 +299,3 @@ impl<M: Memory, N: Memory> PartialEq<Ribbon<N>> for Ribbon<M> {
 impl<M: Memory> Eq for Ribbon<M> {}
 
 filter_impl!([M: Memory] Ribbon<M>);
-
-/// Does `work` on each part, in threads where there are some and several parts.
-fn in_threads<P: Send>(parts: Vec<P>, work: impl Fn(P) + Sync) {
-    #[cfg(feature = "std")]
-    if parts.len() > 1 {
-        let work = &work;
-        return std::thread::scope(|scope| {
-            parts.into_iter().for_each(|part| _ = scope.spawn(move || work(part)));
-        });
-    }
-    parts.into_iter().for_each(work);
-}

@@ -3,6 +3,7 @@
 //! Words of keys are spread evenly, so that two passes by their highest bits leave them nearly sorted. Words that are not
 //! (of digests that somebody chose) are sorted by comparison.
 
+use crate::filter::fixed::digests::in_threads;
 use crate::hash::Digest;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -39,7 +40,7 @@ pub(crate) fn words(digests: &[Digest], number: u32, threads: usize) -> Vec<u64>
     }
     let each = groups.len().div_ceil(threads.max(1));
     let parts = groups.chunks_mut(each).collect();
-    super::in_threads(parts, |groups: &mut [&mut [u64]]| {
+    in_threads(parts, |groups: &mut [&mut [u64]]| {
         let mut room = Room::default();
         groups.iter_mut().for_each(|group| room.sort(group, bits));
     });
