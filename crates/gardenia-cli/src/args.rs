@@ -150,6 +150,9 @@ pub(crate) struct BuildArgs {
     pub(crate) more: MoreArgs,
 
     #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
+
+    #[command(flatten)]
     pub(crate) key: KeyArgs,
 
     #[command(flatten)]
@@ -299,21 +302,35 @@ pub(crate) struct SecretArgs {
 /// A line that is printed may be in the filter: it is, or it is one of the few false positives. A line that is
 /// not printed certainly is not. The file is memory-mapped, so that a large filter answers at once.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "gardenia query [OPTIONS] FILTER [FILE]...\n       gardenia query [OPTIONS] -F FILTER... [FILE]...",
+    after_help = "\
 Examples:
   gardenia query seen.gdn new.txt            lines that may have been seen
   gardenia query -v seen.gdn new.txt         lines that are certainly new
   gardenia query -c seen.gdn *.txt           how many, in all inputs together
+  gardenia query seen.gdn log.gz             .gz and .zst are unpacked
   tail -f log | gardenia query bad.gdn       as they come
+  gardenia query --csv -f email bad.gdn users.csv            by a column
+  gardenia query -F bad.gdn -F worse.gdn --label log.txt     which of several filters
+  gardenia query --matched old.txt --unmatched new.txt seen.gdn all.txt
+  gardenia query --hash sha1 --upper breached.gdn passwords.txt
   if echo \"$URL\" | gardenia query -q seen.gdn; then echo seen; fi
 
-Exit codes: 0 a line was found, 1 none was, 2 error. An input that cannot be read does not stop the others.")]
+Exit codes: 0 a line was found, 1 none was, 2 error. An input that cannot be read does not stop the others."
+)]
 pub(crate) struct QueryArgs {
-    /// The filter file; - is stdin
-    pub(crate) filter: PathBuf,
+    /// The filter file, unless -F names it, and files of lines to look up; no file, or -, is stdin
+    #[arg(value_name = "FILTER] [FILE")]
+    pub(crate) operands: Vec<PathBuf>,
 
-    /// Files of lines to look up; none, or -, is stdin
-    pub(crate) inputs: Vec<PathBuf>,
+    /// A filter; several find the lines that are in any of them
+    #[arg(short = 'F', long = "filter", value_name = "FILTER")]
+    pub(crate) filters: Vec<PathBuf>,
+
+    /// With several filters, find the lines that are in all of them
+    #[arg(long, requires = "filters")]
+    pub(crate) all: bool,
 
     /// Print the lines that are certainly not in the filter
     #[arg(short = 'v', long)]
@@ -331,11 +348,53 @@ pub(crate) struct QueryArgs {
     #[arg(short = 'n', long)]
     pub(crate) line_number: bool,
 
+    /// Stop after so many lines found, in all inputs together
+    #[arg(short, long, value_name = "NUM", value_parser = human::parse_count, allow_negative_numbers = true)]
+    pub(crate) max_count: Option<u64>,
+
+    /// Print before each line the names of the filters it may be in
+    #[arg(long)]
+    pub(crate) label: bool,
+
+    /// Write the lines found to FILE, which appears when all is read; - is stdout
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["invert", "count", "quiet"])]
+    pub(crate) matched: Option<PathBuf>,
+
+    /// Write all other lines to FILE
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["invert", "count", "quiet", "max_count"])]
+    pub(crate) unmatched: Option<PathBuf>,
+
+    /// Replace the files of --matched and --unmatched if they exist
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
+
     #[command(flatten)]
     pub(crate) key: KeyArgs,
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+}
+
+/// How many threads work on one stream.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct ThreadArgs {
+    /// Threads that hash and look up, beside the one that reads; 0 is one for each core
+    #[arg(short = 'j', long = "threads", value_name = "N", default_value = "1",
+          value_parser = clap::value_parser!(u16).range(0..=256), allow_negative_numbers = true)]
+    threads: u16,
+}
+
+impl ThreadArgs {
+    /// At least one.
+    pub(crate) fn count(self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads.into(),
+        }
+    }
 }
 
 /// Add lines to a filter file
@@ -387,6 +446,9 @@ pub(crate) struct ChangeArgs {
     pub(crate) force: bool,
 
     #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
+
+    #[command(flatten)]
     pub(crate) key: KeyArgs,
 
     #[command(flatten)]
@@ -420,6 +482,9 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true,
           value_parser = human::parse_count, allow_negative_numbers = true)]
     pub(crate) min: u64,
+
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
 
     #[command(flatten)]
     pub(crate) key: KeyArgs,
@@ -472,6 +537,9 @@ pub(crate) struct TopArgs {
     /// Memory for counting, beside that of the lines to print [default: 1MiB, or more for many lines]
     #[arg(short, long, value_name = "M", value_parser = human::parse_bytes, allow_negative_numbers = true)]
     pub(crate) memory: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
 
     /// Print JSON
     #[arg(long)]

@@ -60,9 +60,9 @@ impl Progress {
         Self { bar, start: Instant::now(), shown: false, begun: 0 }
     }
 
-    /// Notes that `bytes` more were read.
-    pub(crate) fn add(&mut self, bytes: usize) {
-        self.advance(|bar| bar.inc(bytes as u64));
+    /// Notes that so many bytes were read so far.
+    pub(crate) fn read(&mut self, bytes: u64) {
+        self.advance(|bar| bar.set_position(bytes));
     }
 
     /// Notes that a step begins, and all before it are done.

@@ -2,12 +2,11 @@
 
 use super::{relatives, sketch};
 use crate::args::{BuildArgs, Kind};
-use crate::input::Source;
+use crate::input::{Batch, Block, Keys, Reading, Source};
 use crate::message::{hinted, say};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::{Outcome, human, memory, message};
-use anyhow::Context;
 use gardenia::theory::bloom::Shape;
 use gardenia::{
     A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, ChoiceBloom,
@@ -29,6 +28,7 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.keys);
     // Whatever can be known to fail is said before hours of reading.
     check_options(args)?;
+    args.key.keys()?;
     let output = Output { path: &args.output, force: args.force, inputs: &args.keys };
     output.check()?;
     sources.iter().try_for_each(Source::check)?;
@@ -408,6 +408,12 @@ fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Res
     })
 }
 
+/// How the inputs are read; the first that cannot be read ends it all.
+fn reading<'a>(args: &BuildArgs, sources: &'a [Source], keys: &'a Keys, doing: &'a str) -> Reading<'a> {
+    let (progress, threads) = (!args.quiet, args.threads.count());
+    Reading { sources, keys, doing, progress, threads, strict: true }
+}
+
 /// Hands the digests of all inputs to `take`, a block at a time.
 fn each_block(
     args: &BuildArgs,
@@ -416,27 +422,25 @@ fn each_block(
     doing: &str,
     mut take: impl FnMut(&[Digest]) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let mut digests = Vec::new();
-    for source in sources {
-        let mut records = source.open(doing, !args.quiet)?;
-        while let Some(block) = records.next_block()? {
-            args.key.digests(&hasher, block, &mut digests).with_context(|| source.name())?;
-            take(&digests)?;
-        }
-    }
+    let keys = args.key.keys()?;
+    let look = |keys: &Keys, block: Block<'_>, batch: &mut Batch| keys.read(&hasher, block, batch);
+    reading(args, sources, &keys, doing)
+        .run(look, &mut |_: Block<'_>, batch: &mut Batch| take(&batch.digests))?;
     Ok(())
 }
 
-/// The number of lines in all inputs.
+/// The number of records in all inputs.
 fn count(args: &BuildArgs, sources: &[Source]) -> anyhow::Result<u64> {
-    let mut lines = 0;
-    for source in sources {
-        let mut records = source.open("counting", !args.quiet)?;
-        while let Some(block) = records.next_block()? {
-            lines += block.count();
-        }
-    }
-    Ok(lines)
+    let (keys, mut records) = (args.key.keys()?, 0);
+    let look = |_: &Keys, block: Block<'_>, count: &mut u64| {
+        *count = block.count();
+        Ok(())
+    };
+    reading(args, sources, &keys, "counting").run(look, &mut |_: Block<'_>, count: &mut u64| {
+        records += *count;
+        Ok(())
+    })?;
+    Ok(records)
 }
 
 /// Digests kept aside until they are counted; in pieces, so that growing never takes twice the memory.

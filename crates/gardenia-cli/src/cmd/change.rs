@@ -2,7 +2,7 @@
 
 use super::relatives;
 use crate::args::ChangeArgs;
-use crate::input::Source;
+use crate::input::{Batch, Block, Keys, Reading, Source};
 use crate::message::{hinted, say};
 use crate::open::{is_stream, load};
 use crate::output::Output;
@@ -64,22 +64,21 @@ fn change(
     if is_stream(&args.filter) && args.output.is_none() {
         return Err(hinted("a filter from a pipe cannot be changed in place", "give -o OUT"));
     }
-    let sources = Source::all(&args.keys);
+    let (sources, keys) = (Source::all(&args.keys), args.key.keys()?);
     output.check()?;
     sources.iter().try_for_each(Source::check)?;
     let mut filter = load(&args.filter, args.secret.read()?)?;
-    let (hasher, mut digests, mut keys) = (*filter.hasher(), Vec::new(), 0);
+    let (hasher, mut count) = (*filter.hasher(), 0);
     work(&mut filter, &[]).with_context(|| crate::input::name(&args.filter))?; // can it at all?
-    for source in &sources {
-        let mut records = source.open(doing, !args.quiet)?;
-        while let Some(block) = records.next_block()? {
-            args.key.digests(&hasher, block, &mut digests).with_context(|| source.name())?;
-            keys += digests.len() as u64;
-            work(&mut filter, &digests).with_context(|| crate::input::name(&args.filter))?;
-        }
-    }
+    let (progress, threads) = (!args.quiet, args.threads.count());
+    let reading = Reading { sources: &sources, keys: &keys, doing, progress, threads, strict: true };
+    let look = |keys: &Keys, block: Block<'_>, batch: &mut Batch| keys.read(&hasher, block, batch);
+    reading.run(look, &mut |_: Block<'_>, batch: &mut Batch| {
+        count += batch.digests.len() as u64;
+        work(&mut filter, &batch.digests).with_context(|| crate::input::name(&args.filter))
+    })?;
     output.write(&filter)?;
-    Ok((keys, filter))
+    Ok((count, filter))
 }
 
 /// The filter's own file, unless another was named.

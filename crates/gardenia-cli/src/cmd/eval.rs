@@ -2,28 +2,45 @@
 
 use super::query::check_stdin;
 use crate::args::EvalArgs;
-use crate::input::{Block, Source, Work, read_all};
+use crate::input::{Block, Keys, Reading, Source};
 use crate::open::{Opened, open};
 use crate::{Outcome, human};
 use anyhow::{Context, bail};
 use gardenia::{Digest, KeyHasher};
 use serde::Serialize;
-use std::io::{self, IsTerminal, StdoutLock, Write};
-use std::ops::ControlFlow;
+use std::io::{self, IsTerminal, Write};
 
 pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.truth);
     check_stdin(&args.filter, &sources)?;
     let opened = open(&args.filter, args.secret.read()?)?;
-    let stdout = io::stdout().lock();
-    let (progress, hasher) = (!args.each || !stdout.is_terminal(), opened.hasher());
-    let verdict = Verdict { counts: opened.counts().is_ok(), ..Verdict::default() };
-    let mut eval = Eval { args, opened: &opened, hasher, verdict, batch: Batch::default(), stdout };
+    let (mut stdout, hasher, keys) = (io::stdout().lock(), opened.hasher(), args.key.keys()?);
+    let mut verdict = Verdict { counts: opened.counts().is_ok(), ..Verdict::default() };
     if args.each {
-        writeln!(eval.stdout, "TN TP FP FN G C E").context("stdout")?;
+        writeln!(stdout, "TN TP FP FN G C E").context("stdout")?;
     }
-    let trouble = read_all(&sources, "comparing", progress, &mut eval)?;
-    let Eval { verdict, mut stdout, .. } = eval;
+    let progress = !args.each || !stdout.is_terminal();
+    let reading =
+        Reading { sources: &sources, keys: &keys, doing: "comparing", progress, threads: 1, strict: false };
+    let look = |keys: &Keys, block: Block<'_>, part: &mut Part| part.look(keys, &hasher, &opened, block);
+    let mut output = Vec::new();
+    let trouble = reading.run(look, &mut |block: Block<'_>, part: &mut Part| {
+        let mut rows = part.truth.iter().zip(&part.counts);
+        block.each(|record| {
+            // One for each record: `look` has seen to that.
+            let Some((truth, count)) = rows.next() else { return };
+            verdict.take(*truth, *count);
+            if args.each {
+                let Verdict { tn, tp, fp, fn_, .. } = verdict;
+                let _ = write!(output, "{tn} {tp} {fp} {fn_} {truth} {count} "); // a vector takes all
+                output.extend_from_slice(parse(record).map_or(record, |(_, key)| key));
+                output.push(block.end());
+            }
+        });
+        stdout.write_all(&output).context("stdout")?;
+        output.clear();
+        Ok(())
+    })?;
     if args.json {
         writeln!(stdout, "{}", serde_json::to_string(&verdict.report())?).context("stdout")?;
     } else if !args.each {
@@ -33,62 +50,53 @@ pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<Outcome> {
     Ok(if trouble { Outcome::Trouble } else { Outcome::Done })
 }
 
-/// A comparison that is going on.
-struct Eval<'a> {
-    args: &'a EvalArgs,
-    opened: &'a Opened,
-    hasher: KeyHasher,
-    verdict: Verdict,
-    batch: Batch,
-    stdout: StdoutLock<'static>,
-}
-
-/// What one block gives.
+/// What one block gives: the truth and the filter's answer, for each record.
 #[derive(Default)]
-struct Batch {
+struct Part {
     digests: Vec<Digest>,
     truth: Vec<u64>,
     counts: Vec<u64>,
     answers: Vec<bool>,
-    output: Vec<u8>,
 }
 
-impl Work for Eval<'_> {
-    fn take(&mut self, block: Block<'_>) -> anyhow::Result<()> {
-        let Batch { digests, truth, counts, answers, output } = &mut self.batch;
+impl Part {
+    fn look(
+        &mut self,
+        keys: &Keys,
+        hasher: &KeyHasher,
+        opened: &Opened,
+        block: Block<'_>,
+    ) -> anyhow::Result<()> {
+        let Self { digests, truth, counts, answers } = self;
         digests.clear();
         truth.clear();
-        for record in block.records() {
-            let (count, key) = parse(record)?;
-            truth.push(count);
-            digests.push(self.args.key.digest(&self.hasher, key)?);
-        }
+        let mut failed = Ok(());
+        block.each(|record| {
+            let read = || {
+                let (count, key) = parse(record)?;
+                let digest = keys.digest(hasher, key)?.context("a record of the truth has no key")?;
+                Ok::<_, anyhow::Error>((count, digest))
+            };
+            match (&failed, read()) {
+                (Err(_), _) => {}
+                (Ok(()), Err(error)) => failed = Err(error),
+                (Ok(()), Ok((count, digest))) => {
+                    truth.push(count);
+                    digests.push(digest);
+                }
+            }
+        });
+        failed?;
         counts.resize(digests.len(), 0);
-        match self.opened.counts() {
+        match opened.counts() {
             Ok(filter) => filter.count_digests(digests, counts),
             Err(_) => {
                 answers.resize(digests.len(), false);
-                self.opened.filter().contains_digests(digests, answers);
+                opened.filter().contains_digests(digests, answers);
                 counts.iter_mut().zip(answers).for_each(|(count, answer)| *count = u64::from(*answer));
             }
         }
-        for ((record, truth), count) in block.records().zip(truth).zip(counts) {
-            self.verdict.take(*truth, *count);
-            if self.args.each {
-                let Verdict { tn, tp, fp, fn_, .. } = self.verdict;
-                // A vector takes all; the key was found before.
-                let _ = write!(output, "{tn} {tp} {fp} {fn_} {truth} {count} ");
-                output.extend_from_slice(parse(record)?.1);
-                output.push(b'\n');
-            }
-        }
         Ok(())
-    }
-
-    fn print(&mut self) -> anyhow::Result<ControlFlow<()>> {
-        self.stdout.write_all(&self.batch.output).context("stdout")?;
-        self.batch.output.clear();
-        Ok(ControlFlow::Continue(()))
     }
 }
 

@@ -2,31 +2,89 @@
 
 use crate::Outcome;
 use crate::args::QueryArgs;
-use crate::input::{Block, Source, Work, read_all};
+use crate::input::{Batch, Block, Keys, Reading, Row, Source, Work, name};
+use crate::message::hinted;
 use crate::open::{Opened, is_dash, open};
+use crate::output::Output;
 use anyhow::{Context, bail};
-use gardenia::{Digest, KeyHasher};
-use std::io::{self, IsTerminal, StdoutLock, Write};
+use gardenia::KeyHasher;
+use gardenia::format::replace_file;
+use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: &QueryArgs) -> anyhow::Result<Outcome> {
-    let sources = Source::all(&args.inputs);
-    check_stdin(&args.filter, &sources)?;
-    let opened = open(&args.filter, args.secret.read()?)?;
-    let stdout = io::stdout().lock();
+    let (filters, inputs) = operands(args)?;
+    let sources = Source::all(inputs);
+    filters.iter().try_for_each(|filter| check_stdin(filter, &sources))?;
+    if filters.iter().filter(|filter| is_dash(filter)).count() > 1 {
+        bail!("only one filter can come from stdin");
+    }
+    let keys = args.key.keys()?;
+    check_outputs(args, inputs)?;
+    let bed = Bed::open(args, filters)?;
     // A bar among the lines of a terminal would be in the way.
-    let progress = args.count || args.quiet || !stdout.is_terminal();
-    let mut query = Query::new(args, &opened, stdout);
-    let trouble = read_all(&sources, "looking up", progress, &mut query)?;
-    if args.quiet && query.found > 0 {
+    let silent = args.count || args.quiet || args.matched.is_some() || args.unmatched.is_some();
+    let reading = Reading {
+        sources: &sources,
+        keys: &keys,
+        doing: "looking up",
+        progress: silent || !io::stdout().is_terminal(),
+        threads: args.threads.count(),
+        strict: false,
+    };
+    let search = Search { args, bed: &bed, reading: &reading };
+    let none = || None::<&mut io::Sink>;
+    let (trouble, found) = match (&args.matched, &args.unmatched) {
+        (None, None) => {
+            let mut stdout = io::stdout().lock();
+            let found = search.run(Some(&mut stdout), none())?;
+            if args.count {
+                writeln!(stdout, "{}", found.1).context("stdout")?;
+            }
+            stdout.flush().context("stdout")?;
+            found
+        }
+        (Some(matched), None) => write_lines(matched, |lines| search.run(Some(lines), none()))?,
+        (None, Some(unmatched)) => write_lines(unmatched, |lines| search.run(none(), Some(lines)))?,
+        (Some(matched), Some(unmatched)) => write_lines(matched, |lines| {
+            write_lines(unmatched, |others| search.run(Some(lines), Some(others)))
+        })?,
+    };
+    if args.quiet && found > 0 {
         return Ok(Outcome::Done); // as grep: found is found, whatever else went wrong
     }
-    if args.count {
-        writeln!(query.stdout, "{}", query.found).context("stdout")?;
+    Ok(outcome(trouble, found > 0))
+}
+
+/// All that is known before lines are read.
+struct Search<'a> {
+    args: &'a QueryArgs,
+    bed: &'a Bed,
+    reading: &'a Reading<'a>,
+}
+
+impl Search<'_> {
+    /// Asks for all lines; whether an input could not be read, and how many lines were found.
+    fn run<M: Write + ?Sized, U: Write + ?Sized>(
+        &self,
+        matched: Option<&mut M>,
+        unmatched: Option<&mut U>,
+    ) -> anyhow::Result<(bool, u64)> {
+        let Self { args, bed, .. } = *self;
+        let mut query = Query { args, bed, found: 0, line: 0, output: Vec::new(), matched, unmatched };
+        let trouble = self.reading.run(|keys, block, part| bed.look(keys, block, part), &mut query)?;
+        Ok((trouble, query.found))
     }
-    query.stdout.flush().context("stdout")?;
-    Ok(outcome(trouble, query.found > 0))
+}
+
+/// The filters and the inputs. Without -F the first operand is the filter, as grep's is the pattern.
+fn operands(args: &QueryArgs) -> anyhow::Result<(&[PathBuf], &[PathBuf])> {
+    match (args.filters.is_empty(), args.operands.split_first()) {
+        (false, _) => Ok((&args.filters, &args.operands)),
+        (true, Some((_, inputs))) => Ok((&args.operands[..1], inputs)),
+        (true, None) => Err(hinted("no filter was given", "gardenia query FILTER [FILE]...")),
+    }
 }
 
 /// The filter and the lines cannot both come from one pipe.
@@ -35,6 +93,39 @@ pub(crate) fn check_stdin(filter: &Path, sources: &[Source]) -> anyhow::Result<(
         bail!("the filter and the lines cannot both come from stdin");
     }
     Ok(())
+}
+
+/// What would fail at the end is said at the start.
+fn check_outputs(args: &QueryArgs, inputs: &[PathBuf]) -> anyhow::Result<()> {
+    let outputs = [&args.matched, &args.unmatched];
+    for path in outputs.into_iter().flatten().filter(|path| !is_dash(path)) {
+        Output { path, force: args.force, inputs }.check()?;
+    }
+    if args.matched.is_some() && args.matched == args.unmatched {
+        return Err(hinted("--matched and --unmatched are one file", "name two"));
+    }
+    Ok(())
+}
+
+/// Lines into a file, whole or not at all, or to stdout.
+fn write_lines<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>) -> anyhow::Result<T> {
+    if is_dash(path) {
+        let mut stdout = io::stdout().lock();
+        let done = write(&mut stdout)?;
+        stdout.flush().context("stdout")?;
+        return Ok(done);
+    }
+    // What goes wrong within has been given its own name.
+    let mut inner = None;
+    let outer = replace_file(path, |file| {
+        let done = inner.insert(write(file));
+        if done.is_ok() { Ok(()) } else { Err(io::Error::other("stopped")) }
+    });
+    match inner {
+        Some(Err(error)) => Err(error),
+        Some(Ok(done)) => outer.map(|()| done).with_context(|| name(path)),
+        None => bail!("{}: not written", name(path)),
+    }
 }
 
 /// The outcome of a search.
@@ -46,65 +137,172 @@ pub(crate) fn outcome(trouble: bool, found: bool) -> Outcome {
     }
 }
 
-/// One question to one filter, a block of lines at a time.
-struct Query<'a> {
+/// The filters that are asked.
+struct Bed {
+    filters: Vec<Opened>,
+    /// What a line is marked with.
+    labels: Vec<String>,
+    /// The hash functions, each once, and which of them each filter takes.
+    hashers: Vec<KeyHasher>,
+    hashed: Vec<usize>,
+    all: bool,
+    invert: bool,
+}
+
+/// What was found out about a block.
+#[derive(Default)]
+struct Part {
+    /// One for each hash function.
+    batches: Vec<Batch>,
+    /// One for each filter.
+    answers: Vec<Vec<bool>>,
+    /// Whether a key is to be printed.
+    wanted: Vec<bool>,
+}
+
+impl Bed {
+    fn open(args: &QueryArgs, paths: &[PathBuf]) -> anyhow::Result<Self> {
+        let secret = args.secret.read()?;
+        let (mut filters, mut hashers, mut hashed) = (Vec::new(), Vec::<KeyHasher>::new(), Vec::new());
+        for path in paths {
+            let filter = open(path, secret)?;
+            let hasher = filter.hasher();
+            let at = hashers.iter().position(|known| *known == hasher).unwrap_or_else(|| {
+                hashers.push(hasher);
+                hashers.len() - 1
+            });
+            hashed.push(at);
+            filters.push(filter);
+        }
+        let label = |path: &PathBuf| match path.file_stem() {
+            Some(stem) if !is_dash(path) => stem.to_string_lossy().into_owned(),
+            _ => name(path),
+        };
+        let labels = paths.iter().map(label).collect();
+        Ok(Self { filters, labels, hashers, hashed, all: args.all, invert: args.invert })
+    }
+
+    fn look(&self, keys: &Keys, block: Block<'_>, part: &mut Part) -> anyhow::Result<()> {
+        let Part { batches, answers, wanted } = part;
+        batches.resize_with(self.hashers.len(), Batch::default);
+        answers.resize_with(self.filters.len(), Vec::new);
+        for (hasher, batch) in self.hashers.iter().zip(batches.iter_mut()) {
+            keys.read(hasher, block, batch)?;
+        }
+        for ((filter, hashed), answers) in self.filters.iter().zip(&self.hashed).zip(answers.iter_mut()) {
+            let digests = &batches[*hashed].digests;
+            answers.resize(digests.len(), false);
+            filter.filter().contains_digests(digests, answers);
+        }
+        wanted.clear();
+        let Some((first, others)) = answers.split_first() else { return Ok(()) };
+        wanted.extend_from_slice(first);
+        for other in others {
+            let pairs = wanted.iter_mut().zip(other);
+            if self.all {
+                pairs.for_each(|(wanted, answer)| *wanted &= answer);
+            } else {
+                pairs.for_each(|(wanted, answer)| *wanted |= answer);
+            }
+        }
+        if self.invert {
+            wanted.iter_mut().for_each(|answer| *answer = !*answer);
+        }
+        Ok(())
+    }
+}
+
+/// The answers, in order.
+struct Query<'a, M: ?Sized, U: ?Sized> {
     args: &'a QueryArgs,
-    opened: &'a Opened,
-    hasher: KeyHasher,
-    digests: Vec<Digest>,
-    answers: Vec<bool>,
+    bed: &'a Bed,
     /// Lines found, in all inputs.
     found: u64,
     /// Lines seen, in this input.
     line: u64,
     /// Printed with one call per block: a call per line would cost more than all the rest.
     output: Vec<u8>,
-    stdout: StdoutLock<'static>,
+    matched: Option<&'a mut M>,
+    unmatched: Option<&'a mut U>,
 }
 
-impl<'a> Query<'a> {
-    fn new(args: &'a QueryArgs, opened: &'a Opened, stdout: StdoutLock<'static>) -> Self {
-        let (digests, answers, output) = (Vec::new(), Vec::new(), Vec::new());
-        Self { args, opened, hasher: opened.hasher(), digests, answers, found: 0, line: 0, output, stdout }
-    }
-}
-
-impl Work for Query<'_> {
+impl<M: Write + ?Sized, U: Write + ?Sized> Work<Part> for Query<'_, M, U> {
     fn begin(&mut self) {
         self.line = 0;
     }
 
-    fn take(&mut self, block: Block<'_>) -> anyhow::Result<()> {
-        self.args.key.digests(&self.hasher, block, &mut self.digests)?;
-        self.answers.resize(self.digests.len(), false);
-        self.opened.filter().contains_digests(&self.digests, &mut self.answers);
-        if self.args.invert {
-            self.answers.iter_mut().for_each(|answer| *answer = !*answer);
-        }
-        self.found += self.answers.iter().map(|&answer| u64::from(answer)).sum::<u64>();
-        if self.args.count || self.args.quiet {
-            return Ok(());
-        }
-        for (record, answer) in block.records().zip(&self.answers) {
-            self.line += 1;
-            if *answer {
-                if self.args.line_number {
-                    // Writing to a vector does not fail.
-                    let _ = write!(self.output, "{}:", self.line);
-                }
-                self.output.extend_from_slice(record);
-                self.output.push(b'\n');
-            }
-        }
-        Ok(())
-    }
-
-    fn print(&mut self) -> anyhow::Result<ControlFlow<()>> {
-        if self.args.quiet && self.found > 0 {
+    fn take(&mut self, block: Block<'_>, part: &mut Part) -> anyhow::Result<ControlFlow<()>> {
+        let Part { batches, answers, wanted } = part;
+        let Some(batch) = batches.first() else { return Ok(ControlFlow::Break(())) };
+        // A record without a key is in no filter.
+        let keep = |row: Row| match row {
+            Row::Key(at) => wanted[at],
+            Row::Keyless => self.args.invert,
+            Row::Header => true,
+        };
+        let most = self.args.max_count.unwrap_or(u64::MAX);
+        if most == 0 {
             return Ok(ControlFlow::Break(()));
         }
-        self.stdout.write_all(&self.output).context("stdout")?;
+        let silent = self.args.count || self.args.quiet;
+        let found =
+            batch.records(block).filter(|record| record.row != Row::Header && keep(record.row)).count();
+        let rest = most - self.found;
+        let last = found as u64 >= rest;
+        if !silent && (self.args.line_number || self.args.label || last) {
+            let mut rest = rest;
+            for record in batch.records(block).take_while(|record| {
+                // A header behind the last line that is wanted is not printed.
+                let go = rest > 0;
+                rest -= u64::from(go && record.row != Row::Header && keep(record.row));
+                go
+            }) {
+                if keep(record.row) {
+                    self.print(block, record.bytes, record.row, self.line + record.at as u64 + 1, answers);
+                }
+            }
+        } else if !silent && self.matched.is_some() {
+            batch.copy(block, &mut self.output, keep);
+        }
+        self.found += (found as u64).min(rest);
+        self.line += batch.len() as u64;
+        if let Some(lines) = &mut self.matched {
+            lines.write_all(&self.output).with_context(|| output_name(self.args.matched.as_deref()))?;
+        }
         self.output.clear();
-        Ok(ControlFlow::Continue(()))
+        if let Some(lines) = &mut self.unmatched {
+            batch.copy(block, &mut self.output, |row| row == Row::Header || !keep(row));
+            lines.write_all(&self.output).with_context(|| output_name(self.args.unmatched.as_deref()))?;
+            self.output.clear();
+        }
+        let done = last || (self.args.quiet && self.found > 0);
+        Ok(if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+}
+
+/// How messages name where lines go.
+fn output_name(path: Option<&Path>) -> String {
+    path.filter(|path| !is_dash(path)).map_or_else(|| "stdout".to_owned(), name)
+}
+
+impl<M: ?Sized, U: ?Sized> Query<'_, M, U> {
+    /// A line with what stands before it.
+    fn print(&mut self, block: Block<'_>, record: &[u8], row: Row, line: u64, answers: &[Vec<bool>]) {
+        if row != Row::Header {
+            if self.args.label {
+                let found = |filter: &usize| matches!(row, Row::Key(at) if answers[*filter][at]);
+                let labels: Vec<&str> =
+                    (0..answers.len()).filter(found).map(|filter| &*self.bed.labels[filter]).collect();
+                self.output.extend_from_slice(labels.join(",").as_bytes());
+                self.output.push(b':');
+            }
+            if self.args.line_number {
+                let _ = write!(self.output, "{line}:"); // a vector takes all
+            }
+        }
+        self.output.extend_from_slice(record);
+        if record.last() != Some(&block.end()) {
+            self.output.push(block.end());
+        }
     }
 }

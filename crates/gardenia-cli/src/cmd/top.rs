@@ -1,14 +1,13 @@
 //! `gardenia top`: the most frequent lines of a stream, with bounds that always hold.
 
 use crate::args::TopArgs;
-use crate::input::{Block, Source, Work, read_all};
+use crate::input::{Block, KeyTexts, Keys, Reading, Source};
 use crate::message::{hinted, say};
 use crate::{Outcome, human, memory, message};
 use anyhow::Context;
 use gardenia::{Hitter, Top};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
-use std::ops::ControlFlow;
 
 /// The most lines that can be asked for: their candidates take a few hundred bytes each.
 const MOST: u64 = 100_000_000;
@@ -19,9 +18,18 @@ const BAR: usize = 24;
 pub(crate) fn run(args: &TopArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.inputs);
     let mut stdout = io::stdout().lock();
-    let mut work = Counting { top: empty(args)?, lines: 0 };
-    let trouble = read_all(&sources, "counting", !args.quiet, &mut work)?;
-    let found = Found::of(args, &work.top, work.lines);
+    let (keys, mut top, mut lines) = (args.key.keys()?, empty(args)?, 0);
+    let (progress, threads) = (!args.quiet, 1);
+    let reading =
+        Reading { sources: &sources, keys: &keys, doing: "counting", progress, threads, strict: false };
+    let look = |keys: &Keys, block: Block<'_>, found: &mut KeyTexts| keys.texts(block, found);
+    let trouble = reading.run(look, &mut |block: Block<'_>, found: &mut KeyTexts| {
+        let keys = found.slices(block);
+        lines += keys.len() as u64;
+        top.update_many(&keys);
+        Ok(())
+    })?;
+    let found = Found::of(args, &top, lines);
     let terminal = stdout.is_terminal();
     let text = match (args.json, terminal) {
         (true, _) => {
@@ -36,7 +44,7 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<Outcome> {
     if !args.quiet {
         say(&found.summary(args));
     }
-    Ok(match (trouble, work.lines > 0) {
+    Ok(match (trouble, lines > 0) {
         (true, _) => Outcome::Trouble,
         (false, true) => Outcome::Done,
         (false, false) => Outcome::Nothing,
@@ -69,25 +77,6 @@ fn empty(args: &TopArgs) -> anyhow::Result<Top> {
     match args.memory {
         Some(bytes) => Top::with_bytes(keys, bytes).map_err(size),
         None => Top::new(keys).map_err(size),
-    }
-}
-
-/// Lines on their way into the table.
-struct Counting {
-    top: Top,
-    lines: u64,
-}
-
-impl Work for Counting {
-    fn take(&mut self, block: Block<'_>) -> anyhow::Result<()> {
-        let keys: Vec<&[u8]> = block.records().collect();
-        self.lines += keys.len() as u64;
-        self.top.update_many(&keys);
-        Ok(())
-    }
-
-    fn print(&mut self) -> anyhow::Result<ControlFlow<()>> {
-        Ok(ControlFlow::Continue(()))
     }
 }
 

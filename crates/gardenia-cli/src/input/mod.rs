@@ -1,0 +1,232 @@
+//! Records from files or stdin: lines of bytes, never decoded, of any length; CSV and JSON where asked for.
+//!
+//! A subcommand says what to do with a block of records in two steps: one that needs nothing but the block, such
+//! as hashing its keys and asking a filter, and one that takes the blocks in order. With several threads the
+//! first step is done of many blocks at a time, and what comes out is the same.
+
+mod batch;
+mod key;
+mod record;
+mod threads;
+mod unpack;
+
+pub(crate) use batch::{Batch, Row};
+pub(crate) use key::{KeyArgs, KeyTexts, Keys};
+pub(crate) use record::Block;
+
+use crate::human;
+use crate::message::{self, say};
+use crate::open::is_dash;
+use crate::progress::Progress;
+use anyhow::Context;
+use record::{Blocks, Buffer, Form};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How messages name an input.
+pub(crate) fn name(path: &Path) -> String {
+    if is_dash(path) { "(stdin)".to_owned() } else { path.display().to_string() }
+}
+
+/// Where records come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    Stdin,
+    File(PathBuf),
+}
+
+impl Source {
+    /// The inputs named on the command line; none is stdin, and so is `-`.
+    pub(crate) fn all(paths: &[PathBuf]) -> Vec<Self> {
+        if paths.is_empty() {
+            return vec![Self::Stdin];
+        }
+        paths.iter().map(|path| if is_dash(path) { Self::Stdin } else { Self::File(path.clone()) }).collect()
+    }
+
+    /// How messages name this input.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Stdin => name(Path::new("-")),
+            Self::File(path) => name(path),
+        }
+    }
+
+    /// The length of a regular file: something that can be read twice.
+    pub(crate) fn file_len(&self) -> Option<u64> {
+        match self {
+            Self::Stdin => None,
+            Self::File(path) => fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|m| m.len()),
+        }
+    }
+
+    /// Says at once what would otherwise be noticed after hours of reading other inputs.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let Self::File(path) = self else { return Ok(()) };
+        let check = || {
+            let metadata = fs::metadata(path)?;
+            // Only files, and folders for what the system says of them: a pipe would wait for its writer.
+            let waits = !metadata.is_file() && !metadata.is_dir();
+            if waits { Ok(()) } else { File::open(path)?.read(&mut [0]).map(drop) }
+        };
+        check().with_context(|| self.name())
+    }
+
+    /// Starts reading.
+    fn open(&self, form: Form) -> anyhow::Result<Opened> {
+        let bytes = Arc::new(AtomicU64::new(0));
+        let open = || -> io::Result<_> {
+            let (reader, bytes): (Box<dyn Read + Send>, _) = match self {
+                Self::Stdin => (Box::new(io::stdin()), bytes.clone()),
+                Self::File(path) => (Box::new(File::open(path)?), bytes.clone()),
+            };
+            unpack::unpack(Box::new(unpack::Counted { reader, bytes }))
+        };
+        let (start, reader) = open().with_context(|| self.name())?;
+        Ok(Opened { blocks: Blocks::new(start, reader, form), bytes })
+    }
+}
+
+/// An input that is being read.
+struct Opened {
+    blocks: Blocks,
+    /// Bytes that came from the system: of a compressed file fewer than are given out.
+    bytes: Arc<AtomicU64>,
+}
+
+/// What a subcommand makes of blocks, in order.
+pub(crate) trait Work<P> {
+    /// An input begins.
+    fn begin(&mut self) {}
+    /// Takes whole records, and what was made of them before. A break, or an error, ends it all.
+    fn take(&mut self, block: Block<'_>, part: &mut P) -> anyhow::Result<ControlFlow<()>>;
+}
+
+impl<P, F: FnMut(Block<'_>, &mut P) -> anyhow::Result<()>> Work<P> for F {
+    fn take(&mut self, block: Block<'_>, part: &mut P) -> anyhow::Result<ControlFlow<()>> {
+        self(block, part).map(ControlFlow::Continue)
+    }
+}
+
+/// How inputs are read.
+pub(crate) struct Reading<'a> {
+    pub(crate) sources: &'a [Source],
+    pub(crate) keys: &'a Keys,
+    /// For the progress bar.
+    pub(crate) doing: &'a str,
+    /// Allows a bar.
+    pub(crate) progress: bool,
+    /// That make the first step.
+    pub(crate) threads: usize,
+    /// The first input that cannot be read ends it all; otherwise it is complained about, and the others are read.
+    pub(crate) strict: bool,
+}
+
+impl Reading<'_> {
+    /// Reads all inputs: `look` makes something of each block, in any order, and `work` takes that in order.
+    /// Whether an input could not be read.
+    pub(crate) fn run<P: Default + Send + 'static>(
+        &self,
+        look: impl Fn(&Keys, Block<'_>, &mut P) -> anyhow::Result<()> + Sync,
+        work: &mut impl Work<P>,
+    ) -> anyhow::Result<bool> {
+        let mut trouble = false;
+        for source in self.sources {
+            work.begin();
+            let mut input = Input { progress: None, keys: None, stopped: Ok(ControlFlow::Continue(())) };
+            let failed = self.read(source, &look, work, &mut input);
+            drop(input.progress.take()); // before anything is said
+            if let Err(error) = failed {
+                if self.strict {
+                    return Err(error);
+                }
+                message::complain(&error);
+                trouble = true;
+            }
+            if let Some(keys) = input.keys.filter(|keys| keys.keyless() > 0) {
+                let records = human::plural(keys.keyless(), "record");
+                let have = if keys.keyless() == 1 { "has" } else { "have" };
+                say(&format!("gardenia: warning: {}: {records} {have} {}", source.name(), keys.missing()));
+            }
+            if input.stopped?.is_break() {
+                return Ok(trouble);
+            }
+        }
+        Ok(trouble)
+    }
+
+    /// Reads one input. An error is the input's; what the work says goes into `input`.
+    fn read<P: Default + Send + 'static>(
+        &self,
+        source: &Source,
+        look: &(impl Fn(&Keys, Block<'_>, &mut P) -> anyhow::Result<()> + Sync),
+        work: &mut impl Work<P>,
+        input: &mut Input,
+    ) -> anyhow::Result<()> {
+        let opened = source.open(self.keys.form())?;
+        let what = format!("{} {}", self.doing, source.name());
+        input.progress = Some(Progress::new(what, source.file_len(), self.progress));
+        let done = if self.threads > 1 {
+            threads::each_block(opened, self.keys, self.threads, look, work, input)
+        } else {
+            each_block(opened, self.keys, look, work, input)
+        };
+        done.with_context(|| source.name())
+    }
+}
+
+/// How far one input is.
+struct Input {
+    progress: Option<Progress>,
+    /// As its first record says.
+    keys: Option<Arc<Keys>>,
+    stopped: anyhow::Result<ControlFlow<()>>,
+}
+
+impl Input {
+    /// The keys of this input, whose first block this may be.
+    fn keys(&mut self, keys: &Keys, block: Block<'_>) -> anyhow::Result<Arc<Keys>> {
+        if let Some(keys) = &self.keys {
+            return Ok(keys.clone());
+        }
+        Ok(self.keys.insert(Arc::new(keys.at(block)?)).clone())
+    }
+
+    /// Hands a block on; whether more are wanted.
+    fn take<P>(
+        &mut self,
+        work: &mut impl Work<P>,
+        block: Block<'_>,
+        part: &mut P,
+        bytes: &AtomicU64,
+    ) -> bool {
+        if let Some(progress) = &mut self.progress {
+            progress.read(bytes.load(Ordering::Relaxed));
+        }
+        self.stopped = work.take(block, part);
+        matches!(self.stopped, Ok(ControlFlow::Continue(())))
+    }
+}
+
+/// On this thread alone.
+fn each_block<P: Default>(
+    mut opened: Opened,
+    keys: &Keys,
+    look: &impl Fn(&Keys, Block<'_>, &mut P) -> anyhow::Result<()>,
+    work: &mut impl Work<P>,
+    input: &mut Input,
+) -> anyhow::Result<()> {
+    let (mut buffer, mut part) = (Buffer::new(), P::default());
+    while opened.blocks.fill(&mut buffer)? {
+        let block = buffer.block(keys.form());
+        look(&*input.keys(keys, block)?, block, &mut part)?;
+        if !input.take(work, block, &mut part, &opened.bytes) {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,328 @@
+//! Bytes cut into blocks of whole records.
+//!
+//! A block is what one read gave, so that a few thousand keys are hashed and probed at a time and a slow pipe is
+//! answered as its records arrive. A line ends in `\n` (or NUL), which belongs to no record; the last one may
+//! lack it. A carriage return is a byte like any other. A CSV record may hold line ends between quotes.
+
+use super::unpack::Reader;
+use crate::memory;
+use anyhow::Context;
+use memchr::{memchr_iter, memrchr};
+use std::io;
+
+/// Bytes asked of the system at a time: some thousand lines, and small enough for the second-level cache.
+const BLOCK: usize = 256 << 10;
+
+/// A record that needs more than this is looked at twice before memory is taken for it.
+const LARGE: usize = 64 << 20;
+
+/// How records are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    /// The byte after each record.
+    pub(crate) end: u8,
+    /// The byte between fields, if they may be quoted.
+    pub(crate) csv: Option<u8>,
+}
+
+impl Form {
+    /// A parser at the start of a CSV record.
+    pub(crate) fn parser(self) -> csv_core::Reader {
+        let mut builder = csv_core::ReaderBuilder::new();
+        builder.terminator(csv_core::Terminator::Any(self.end)).delimiter(self.csv.unwrap_or(b','));
+        builder.build()
+    }
+}
+
+/// A block's bytes, where they lie.
+pub(crate) struct Buffer {
+    bytes: Vec<u8>,
+    /// Whole records end here.
+    given: usize,
+    /// The end of each record, of CSV: finding them is work.
+    ends: Vec<usize>,
+    first: bool,
+}
+
+impl Buffer {
+    pub(super) fn new() -> Self {
+        Self::sized(BLOCK)
+    }
+
+    fn sized(size: usize) -> Self {
+        Self { bytes: vec![0; size], given: 0, ends: Vec::new(), first: false }
+    }
+
+    /// Its records.
+    pub(super) fn block(&self, form: Form) -> Block<'_> {
+        let ends = form.csv.map(|_| &*self.ends);
+        Block { bytes: &self.bytes[..self.given], end: form.end, ends, first: self.first }
+    }
+}
+
+/// Cuts what a reader gives.
+pub(super) struct Blocks {
+    reader: Reader,
+    form: Form,
+    /// The start of a record whose end is not read yet.
+    rest: Vec<u8>,
+    ended: bool,
+    first: bool,
+}
+
+impl Blocks {
+    /// Of the bytes of `start`, and what `reader` gives after them.
+    pub(super) fn new(start: Vec<u8>, reader: Reader, form: Form) -> Self {
+        Self { reader, form, rest: start, ended: false, first: true }
+    }
+
+    /// Fills the buffer with the next records; false if there are none.
+    pub(super) fn fill(&mut self, buffer: &mut Buffer) -> anyhow::Result<bool> {
+        let size = buffer.bytes.len().max(1);
+        while buffer.bytes.len() < self.rest.len() + size / 2 {
+            grow(&mut buffer.bytes)?;
+        }
+        buffer.bytes[..self.rest.len()].copy_from_slice(&self.rest);
+        let mut filled = self.rest.len();
+        buffer.given = 0;
+        buffer.ends.clear();
+        // Bytes to have before a CSV record is looked at again: a long one would be parsed for ever.
+        let mut enough = 0;
+        while !self.ended && buffer.given == 0 {
+            // Room for half a block at least, or long records would be read in ever smaller sips.
+            if buffer.bytes.len() - filled < size / 2 {
+                grow(&mut buffer.bytes)?;
+            }
+            let count = match self.reader.read(&mut buffer.bytes[filled..]) {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let fresh = filled..filled + count;
+            filled = fresh.end;
+            self.ended = count == 0;
+            if self.form.csv.is_none() {
+                if let Some(at) = memrchr(self.form.end, &buffer.bytes[fresh.clone()]) {
+                    buffer.given = fresh.start + at + 1;
+                }
+            } else if filled >= enough || self.ended {
+                buffer.given = self.cut(&buffer.bytes[..filled], &mut buffer.ends);
+                enough = if filled < BLOCK { 0 } else { 2 * filled };
+            }
+        }
+        if self.ended {
+            buffer.given = filled;
+            if self.form.csv.is_some() {
+                buffer.ends.clear();
+                self.cut(&buffer.bytes[..filled], &mut buffer.ends);
+            }
+        }
+        self.rest.clear();
+        self.rest.extend_from_slice(&buffer.bytes[buffer.given..filled]);
+        (buffer.first, self.first) = (self.first, false);
+        Ok(buffer.given > 0)
+    }
+
+    /// Finds the ends of CSV records; where the last whole one ends.
+    fn cut(&self, bytes: &[u8], ends: &mut Vec<usize>) -> usize {
+        let (mut start, mut fields, mut marks) = (0, [0; 1 << 10], [0; 64]);
+        while start < bytes.len() {
+            // The parser passes over blank lines; here each is a record.
+            if let Some(blank) = [&[self.form.end][..], &[b'\r', self.form.end]]
+                .into_iter()
+                .find(|blank| bytes[start..].starts_with(blank))
+            {
+                start += blank.len();
+                ends.push(start);
+                continue;
+            }
+            let (mut parser, mut at) = (self.form.parser(), start);
+            let whole = loop {
+                let (result, read, _, _) = parser.read_record(&bytes[at..], &mut fields, &mut marks);
+                at += read;
+                match result {
+                    csv_core::ReadRecordResult::Record => break true,
+                    csv_core::ReadRecordResult::InputEmpty | csv_core::ReadRecordResult::End => break false,
+                    // What the fields hold is of no interest here.
+                    csv_core::ReadRecordResult::OutputFull | csv_core::ReadRecordResult::OutputEndsFull => {}
+                }
+            };
+            if !whole {
+                if self.ended {
+                    ends.push(bytes.len());
+                }
+                return start;
+            }
+            start = at;
+            ends.push(start);
+        }
+        start
+    }
+}
+
+fn grow(buffer: &mut Vec<u8>) -> anyhow::Result<()> {
+    let more = buffer.len().max(1);
+    let (what, hint) = ("a line this long", "are its records separated by line ends?");
+    if more >= LARGE {
+        memory::require(more as u64, what, hint)?;
+    }
+    buffer.try_reserve_exact(more).context("a line is longer than memory")?;
+    buffer.resize(2 * more, 0);
+    Ok(())
+}
+
+/// Whole records, one after the other.
+#[derive(Clone, Copy)]
+pub(crate) struct Block<'a> {
+    bytes: &'a [u8],
+    end: u8,
+    ends: Option<&'a [usize]>,
+    /// Whether it begins its input.
+    first: bool,
+}
+
+impl<'a> Block<'a> {
+    /// All its bytes.
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The byte after each record.
+    pub(crate) fn end(self) -> u8 {
+        self.end
+    }
+
+    /// Whether it begins its input.
+    pub(crate) fn is_first(self) -> bool {
+        self.first
+    }
+
+    /// Hands the end of each record to `take`, behind its line end.
+    #[inline]
+    pub(crate) fn each_end(self, mut take: impl FnMut(usize)) {
+        match self.ends {
+            Some(ends) => ends.iter().for_each(|&end| take(end)),
+            None => {
+                memchr_iter(self.end, self.bytes).for_each(|at| take(at + 1));
+                if self.bytes.last().is_some_and(|&last| last != self.end) {
+                    take(self.bytes.len());
+                }
+            }
+        }
+    }
+
+    /// A record without its line end.
+    #[inline]
+    pub(crate) fn without_end(self, record: &'a [u8]) -> &'a [u8] {
+        record.strip_suffix(&[self.end]).unwrap_or(record)
+    }
+
+    /// Hands the records to `take`, in order, without their line ends.
+    pub(crate) fn each(self, mut take: impl FnMut(&'a [u8])) {
+        let mut start = 0;
+        self.each_end(|end| {
+            take(self.without_end(&self.bytes[start..end]));
+            start = end;
+        });
+    }
+
+    /// How many records.
+    pub(crate) fn count(self) -> u64 {
+        let mut count = 0;
+        self.each_end(|_| count += 1);
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    const LINES: Form = Form { end: b'\n', csv: None };
+    const CSV: Form = Form { end: b'\n', csv: Some(b',') };
+
+    /// Gives at most `step` bytes a time, and is interrupted before each.
+    struct Slow {
+        bytes: io::Cursor<Vec<u8>>,
+        step: usize,
+        interrupt: bool,
+    }
+
+    impl Read for Slow {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.interrupt = !self.interrupt;
+            if self.interrupt {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let step = self.step.min(buffer.len());
+            self.bytes.read(&mut buffer[..step])
+        }
+    }
+
+    fn blocks(text: &str, step: usize, form: Form) -> Blocks {
+        let bytes = io::Cursor::new(text.as_bytes().to_vec());
+        Blocks::new(Vec::new(), Box::new(Slow { bytes, step, interrupt: false }), form)
+    }
+
+    /// The records of a text, however its bytes arrive.
+    fn check(text: &str, form: Form, expected: &[&str]) {
+        for (step, size) in [1, 2, 3, 7, 4096].into_iter().flat_map(|step| [2, 5, 64].map(|s| (step, s))) {
+            let (mut blocks, mut buffer) = (blocks(text, step, form), Buffer::sized(size));
+            let (mut found, mut counted, mut firsts) = (Vec::new(), 0, 0);
+            while blocks.fill(&mut buffer).unwrap() {
+                let block = buffer.block(form);
+                block.each(|record| found.push(String::from_utf8(record.to_vec()).unwrap()));
+                counted += block.count();
+                firsts += u32::from(block.is_first());
+            }
+            assert_eq!(found, expected, "{text:?} by {step} into {size}");
+            assert_eq!((counted, firsts), (expected.len() as u64, u32::from(!text.is_empty())));
+        }
+    }
+
+    #[test]
+    fn records_do_not_depend_on_how_the_bytes_arrive() {
+        let long = "x".repeat(1000);
+        let texts = [
+            "",
+            "\n",
+            "a",
+            "a\n",
+            "\n\n",
+            "a\n\nb",
+            "rose\r\ntulip\r\n",
+            "\0\n\0\0",
+            "a\nbb\nccc\ndddd",
+            &long,
+            &format!("a\n{long}\n\n{long}"),
+        ];
+        for text in texts {
+            for end in ['\n', '\0'] {
+                // What `split` makes of it, less the empty piece after a final line end.
+                let mut expected: Vec<&str> = text.split(end).collect();
+                expected.truncate(expected.len() - usize::from(text.is_empty() || text.ends_with(end)));
+                check(text, Form { end: end as u8, csv: None }, &expected);
+            }
+        }
+    }
+
+    #[test]
+    fn quoted_line_ends_stay_in_their_record() {
+        let quoted = format!("\"{}\",1", "many\n\"\"lines\"\" ".repeat(300));
+        let text = format!("a,b\n\n\"x\ny\",2\r\n{quoted}\n5\" disk,3\n\"open\nto the end");
+        let expected = ["a,b", "", "\"x\ny\",2\r", &quoted, "5\" disk,3", "\"open\nto the end"];
+        check(&text, CSV, &expected);
+        check("a\n\r\nb", CSV, &["a", "\r", "b"]);
+        check("", CSV, &[]);
+    }
+
+    #[test]
+    fn a_block_is_given_as_soon_as_it_holds_a_record() {
+        for form in [LINES, CSV] {
+            let (mut blocks, mut buffer) = (blocks("rose\ntulip\n", 6, form), Buffer::new());
+            assert!(blocks.fill(&mut buffer).unwrap());
+            assert_eq!(buffer.block(form).bytes(), b"rose\n");
+        }
+    }
+}
