@@ -71,6 +71,9 @@ Examples:
   gardenia build -o last.gdn --kind a2 --items 1M log.txt        the last million lines, no others
   gardenia build -o fixed.gdn --kind ribbon --fpp 0.1% urls.txt  the fewest bits, for lines that never change
   gardenia build -o grows.gdn --kind scalable first.txt          no number of lines needed; `add` more at any time
+  gardenia build -o fits.gdn --memory 64MiB urls.txt             the lowest rate in this much
+  gardenia build -o mail.gdn --csv -f email -i users.csv.gz      a column, whatever its capitals
+  gardenia build -o breached.gdn -f 1 --delimiter : hashes.txt   what comes before a colon
   gardenia build -o tight.gdn --kind choice --effort 2 urls.txt  18% smaller than bloom, at 1%
   gardenia build -o fixed.gdn --kind fuse urls.txt               fastest to ask, 9 bits per line, 1/256; takes no more lines
   gardenia build -o safe.gdn --secret-file secret.txt keys.txt   keys that an adversary may choose")]
@@ -113,6 +116,15 @@ pub(crate) struct BuildArgs {
         group = "size"
     )]
     pub(crate) bits: Option<u64>,
+
+    /// The most memory the filter may take, such as 64MiB: without --fpp all of it, for the lowest rate
+    #[arg(short, long, value_name = "M", value_parser = human::parse_bytes, allow_negative_numbers = true,
+          conflicts_with = "size")]
+    pub(crate) memory: Option<u64>,
+
+    /// When more different keys come than were planned [default: warn]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) on_full: Option<OnFull>,
 
     /// The same as a number of cells, for kinds whose cells have several bits
     #[arg(
@@ -285,6 +297,18 @@ pub(crate) enum SketchUpdate {
     Plain,
 }
 
+/// What to do with more keys than were planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OnFull {
+    /// Put them in, and say that more is found by mistake
+    #[default]
+    Warn,
+    /// Stop, and write nothing
+    Error,
+    /// Grow: build takes the kind scalable
+    Grow,
+}
+
 /// The secret of a keyed filter.
 #[derive(Debug, Args)]
 pub(crate) struct SecretArgs {
@@ -407,6 +431,10 @@ Examples:
   zcat log.gz | gardenia add seen.gdn        lines from a pipe
   gardenia add -o both.gdn seen.gdn new.txt  leaves seen.gdn as it is")]
 pub(crate) struct AddArgs {
+    /// When more different keys come than were planned [default: warn]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) on_full: Option<OnFull>,
+
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }

@@ -54,7 +54,7 @@ fn run(command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Build(args) => cmd::build::run(&args),
         Command::Query(args) => cmd::query::run(&args),
-        Command::Add(args) => cmd::change::add(&args.change),
+        Command::Add(args) => cmd::change::add(&args),
         Command::Remove(args) => cmd::change::remove(&args.change),
         Command::Count(args) => cmd::count::run(&args),
         Command::Top(args) => cmd::top::run(&args),

@@ -353,3 +353,52 @@ fn a_wrong_secret_is_refused_and_not_repeated() {
     let run = shell.run(&["build", "-o", "f.gdn", "--secret-file", "gone", "keys"]);
     assert!(run.complaint().starts_with("gardenia: gone: "), "{}", run.err);
 }
+
+#[test]
+fn a_filter_keeps_to_its_memory() {
+    let shell = Shell::new();
+    shell.write("keys.txt", numbers(0..100_000));
+    for kind in ["blocked", "bloom", "counting", "a2"] {
+        shell.ok(&["build", "--force", "--kind", kind, "--memory", "100kB", "-o", "f.gdn", "keys.txt"]);
+        let bytes = shell.filter("f.gdn").memory_bytes();
+        assert!((98_000..=100_000).contains(&bytes), "{kind}: {bytes}");
+    }
+    let run = shell.run(&["build", "--memory", "100kB", "--fpp", "0.01%", "-o", "no.gdn", "keys.txt"]);
+    assert!(run.complaint().contains("and --memory allows 100 kB"), "{}", run.err);
+    let run = shell.run(&["build", "--kind", "ribbon", "--memory", "10kB", "-o", "no.gdn", "keys.txt"]);
+    assert!(run.complaint().contains("and --memory allows 10"), "{}", run.err);
+    let run = shell.run(&["build", "--kind", "scalable", "--memory", "10kB", "-o", "no.gdn", "keys.txt"]);
+    assert!(run.complaint().contains("and --memory allows 10"), "{}", run.err);
+    assert!(!shell.path("no.gdn").exists());
+}
+
+#[test]
+fn a_full_filter_does_as_it_is_told() {
+    let shell = Shell::new();
+    shell.write("keys.txt", numbers(0..10_000));
+    let build = |options: &[&str]| {
+        shell.run(&[&["build", "--force", "--items", "1000", "-o", "f.gdn"], options, &["keys.txt"]].concat())
+    };
+    let run = build(&[]);
+    assert!(run.code == Some(0) && run.err.contains("warning: at least"), "{}", run.err);
+    std::fs::remove_file(shell.path("f.gdn")).unwrap();
+    let run = build(&["--on-full", "error"]);
+    assert!(run.complaint().contains("more than 1,000 different keys came"), "{}", run.err);
+    assert!(!shell.path("f.gdn").exists());
+    let run = build(&["--on-full", "grow"]);
+    assert!(run.code == Some(0) && !run.err.contains("warning"), "{}", run.err);
+    assert!(shell.filter("f.gdn").fpp() < 0.01);
+    assert!(build(&["--on-full", "grow", "--kind", "bloom"]).complaint().contains("does not grow"));
+
+    shell.write("few.txt", numbers(0..100));
+    shell.ok(&["build", "--force", "--items", "1000", "-o", "f.gdn", "few.txt"]);
+    let before = shell.read("f.gdn");
+    let run = shell.run(&["add", "--on-full", "error", "f.gdn", "keys.txt"]);
+    assert!(run.complaint().contains("f.gdn: more than 1,000 different keys came"), "{}", run.err);
+    assert!(
+        shell.run(&["add", "--on-full", "grow", "f.gdn", "few.txt"]).complaint().contains("does not grow")
+    );
+    assert_eq!(shell.read("f.gdn"), before);
+    let run = shell.run(&["add", "f.gdn", "keys.txt"]);
+    assert!(run.code == Some(0) && run.err.contains("and 1,000 were planned"), "{}", run.err);
+}

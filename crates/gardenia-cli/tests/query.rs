@@ -266,3 +266,76 @@ fn a_file_name_cannot_break_a_line_of_stderr() {
     let run = shell.run(&["query", "f.gdn", "a\n\x1b[31mb"]);
     assert!(run.complaint().starts_with(r"gardenia: a\n\u{1b}[31mb: "), "{}", run.err);
 }
+
+#[test]
+fn several_filters_are_asked_at_once() {
+    let shell = Shell::new();
+    shell.write("a.txt", "rose\ntulip\n");
+    shell.write("b.txt", "tulip\niris\n");
+    shell.ok(&["build", "--fpp", "1e-9", "-o", "a.gdn", "a.txt"]);
+    // Of another hash function.
+    shell.ok(&["build", "--fpp", "1e-9", "--seed", "7", "--kind", "ribbon", "-o", "b.gdn", "b.txt"]);
+    let input = b"rose\niris\ntulip\nlily\n";
+    let ask = |options: &[&str]| {
+        let run = shell.pipe(input, &[&["query", "-F", "a.gdn", "-F", "b.gdn"], options].concat());
+        assert_eq!((run.code, &*run.err), (Some(0), ""));
+        String::from_utf8(run.out).unwrap()
+    };
+    assert_eq!(ask(&[]), "rose\niris\ntulip\n");
+    assert_eq!(ask(&["--all"]), "tulip\n");
+    assert_eq!(ask(&["-v"]), "lily\n");
+    assert_eq!(ask(&["--label"]), "a:rose\nb:iris\na,b:tulip\n");
+    assert_eq!(ask(&["--label", "-n", "-m", "2"]), "a:1:rose\nb:2:iris\n");
+    assert_eq!(ask(&["-c", "-m2"]), "2\n");
+    shell.write("input.txt", input);
+    assert_eq!(shell.ok(&["query", "input.txt", "-F", "b.gdn"]), b"iris\ntulip\n");
+    assert!(shell.run(&["query"]).complaint().contains("no filter was given"));
+    assert!(
+        shell.run(&["query", "-F", "a.gdn", "-F", "none.gdn", "input.txt"]).complaint().contains("none.gdn")
+    );
+}
+
+#[test]
+fn no_more_lines_than_asked_for_are_printed() {
+    let shell = Shell::new();
+    shell.write("keys.txt", "rose\n");
+    shell.ok(&["build", "-o", "f.gdn", "keys.txt"]);
+    shell.write("in.txt", "rose\ntulip\nrose\nrose\n");
+    let ask = |number: &str| {
+        let run = shell.run(&["query", "-n", "-m", number, "f.gdn", "in.txt", "in.txt"]);
+        (run.code, String::from_utf8(run.out).unwrap())
+    };
+    assert_eq!(ask("2"), (Some(0), "1:rose\n3:rose\n".to_owned()));
+    assert_eq!(ask("4"), (Some(0), "1:rose\n3:rose\n4:rose\n1:rose\n".to_owned()));
+    assert_eq!(ask("0"), (Some(1), String::new()));
+    // More need not be read: the pipe is still open.
+    let mut child = shell.command(&["query", "-m1", "f.gdn"]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.as_mut().unwrap().write_all(b"rose\n").unwrap();
+    assert_eq!(finish_by_itself(child).out, b"rose\n");
+}
+
+#[test]
+fn lines_are_parted_into_two_files() {
+    let shell = Shell::new();
+    shell.write("keys.txt", "rose\niris\n");
+    shell.ok(&["build", "--fpp", "1e-9", "-o", "f.gdn", "keys.txt"]);
+    shell.write("in.txt", "rose\ntulip\niris\nlily");
+    let part = ["query", "--matched", "yes.txt", "--unmatched", "no.txt", "f.gdn", "in.txt"];
+    assert_eq!(shell.run(&part).quietly(), b"");
+    assert_eq!(
+        (shell.read("yes.txt"), shell.read("no.txt")),
+        (b"rose\niris\n".to_vec(), b"tulip\nlily\n".to_vec())
+    );
+    assert!(shell.run(&part).complaint().contains("yes.txt: already exists"));
+    shell.ok(&[&part[..], &["--force"]].concat());
+    let run = shell.run(&["query", "--unmatched", "-", "f.gdn", "in.txt"]);
+    assert_eq!(run.quietly(), b"tulip\nlily\n");
+    let run = shell.run(&["query", "--matched", "x.txt", "--unmatched", "x.txt", "f.gdn", "in.txt"]);
+    assert!(run.complaint().contains("are one file"));
+    let run = shell.run(&["query", "--matched", "in.txt", "--force", "f.gdn", "in.txt"]);
+    assert!(run.complaint().contains("is one of the inputs"), "{}", run.err);
+    // A missing input is complained about, and the others are parted.
+    let run = shell.run(&["query", "--matched", "y.txt", "f.gdn", "none.txt", "in.txt"]);
+    assert_eq!(run.code, Some(2));
+    assert_eq!(shell.read("y.txt"), b"rose\niris\n");
+}

@@ -1,7 +1,7 @@
 //! `gardenia build`: keys → filter.
 
 use super::{relatives, sketch};
-use crate::args::{BuildArgs, Kind};
+use crate::args::{BuildArgs, Kind, OnFull};
 use crate::input::{Batch, Block, Keys, Reading, Source};
 use crate::message::{hinted, say};
 use crate::output::Output;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
         None => KeyHasher::xxh3(args.seed.unwrap_or(0)),
     };
 
-    let sized = args.bits.is_some() || args.cells.is_some();
+    let sized = bits(args).is_some() || args.cells.is_some();
     // A filter that forgets takes a size and a rate, whatever comes.
     let planned = args.items.is_some()
         || kind(args).takes_any_number()
@@ -58,6 +58,7 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
         let aside = Aside::read(args, &sources, hasher)?;
         let mut bed = Bed::new(args, hasher, Some(aside.len.max(1)))?;
         aside.pieces.iter().flat_map(|piece| piece.chunks(BATCH)).try_for_each(|batch| bed.insert(batch))?;
+        bed.check(args)?;
         bed
     };
     bed.filter.about_mut().store_secret(args.store_secret);
@@ -80,6 +81,18 @@ impl Bed {
     fn new(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Result<Self> {
         let filter = build(args, hasher, items)?;
         Ok(Self { filter, keys: 0, new: 0, answers: Vec::new() })
+    }
+
+    /// An error if the filter is to stop when it is full, and is; or if it has grown beyond what it may take.
+    fn check(&self, args: &BuildArgs) -> anyhow::Result<()> {
+        if kind(args).takes_any_number() {
+            return within(args, self.filter.memory_bytes() as u64);
+        }
+        let planned = self.filter.about().planned_items();
+        if args.on_full == Some(OnFull::Error) && planned > 0 && self.new > planned && !kind(args).forgets() {
+            return Err(full(planned));
+        }
+        Ok(())
     }
 
     /// A filter whose keys choose their bits together.
@@ -121,6 +134,7 @@ impl Bed {
         let hint = "--kind blocked keeps no keys aside";
         memory::require(keys.saturating_mul(STATIC_BYTES), "building of all keys at once", hint)?;
         let filter = relatives::fixed(args, kind(args), hasher, aside.pieces.concat())?;
+        within(args, filter.memory_bytes() as u64)?;
         let new = filter.estimated_items().map_or(keys, |about| about.items as u64);
         Ok(Self { filter, keys, new, answers: Vec::new() })
     }
@@ -135,7 +149,10 @@ impl Bed {
 
     fn fill(&mut self, args: &BuildArgs, sources: &[Source]) -> anyhow::Result<()> {
         let hasher = *self.filter.hasher();
-        each_block(args, sources, hasher, "building", |digests| self.insert(digests))
+        each_block(args, sources, hasher, "building", |digests| {
+            self.insert(digests)?;
+            self.check(args)
+        })
     }
 
     /// The summary, and a warning if the filter is fuller than it was meant to be.
@@ -178,13 +195,50 @@ impl Bed {
 
 /// The kind that was asked for, or that suits the other options.
 fn kind(args: &BuildArgs) -> Kind {
-    args.kind.unwrap_or(if args.scheme.is_some() { Kind::Bloom } else { Kind::Blocked })
+    let other = match (args.on_full, args.scheme) {
+        (Some(OnFull::Grow), _) => Kind::Scalable,
+        (_, Some(_)) => Kind::Bloom,
+        (_, None) => Kind::Blocked,
+    };
+    args.kind.unwrap_or(other)
+}
+
+/// The size in bits, if that is given: all of --memory, unless a rate says how much is needed.
+fn bits(args: &BuildArgs) -> Option<u64> {
+    let all = args.fpp.is_none() && kind(args).takes_bits() && args.cells.is_none();
+    // Whole blocks: their number is rounded up.
+    args.bits.or(args.memory.filter(|_| all).map(|bytes| (bytes / 64).max(1).saturating_mul(512)))
+}
+
+/// An error if a filter of so many bytes is larger than it may be, or than what is there.
+pub(crate) fn within(args: &BuildArgs, bytes: u64) -> anyhow::Result<()> {
+    match args.memory {
+        Some(most) if bytes > most => {
+            let (bytes, most) = (human::bytes(bytes), human::bytes(most));
+            let reason = format!("the filter needs {bytes}, and --memory allows {most}");
+            Err(hinted(reason, "raise --memory or --fpp, or leave --fpp out for the lowest rate that fits"))
+        }
+        _ => memory::require(bytes, "the filter", "lower --items, --bits or --cells, or raise --fpp"),
+    }
+}
+
+/// What a filter says that is to stop when it is full.
+pub(crate) fn full(planned: u64) -> anyhow::Error {
+    let planned = human::count(planned);
+    hinted(
+        format!("more than {planned} different keys came, and {planned} were planned"),
+        "build it with more --items, or with --on-full grow",
+    )
 }
 
 /// Options that are of no use with this kind are said so, not ignored.
 fn check_options(args: &BuildArgs) -> anyhow::Result<()> {
     let (kind, more) = (kind(args), &args.more);
     let (sketch, spectral) = (kind == Kind::CountMin, "take --kind spectral-rm");
+    if args.on_full == Some(OnFull::Grow) && !kind.takes_any_number() {
+        let reason = format!("a filter of kind {} does not grow", kind.name());
+        return Err(hinted(reason, "leave out --kind, or take --kind scalable or dynamic"));
+    }
     for (given, of_use, option, hint) in [
         (
             args.scheme.is_some(),
@@ -273,7 +327,7 @@ fn sized<F: Fn(u32) -> AnyScheme>(
     if let Some(items) = items {
         builder = builder.items(items);
     }
-    match args.bits {
+    match bits(args) {
         Some(bits) => builder = builder.bits(bits),
         None => builder = builder.fpp(args.fpp.unwrap_or(FPP)),
     }
@@ -286,12 +340,12 @@ fn sized<F: Fn(u32) -> AnyScheme>(
 /// The empty filter that the options of the command line describe.
 fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Result<AnyFilter> {
     let (kind, more) = (kind(args), &args.more);
-    let sized = args.bits.is_some() || args.cells.is_some();
+    let given = bits(args);
+    let sized = given.is_some() || args.cells.is_some();
     // A size and the items, or the hashes, leave no rate to be chosen; a filter that forgets takes size and rate.
     let open = !sized || (kind.forgets() && items.is_none() && more.decrements.is_none());
     let fpp = args.fpp.or(open.then_some(FPP));
-    let require =
-        |bytes: u64| memory::require(bytes, "the filter", "lower --items, --bits or --cells, or raise --fpp");
+    let require = |bytes: u64| within(args, bytes);
     let counters =
         |cells: u64, width: u32| cells.div_ceil(u64::from(64 / width.clamp(1, 32))).saturating_mul(8);
     /// Sets what was given; all builders have these verbs, and call their size bits or cells. `$bytes` tells the
@@ -307,7 +361,7 @@ fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Res
             }
             // --bits is the size in memory, whatever the cells are.
             let bits_per_cell = f64::max(1.0, $bits_per_cell);
-            if let Some(size) = args.cells.or(args.bits.map(|bits| (bits as f64 / bits_per_cell) as u64)) {
+            if let Some(size) = args.cells.or(given.map(|bits| (bits as f64 / bits_per_cell) as u64)) {
                 builder = builder.$size(size);
             }
             if let Some(hashes) = args.hashes {
@@ -391,7 +445,7 @@ fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Res
         }
         Kind::Choice => with_options!(choice(args), bits, 1.0, |shape| bits(shape.cells), message::size),
         Kind::CountMin => {
-            let builder = more.sketch.builder(args.width, args.bits)?.hasher(hasher);
+            let builder = more.sketch.builder(args.width, given)?.hasher(hasher);
             require(builder.memory_bytes().map_err(message::sketch_size)?)?;
             builder.build().map_err(message::sketch_size)?.into()
         }

@@ -1,30 +1,62 @@
 //! `gardenia add` and `gardenia remove`: keys into, or out of, a filter file.
 
+use super::build::full;
 use super::relatives;
-use crate::args::ChangeArgs;
+use crate::args::{AddArgs, ChangeArgs, OnFull};
 use crate::input::{Batch, Block, Keys, Reading, Source};
 use crate::message::{hinted, say};
 use crate::open::{is_stream, load};
 use crate::output::Output;
 use crate::{Outcome, human, message};
 use anyhow::Context;
-use gardenia::{AnyFilter, Digest, RemoveError};
+use gardenia::{AnyFilter, Digest, Kind, RemoveError};
 
-pub(crate) fn add(args: &ChangeArgs) -> anyhow::Result<Outcome> {
-    let mut new = 0;
-    let mut answers = Vec::new();
+pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
+    let (on_full, args) = (args.on_full.unwrap_or_default(), &args.change);
+    let (mut new, mut answers, mut before) = (0, Vec::new(), None);
     let (keys, filter) = change(args, "adding", |filter, digests| {
+        let grows = matches!(filter.kind(), Kind::Scalable | Kind::Dynamic);
+        if on_full == OnFull::Grow && !grows {
+            let reason = format!("a filter of kind {} does not grow", filter.kind().name());
+            return Err(hinted(reason, "build it with --kind scalable"));
+        }
         answers.resize(digests.len(), false);
         relatives::insert(filter, digests, &mut answers).map_err(message::insert)?;
         new += answers.iter().map(|&new| u64::from(new)).sum::<u64>();
+        if on_full == OnFull::Error {
+            // Counting what is in looks at every cell: done once.
+            let before = *before.get_or_insert_with(|| held(filter));
+            if let Some((surely, _, planned)) = before
+                && surely + new as f64 > planned as f64
+            {
+                return Err(full(planned));
+            }
+        }
         Ok(())
     })?;
-    report(
-        args,
-        &filter,
-        &format!("{} read, {} certainly new", human::plural(keys, "key"), human::count(new)),
-    );
+    let (keys, new) = (human::plural(keys, "key"), human::count(new));
+    report(args, &filter, &format!("{keys} read, {new} certainly new"));
+    if let Some((surely, about, planned)) = held(&filter)
+        && surely > planned as f64
+    {
+        let (name, planned) = (output(args).name(), human::count(planned));
+        let about =
+            if about == u64::MAX { "all".to_owned() } else { format!("about {}", human::count(about)) };
+        say(&format!(
+            "gardenia: warning: {name}: {about} different keys are found in it, and {planned} were planned"
+        ));
+    }
     Ok(Outcome::Done)
+}
+
+/// How many keys a filter surely holds, about how many, and how many were planned; nothing of filters that forget, or
+/// whose rate does not depend on the number.
+fn held(filter: &AnyFilter) -> Option<(f64, u64, u64)> {
+    let planned = filter.about().planned_items();
+    let fills =
+        !matches!(filter.kind(), Kind::Stable | Kind::A2 | Kind::Scalable | Kind::Dynamic | Kind::CountMin);
+    let estimate = filter.estimated_items().filter(|_| fills && planned > 0)?;
+    Some((estimate.items - 3.0 * estimate.std_error, estimate.items.round() as u64, planned))
 }
 
 pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {

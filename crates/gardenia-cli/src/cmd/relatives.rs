@@ -1,8 +1,9 @@
 //! The relatives of the garden, as the options of `gardenia build` describe them: static sets, filters that grow, and
 //! those that are small when they are sent.
 
+use super::build::within;
 use crate::args::{BuildArgs, Kind};
-use crate::{memory, message};
+use crate::message;
 use gardenia::{
     AnyFilter, AnyScheme, BinaryFuse, BuildError, CompressedBloom, Cuckoo, Digest, DynamicBloom, GolombSet,
     InsertError, KeyHasher, Ribbon, ScalableBloom, SizeError,
@@ -57,7 +58,7 @@ pub(crate) fn empty(
     items: Option<u64>,
 ) -> anyhow::Result<AnyFilter> {
     let (fpp, scheme) = (args.fpp.unwrap_or(FPP), args.scheme.unwrap_or_default());
-    let require = |bytes| memory::require(bytes, "the filter", "lower --items, or raise --fpp");
+    let require = |bytes| within(args, bytes);
     Ok(match kind {
         Kind::Cuckoo => {
             let mut builder = Cuckoo::builder().hasher(hasher);
