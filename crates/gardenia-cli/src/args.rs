@@ -1,5 +1,6 @@
 //! The command line, as clap reads it. Every `--help` ends in examples.
 
+use crate::cmd::map::GetArgs;
 use crate::input::KeyArgs;
 use crate::{human, secret};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -26,6 +27,7 @@ Examples:
   gardenia query -v seen.gdn new.txt             the lines that certainly are not
   gardenia add seen.gdn new.txt                  put more lines in
   gardenia count words.gdn vocabulary.txt        how often lines went in (kinds that count)
+  gardenia get port.gdn names.txt                what a map has for lines (kind bloomier)
   gardenia top -n 20 log.txt                     the most frequent lines of a stream of any length
   gardenia eval seen.gdn truth.txt               how often the filter errs
   gardenia info seen.gdn                         what is in a file
@@ -44,6 +46,7 @@ pub(crate) enum Command {
     Add(AddArgs),
     Remove(RemoveArgs),
     Count(CountArgs),
+    Get(GetArgs),
     Top(TopArgs),
     Eval(EvalArgs),
     Info(InfoArgs),
@@ -76,6 +79,9 @@ Examples:
   gardenia build -o breached.gdn -f 1 --delimiter : hashes.txt   what comes before a colon
   gardenia build -o tight.gdn --kind choice --effort 2 urls.txt  18% smaller than bloom, at 1%
   gardenia build -o fixed.gdn --kind fuse urls.txt               fastest to ask, 9 bits per line, 1/256; takes no more lines
+  gardenia build -o age.gdn --kind bloomier pairs.tsv            numbers for lines: `get` prints them
+  gardenia build -o ok.gdn --kind retouched --spare good.txt bad.txt     lines of good.txt are never found
+  gardenia build -o like.gdn --kind distance --near 20% titles.txt       lines that share most of their words
   gardenia build -o safe.gdn --secret-file secret.txt keys.txt   keys that an adversary may choose")]
 pub(crate) struct BuildArgs {
     /// Files of keys, one per line; none, or -, is stdin
@@ -228,12 +234,62 @@ pub(crate) struct MoreArgs {
     #[arg(long, value_name = "B", allow_negative_numbers = true)]
     pub(crate) memory_per_key: Option<f64>,
 
+    /// Where a record has its value, for the kind bloomier, as -f or --json-key says it of the key [default: field 2]
+    #[arg(long, value_name = "N|PATH")]
+    pub(crate) value: Option<String>,
+
+    /// Bits that tell absent keys, 0 to 30, for the kind bloomier: 8 take 1 in 256 for present [default: 8]
+    #[arg(long, value_name = "B", allow_negative_numbers = true)]
+    pub(crate) check: Option<u32>,
+
+    /// File of lines that must not be found, for the kind retouched: some lines that went in are lost for it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) spare: Option<PathBuf>,
+
+    /// Which bit is cleared to lose such a line, for the kind retouched [default: ratio]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) clearing: Option<ClearingName>,
+
+    /// What lines are, for the kind distance [default: jaccard]
+    #[arg(long, value_enum)]
+    pub(crate) space: Option<SpaceName>,
+
+    /// Lines up to this distance (0 to 1) from one that is in are found, for the kind distance [default: 10%]
+    #[arg(long, value_name = "D", value_parser = human::parse_share, allow_negative_numbers = true)]
+    pub(crate) near: Option<f64>,
+
+    /// Lines at least this far from all that are in are not found [default: 60%]
+    #[arg(long, value_name = "D", value_parser = human::parse_share, allow_negative_numbers = true)]
+    pub(crate) far: Option<f64>,
+
     /// Bits per digit of a count, for the kind bitwise
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
     pub(crate) digit: Option<u32>,
 
     #[command(flatten)]
     pub(crate) sketch: SketchArgs,
+}
+
+/// Which bit of a line that must not be found is cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ClearingName {
+    /// Any
+    Random,
+    /// The one that the fewest lines that are in have
+    FewestElements,
+    /// The one that the most lines that must not be found have
+    MostTroublesome,
+    /// The best of both
+    Ratio,
+}
+
+/// What a line is, if it is a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SpaceName {
+    /// A set of words; the distance is the share of them that only one line has
+    Jaccard,
+    /// Bits in hexadecimal digits, all lines as many; the distance is the share of bits that differ
+    Hamming,
 }
 
 /// What only the kind count-min has.
@@ -910,6 +966,12 @@ pub(crate) enum Kind {
     Dynamic,
     /// A bloom that is large in memory and small in files: see --wire and --memory-per-key
     Compressed,
+    /// A map from lines to numbers, for `gardenia get`: see --value
+    Bloomier,
+    /// A bloom that does not find the lines of --spare, and loses a few others for it
+    Retouched,
+    /// Finds lines that are like those that went in: see --space, --near and --far
+    Distance,
 }
 
 impl Kind {
@@ -934,6 +996,9 @@ impl Kind {
             Self::Scalable => "scalable",
             Self::Dynamic => "dynamic",
             Self::Compressed => "compressed",
+            Self::Bloomier => "bloomier",
+            Self::Retouched => "retouched",
+            Self::Distance => "distance",
         }
     }
 
@@ -951,6 +1016,7 @@ impl Kind {
                 false
             }
             Self::Fuse | Self::Ribbon | Self::Golomb => false,
+            Self::Bloomier | Self::Retouched | Self::Distance => false,
         }
     }
 
@@ -967,7 +1033,7 @@ impl Kind {
     /// Whether its size can be given in bits: not if it follows from the keys, or grows with them.
     pub(crate) fn takes_bits(self) -> bool {
         let other = matches!(self, Self::Cuckoo | Self::Scalable | Self::Dynamic | Self::Compressed);
-        !self.is_static() && !other
+        !self.is_static() && !other && !matches!(self, Self::Bloomier | Self::Distance)
     }
 
     /// Whether it needs no number of keys.

@@ -57,6 +57,7 @@ fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Add(args) => cmd::change::add(&args),
         Command::Remove(args) => cmd::change::remove(&args.change),
         Command::Count(args) => cmd::count::run(&args),
+        Command::Get(args) => cmd::map::get(&args),
         Command::Top(args) => cmd::top::run(&args),
         Command::Eval(args) => cmd::eval::run(&args),
         Command::Info(args) => cmd::info::run(&args),

@@ -76,7 +76,7 @@ fn read(path: &Path, options: &ReadOptions) -> Result<AnyFilter, DecodeError> {
 }
 
 /// What is read takes memory, what is mapped does not.
-fn options(secret: Option<SecretKey>) -> ReadOptions {
+pub(crate) fn options(secret: Option<SecretKey>) -> ReadOptions {
     let options = ReadOptions::new().max_bytes(memory::available().unwrap_or(u64::MAX));
     match secret {
         Some(secret) => options.secret(secret),

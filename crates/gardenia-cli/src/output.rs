@@ -3,7 +3,7 @@
 use crate::message::{self, hinted};
 use crate::open::is_dash;
 use anyhow::{Context, bail};
-use gardenia::AnyFilter;
+use gardenia::{AnyFilter, EncodeError};
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -59,10 +59,19 @@ impl Output<'_> {
 
     /// Writes the filter.
     pub(crate) fn write(&self, filter: &AnyFilter) -> anyhow::Result<()> {
+        self.write_by(|out| filter.write_to(out), || filter.save(self.path))
+    }
+
+    /// Writes what is no filter of all kinds, to stdout or to the file.
+    pub(crate) fn write_by(
+        &self,
+        to_stdout: impl FnOnce(io::StdoutLock<'_>) -> Result<(), EncodeError>,
+        to_file: impl FnOnce() -> Result<(), EncodeError>,
+    ) -> anyhow::Result<()> {
         if is_dash(self.path) {
-            return filter.write_to(io::stdout().lock()).map_err(message::encode).context("stdout");
+            return to_stdout(io::stdout().lock()).map_err(message::encode).context("stdout");
         }
         self.check()?; // again: another process may have been faster
-        filter.save(self.path).map_err(message::encode).with_context(|| self.name())
+        to_file().map_err(message::encode).with_context(|| self.name())
     }
 }

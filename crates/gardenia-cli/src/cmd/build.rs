@@ -1,7 +1,7 @@
 //! `gardenia build`: keys → filter.
 
-use super::{relatives, sketch};
-use crate::args::{BuildArgs, Kind, OnFull};
+use super::{map, points, relatives, sketch};
+use crate::args::{BuildArgs, ClearingName, Kind, OnFull};
 use crate::input::{Batch, Block, Keys, Reading, Source};
 use crate::message::{hinted, say};
 use crate::output::Output;
@@ -10,13 +10,13 @@ use crate::{Outcome, human, memory, message};
 use gardenia::theory::bloom::Shape;
 use gardenia::{
     A2Bloom, AnyFilter, AnyScheme, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, ChoiceBloom,
-    ChoiceBloomBuilder, CountingBloom, Digest, Effort, KeyHasher, OfflineProgress, PolicyId, Propagation,
-    SpectralBloom, StableBloom,
+    ChoiceBloomBuilder, Clearing, CountingBloom, Digest, Effort, KeyHasher, OfflineProgress, PolicyId,
+    Propagation, RetouchedBloom, SpectralBloom, StableBloom,
 };
 use std::ops::ControlFlow;
 
 /// Without another wish.
-const FPP: f64 = 0.01;
+pub(super) const FPP: f64 = 0.01;
 
 /// Bytes per key while a static filter is built, at most: digests, and the library's own work on them.
 const STATIC_BYTES: u64 = 40;
@@ -42,7 +42,20 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     let planned = args.items.is_some()
         || kind(args).takes_any_number()
         || (sized && (args.hashes.is_some() || kind(args).forgets()));
-    let mut bed = if kind(args).is_static() {
+    if kind(args) == Kind::Distance {
+        return near(args, hasher, &sources, &output);
+    }
+    let mut bed = if kind(args) == Kind::Bloomier {
+        let (filter, keys) = map::build(args, hasher, &sources)?;
+        Bed {
+            new: filter.estimated_items().map_or(keys, |about| about.items as u64),
+            filter,
+            keys,
+            answers: Vec::new(),
+        }
+    } else if kind(args) == Kind::Retouched {
+        Bed::retouched(args, hasher, Aside::read(args, &sources, hasher)?)?
+    } else if kind(args).is_static() {
         Bed::fixed(args, hasher, Aside::read(args, &sources, hasher)?)?
     } else if kind(args) == Kind::Choice && args.more.effort.unwrap_or(0) > 0 {
         Bed::chosen(args, hasher, Aside::read(args, &sources, hasher)?)?
@@ -65,6 +78,33 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
 
     output.write(&bed.filter)?;
     bed.report(args, &output);
+    Ok(Outcome::Done)
+}
+
+/// A filter of points, which is no filter of keys.
+fn near(
+    args: &BuildArgs,
+    hasher: KeyHasher,
+    sources: &[Source],
+    output: &Output<'_>,
+) -> anyhow::Result<Outcome> {
+    let items = match args.items {
+        Some(items) => items,
+        None if sources.iter().all(|source| source.file_len().is_some()) => count(args, sources)?,
+        None => return Err(hinted("the lines of a pipe cannot be counted first", "give --items N")),
+    };
+    let (filter, lines) = points::build(args, hasher, sources, items)?;
+    output.write_by(|out| filter.write_to(out), || filter.save(output.path))?;
+    if !args.quiet {
+        let (near, far) = filter.distances();
+        let (to, lines, bytes) = (output.name(), human::plural(lines, "line"), filter.memory_bytes() as u64);
+        say(&format!(
+            "{to}: {lines} read ({}); at distance {near} or less {} are missed, at {far} or more {} are found",
+            human::bytes(bytes),
+            human::share(filter.misses(near)),
+            human::share(filter.alarms(items, far))
+        ));
+    }
     Ok(Outcome::Done)
 }
 
@@ -137,6 +177,51 @@ impl Bed {
         within(args, filter.memory_bytes() as u64)?;
         let new = filter.estimated_items().map_or(keys, |about| about.items as u64);
         Ok(Self { filter, keys, new, answers: Vec::new() })
+    }
+
+    /// A filter whose bits are cleared where lines must not be found.
+    fn retouched(args: &BuildArgs, hasher: KeyHasher, aside: Aside) -> anyhow::Result<Self> {
+        let (keys, digests) = (aside.len, aside.pieces.concat());
+        let spare = args.more.spare.as_slice();
+        if spare.is_empty() {
+            return Err(hinted("no lines are to be spared", "--spare FILE names them, or take --kind bloom"));
+        }
+        let spared = Aside::read(args, &Source::all(spare), hasher)?.pieces.concat();
+        let scheme = args.scheme.unwrap_or_default();
+        let mut builder =
+            Bloom::builder().scheme(move |hashes| AnyScheme::new(scheme, hashes)).hasher(hasher);
+        if let Some(bits) = bits(args) {
+            builder = builder.bits(bits);
+        } else {
+            builder = builder.fpp(args.fpp.unwrap_or(FPP));
+        }
+        if let Some(hashes) = args.hashes {
+            builder = builder.hashes(hashes);
+        }
+        let builder = builder.items(args.items.unwrap_or(keys.max(1)));
+        let shape = builder.shape().map_err(message::size)?;
+        // Beside its bits, how many lines of either sort have each of them.
+        within(args, shape.cells.div_ceil(8))?;
+        memory::require(shape.cells.saturating_mul(9), "retouching", "lower --items or --bits")?;
+        let mut bed = builder.build().map_err(message::size)?;
+        let mut answers = vec![false; digests.len()];
+        bed.insert_digests(&digests, &mut answers);
+        let how = match args.more.clearing.unwrap_or(ClearingName::Ratio) {
+            ClearingName::Random => Clearing::Random,
+            ClearingName::FewestElements => Clearing::FewestElements,
+            ClearingName::MostTroublesome => Clearing::MostTroublesome,
+            ClearingName::Ratio => Clearing::Ratio,
+        };
+        let seed = args.seed.unwrap_or(0);
+        let filter =
+            RetouchedBloom::selective_digests(bed, &digests, &spared, how, seed).map_err(message::size)?;
+        if !args.quiet {
+            let (cleared, lost) =
+                (human::plural(filter.cleared(), "bit"), human::plural(filter.lost(), "line"));
+            say(&format!("{cleared} cleared; {lost} of {} no longer found", human::count(keys)));
+        }
+        let new = answers.iter().map(|&new| u64::from(new)).sum();
+        Ok(Self { filter: filter.into(), keys, new, answers: Vec::new() })
     }
 
     fn insert(&mut self, digests: &[Digest]) -> anyhow::Result<()> {
@@ -242,7 +327,9 @@ fn check_options(args: &BuildArgs) -> anyhow::Result<()> {
     for (given, of_use, option, hint) in [
         (
             args.scheme.is_some(),
-            kind != Kind::Blocked && kind != Kind::Cuckoo && !sketch && !kind.is_static(),
+            !matches!(kind, Kind::Blocked | Kind::Cuckoo | Kind::Bloomier | Kind::Distance)
+                && !sketch
+                && !kind.is_static(),
             "--scheme",
             "take --kind bloom",
         ),
@@ -255,7 +342,14 @@ fn check_options(args: &BuildArgs) -> anyhow::Result<()> {
             "--epsilon, --delta, --columns, --rows, --form and --update",
             "take --kind count-min",
         ),
-        (args.width.is_some(), kind.has_counters(), "--width", "take --kind counting"),
+        (args.fpp.is_some(), kind != Kind::Bloomier, "--fpp", "give --check: each bit halves it"),
+        (args.items.is_some(), kind != Kind::Bloomier, "--items", "take --kind blocked"),
+        (
+            args.width.is_some(),
+            kind.has_counters() || kind == Kind::Bloomier,
+            "--width",
+            "take --kind counting",
+        ),
         (args.cells.is_some(), kind.takes_cells(), "--cells", "give its size by --bits"),
         (args.bits.is_some(), kind.takes_bits(), "--bits", "take --kind blocked"),
         (args.hashes.is_some(), kind.takes_bits() || kind.takes_cells(), "--hashes", "take --kind bloom"),
@@ -278,7 +372,14 @@ fn check_options(args: &BuildArgs) -> anyhow::Result<()> {
             "--memory-per-key",
             "take --kind compressed",
         ),
-        (more.arity.is_some(), kind == Kind::Fuse, "--arity", "take --kind fuse"),
+        (more.arity.is_some(), matches!(kind, Kind::Fuse | Kind::Bloomier), "--arity", "take --kind fuse"),
+        (more.value.is_some(), kind == Kind::Bloomier, "--value", "take --kind bloomier"),
+        (more.check.is_some(), kind == Kind::Bloomier, "--check", "take --kind bloomier"),
+        (more.spare.is_some(), kind == Kind::Retouched, "--spare", "take --kind retouched"),
+        (more.clearing.is_some(), kind == Kind::Retouched, "--clearing", "take --kind retouched"),
+        (more.space.is_some(), kind == Kind::Distance, "--space", "take --kind distance"),
+        (more.near.is_some(), kind == Kind::Distance, "--near", "take --kind distance"),
+        (more.far.is_some(), kind == Kind::Distance, "--far", "take --kind distance"),
         (more.decrements.is_some(), kind == Kind::Stable, "--decrements", "take --kind stable"),
         (more.secondary_cells.is_some(), kind == Kind::SpectralRm, "--secondary-cells", spectral),
         (more.secondary_hashes.is_some(), kind == Kind::SpectralRm, "--secondary-hashes", spectral),
@@ -452,7 +553,7 @@ fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Res
         Kind::Cuckoo | Kind::Scalable | Kind::Dynamic | Kind::Compressed => {
             relatives::empty(args, kind, hasher, items)?
         }
-        Kind::Fuse | Kind::Ribbon | Kind::Golomb => {
+        Kind::Fuse | Kind::Ribbon | Kind::Golomb | Kind::Bloomier | Kind::Retouched | Kind::Distance => {
             anyhow::bail!("a filter of kind {} has no empty form", kind.name())
         }
         Kind::A2 => {
@@ -463,7 +564,12 @@ fn build(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Res
 }
 
 /// How the inputs are read; the first that cannot be read ends it all.
-fn reading<'a>(args: &BuildArgs, sources: &'a [Source], keys: &'a Keys, doing: &'a str) -> Reading<'a> {
+pub(super) fn reading<'a>(
+    args: &BuildArgs,
+    sources: &'a [Source],
+    keys: &'a Keys,
+    doing: &'a str,
+) -> Reading<'a> {
     let (progress, threads) = (!args.quiet, args.threads.count());
     Reading { sources, keys, doing, progress, threads, strict: true }
 }

@@ -7,6 +7,8 @@ pub(crate) mod count;
 pub(crate) mod eval;
 pub(crate) mod info;
 pub(crate) mod lab;
+pub(crate) mod map;
+pub(crate) mod points;
 pub(crate) mod query;
 pub(crate) mod relatives;
 pub(crate) mod sketch;

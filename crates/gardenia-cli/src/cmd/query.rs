@@ -1,14 +1,15 @@
 //! `gardenia query`: the lines that may be in a filter, with the manners of `grep`.
 
+use super::points;
 use crate::Outcome;
 use crate::args::QueryArgs;
-use crate::input::{Batch, Block, Keys, Reading, Row, Source, Work, name};
-use crate::message::hinted;
-use crate::open::{Opened, is_dash, open};
+use crate::input::{Batch, Block, KeyTexts, Keys, Reading, Row, Source, Work, name};
+use crate::message::{self, hinted};
+use crate::open::{Opened, is_dash, is_stream, try_open};
 use crate::output::Output;
 use anyhow::{Context, bail};
-use gardenia::KeyHasher;
 use gardenia::format::replace_file;
+use gardenia::{DecodeError, DistanceSensitiveBloom, KeyHasher};
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -139,14 +140,21 @@ pub(crate) fn outcome(trouble: bool, found: bool) -> Outcome {
 
 /// The filters that are asked.
 struct Bed {
-    filters: Vec<Opened>,
+    filters: Vec<Asked>,
     /// What a line is marked with.
     labels: Vec<String>,
-    /// The hash functions, each once, and which of them each filter takes.
+    /// The hash functions, each once.
     hashers: Vec<KeyHasher>,
-    hashed: Vec<usize>,
     all: bool,
     invert: bool,
+}
+
+/// A filter that is asked.
+enum Asked {
+    /// For keys, hashed by this hash function.
+    Keys(Opened, usize),
+    /// For points.
+    Points(DistanceSensitiveBloom),
 }
 
 /// What was found out about a block.
@@ -154,6 +162,7 @@ struct Bed {
 struct Part {
     /// One for each hash function.
     batches: Vec<Batch>,
+    texts: KeyTexts,
     /// One for each filter.
     answers: Vec<Vec<bool>>,
     /// Whether a key is to be printed.
@@ -163,36 +172,57 @@ struct Part {
 impl Bed {
     fn open(args: &QueryArgs, paths: &[PathBuf]) -> anyhow::Result<Self> {
         let secret = args.secret.read()?;
-        let (mut filters, mut hashers, mut hashed) = (Vec::new(), Vec::<KeyHasher>::new(), Vec::new());
+        let (mut filters, mut hashers) = (Vec::new(), Vec::<KeyHasher>::new());
         for path in paths {
-            let filter = open(path, secret)?;
-            let hasher = filter.hasher();
-            let at = hashers.iter().position(|known| *known == hasher).unwrap_or_else(|| {
-                hashers.push(hasher);
-                hashers.len() - 1
+            let mut place = |hasher: KeyHasher| {
+                hashers.iter().position(|known| *known == hasher).unwrap_or_else(|| {
+                    hashers.push(hasher);
+                    hashers.len() - 1
+                })
+            };
+            filters.push(match try_open(path, secret) {
+                Ok(filter) => {
+                    let hashed = place(filter.hasher());
+                    Asked::Keys(filter, hashed)
+                }
+                Err(DecodeError::Kind { .. }) if !is_stream(path) => {
+                    let filter = points::load(path, secret)?;
+                    place(*filter.hasher()); // rows are told by a batch, whatever is asked
+                    Asked::Points(filter)
+                }
+                Err(error) => return Err(message::decode(error).context(name(path))),
             });
-            hashed.push(at);
-            filters.push(filter);
         }
         let label = |path: &PathBuf| match path.file_stem() {
             Some(stem) if !is_dash(path) => stem.to_string_lossy().into_owned(),
             _ => name(path),
         };
         let labels = paths.iter().map(label).collect();
-        Ok(Self { filters, labels, hashers, hashed, all: args.all, invert: args.invert })
+        Ok(Self { filters, labels, hashers, all: args.all, invert: args.invert })
     }
 
     fn look(&self, keys: &Keys, block: Block<'_>, part: &mut Part) -> anyhow::Result<()> {
-        let Part { batches, answers, wanted } = part;
+        let Part { batches, texts, answers, wanted } = part;
         batches.resize_with(self.hashers.len(), Batch::default);
         answers.resize_with(self.filters.len(), Vec::new);
         for (hasher, batch) in self.hashers.iter().zip(batches.iter_mut()) {
             keys.read(hasher, block, batch)?;
         }
-        for ((filter, hashed), answers) in self.filters.iter().zip(&self.hashed).zip(answers.iter_mut()) {
-            let digests = &batches[*hashed].digests;
-            answers.resize(digests.len(), false);
-            filter.filter().contains_digests(digests, answers);
+        for (filter, answers) in self.filters.iter().zip(answers.iter_mut()) {
+            match filter {
+                Asked::Keys(filter, hashed) => {
+                    let digests = &batches[*hashed].digests;
+                    answers.resize(digests.len(), false);
+                    filter.filter().contains_digests(digests, answers);
+                }
+                Asked::Points(filter) => {
+                    keys.texts(block, texts)?;
+                    answers.clear();
+                    for key in texts.slices(block) {
+                        answers.push(points::is_near(filter, key)?);
+                    }
+                }
+            }
         }
         wanted.clear();
         let Some((first, others)) = answers.split_first() else { return Ok(()) };
@@ -232,7 +262,7 @@ impl<M: Write + ?Sized, U: Write + ?Sized> Work<Part> for Query<'_, M, U> {
     }
 
     fn take(&mut self, block: Block<'_>, part: &mut Part) -> anyhow::Result<ControlFlow<()>> {
-        let Part { batches, answers, wanted } = part;
+        let Part { batches, answers, wanted, .. } = part;
         let Some(batch) = batches.first() else { return Ok(ControlFlow::Break(())) };
         // A record without a key is in no filter.
         let keep = |row: Row| match row {

@@ -11,8 +11,9 @@ use crate::{Outcome, message};
 use anyhow::{Context, bail};
 use gardenia::theory::blocked;
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BinaryFuse, BlockedBloom, Bloom, CellKind, ChoiceBloom, CountMin, Cuckoo,
-    Digest, Effort, Filter, GolombSet, MinimumIncrease, Ribbon, ScalableBloom, SpectralBloom, Top, Update,
+    A2Bloom, AnyFilter, AnyScheme, BinaryFuse, BlockedBloom, Bloom, Bloomier, CellKind, ChoiceBloom,
+    Clearing, CountMin, Cuckoo, Digest, DistanceSensitiveBloom, Effort, Filter, GolombSet, MinimumIncrease,
+    RetouchedBloom, Ribbon, ScalableBloom, SpectralBloom, Top, Update,
 };
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
@@ -468,6 +469,38 @@ fn relatives(tour: &mut Tour) -> anyhow::Result<()> {
         let bits = filter.memory_bytes() as f64 * 8.0 / keys.len() as f64;
         tour.line(format!("  {name:<12}{bits:>14.2}{mistakes:>20.2}   {can}"))?;
     }
+    tour.line("")?;
+    let pairs: Vec<(u64, u32)> = keys.iter().map(|&key| (key, (key % 16) as u32)).collect();
+    let map = Bloomier::builder().build_from(&pairs)?;
+    let right = pairs.iter().filter(|(key, value)| map.get(*key) == Some(*value)).count() as u64;
+    let bits = map.memory_bytes() as f64 * 8.0 / keys.len() as f64;
+    tour.line(format!(
+        "A map from keys to numbers below 16 takes {bits:.2} bits per key; {} are right.",
+        count(right)
+    ))?;
+    let mut bed = Bloom::new(100_000, fpp)?;
+    bed.insert_many(&keys);
+    let trouble: Vec<u64> = absent.iter().copied().filter(|key| bed.contains(key)).collect();
+    let (met, spared) =
+        (trouble.len() as u64, RetouchedBloom::selective(bed, &keys, &trouble, Clearing::Ratio, 1)?);
+    tour.line(format!(
+        "Retouched, a bloom finds none of {} keys that it had found by mistake, and loses {} of its own.",
+        count(met),
+        count(spared.lost())
+    ))?;
+    let mut near = DistanceSensitiveBloom::jaccard().items(100).near(0.2).far(0.8).build()?;
+    let words = "the quick brown fox jumps over the lazy dog while nobody looks at him"
+        .split(' ')
+        .collect::<Vec<_>>();
+    near.insert_tokens(&words)?;
+    let like = words.iter().map(|&word| if word == "quick" { "slow" } else { word }).collect::<Vec<_>>();
+    let other =
+        "a filter answers in a few nanoseconds whether a key may be in it".split(' ').collect::<Vec<_>>();
+    tour.line(format!(
+        "One for distances finds a line with a word changed ({}), and another line not ({}).",
+        if near.is_near_tokens(&like)? { "near" } else { "far" },
+        if near.is_near_tokens(&other)? { "near" } else { "far" }
+    ))?;
     Ok(())
 }
 

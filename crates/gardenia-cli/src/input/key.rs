@@ -91,6 +91,25 @@ fn delimiter(text: &str) -> Result<u8, String> {
 }
 
 impl KeyArgs {
+    /// What to do with records that are a key and a value: in the fields 1 and 2, unless said otherwise.
+    pub(crate) fn keys_and_values(&self, value: Option<&str>) -> anyhow::Result<Keys> {
+        let mut args = self.clone();
+        if args.json_key.is_none() && args.field.is_none() {
+            args.field = Some("1".to_owned());
+        }
+        let value = match (value, args.json_key.is_some()) {
+            (Some(value), _) => value,
+            (None, false) => "2",
+            (None, true) => {
+                return Err(hinted("where a record has its value is not said", "--value PATH says it"));
+            }
+        };
+        let mut other = args.clone();
+        *(if args.json_key.is_some() { &mut other.json_key } else { &mut other.field }) =
+            Some(value.to_owned());
+        Ok(Keys { value: Some(other.keys()?.part), ..args.keys()? })
+    }
+
     /// What to do with records; an error if the options make no sense.
     pub(crate) fn keys(&self) -> anyhow::Result<Keys> {
         let form = Form {
@@ -115,7 +134,7 @@ impl KeyArgs {
             },
         };
         let header = self.csv && !self.no_header;
-        Ok(Keys { args: self.clone(), form, part, header, keyless: AtomicU64::new(0) })
+        Ok(Keys { args: self.clone(), form, part, value: None, header, keyless: AtomicU64::new(0) })
     }
 }
 
@@ -152,6 +171,8 @@ pub(crate) struct Keys {
     args: KeyArgs,
     form: Form,
     part: Part,
+    /// Where a record has its value, if it has one.
+    value: Option<Part>,
     header: bool,
     keyless: AtomicU64,
 }
@@ -159,9 +180,15 @@ pub(crate) struct Keys {
 /// Room to work in, used again for each record.
 #[derive(Default)]
 pub(super) struct Scratch {
-    fields: Vec<u8>,
-    marks: Vec<usize>,
+    fields: Fields,
     text: Vec<u8>,
+}
+
+/// The fields of a CSV record, without their quotes, one after the other.
+#[derive(Default)]
+struct Fields {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
 }
 
 impl Keys {
@@ -187,33 +214,27 @@ impl Keys {
 
     /// For an input that begins with `block`: the names of CSV fields stand there.
     pub(super) fn at(&self, block: Block<'_>) -> anyhow::Result<Self> {
-        let part = match &self.part {
-            Part::Named(name) => {
-                let mut scratch = Scratch::default();
-                let (mut header, mut seen) = (None, false);
-                block.each(|record| {
-                    if !std::mem::replace(&mut seen, true) {
-                        header = Some(record);
-                    }
-                });
-                let header = header.unwrap_or_default();
-                let header = header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(header); // a byte order mark
-                let count = csv_fields(self.form, header, &mut scratch);
-                let field = |at: usize| csv_field(&scratch, at);
-                let found = (0..count).find(|&at| field(at).trim_ascii() == name.as_bytes());
-                Part::Csv(found.ok_or_else(|| {
-                    let names =
-                        (0..count.min(20)).map(|at| String::from_utf8_lossy(field(at)).trim().to_owned());
-                    let names = names.collect::<Vec<_>>().join(", ");
-                    hinted(
-                        format!("the first record has no field called {name:?}"),
-                        format!("it has {names}"),
-                    )
-                })?)
-            }
-            part => part.clone(),
-        };
-        Ok(Self { args: self.args.clone(), part, keyless: AtomicU64::new(0), ..*self })
+        let (part, value) = (self.named(&self.part, block)?, self.value.as_ref());
+        let value = value.map(|value| self.named(value, block)).transpose()?;
+        Ok(Self { args: self.args.clone(), part, value, keyless: AtomicU64::new(0), ..*self })
+    }
+
+    /// A part of records, by its number if it has a name.
+    fn named(&self, part: &Part, block: Block<'_>) -> anyhow::Result<Part> {
+        let Part::Named(name) = part else { return Ok(part.clone()) };
+        let mut header = None;
+        block.each(|record| _ = header.get_or_insert(record));
+        let header = header.unwrap_or_default();
+        let header = header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(header); // a byte order mark
+        let mut fields = Fields::default();
+        let count = fields.parse(self.form, header);
+        let field = |at: usize| fields.get(at).trim_ascii();
+        let found = (0..count).find(|&at| field(at) == name.as_bytes());
+        found.map(Part::Csv).ok_or_else(|| {
+            let names = (0..count.min(20)).map(|at| String::from_utf8_lossy(field(at)).into_owned());
+            let hint = format!("it has {}", names.collect::<Vec<_>>().join(", "));
+            hinted(format!("the first record has no field called {name:?}"), hint)
+        })
     }
 
     /// Whether a key is all the bytes of its record.
@@ -239,7 +260,7 @@ impl Keys {
             return Ok(());
         }
         let mut digests = std::mem::take(&mut batch.digests);
-        let done = self.each(block, batch, |key| {
+        let done = self.each(block, batch, |_, key| {
             digests.push(self.digest_key(hasher, key)?);
             Ok(())
         });
@@ -247,12 +268,34 @@ impl Keys {
         done
     }
 
-    /// Hands the keys of a block's records to `take`, and fills `batch` but for the digests.
-    pub(crate) fn each(
+    /// Hands the digests of keys and their values to `take`.
+    pub(crate) fn pairs(
+        &self,
+        hasher: &KeyHasher,
+        block: Block<'_>,
+        batch: &mut Batch,
+        mut take: impl FnMut(Digest, &[u8]) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut fields = Fields::default();
+        self.each(block, batch, |record, key| {
+            let value = self.value.as_ref().and_then(|part| self.extract(part, record, &mut fields));
+            let Some(value) = value else {
+                let record = String::from_utf8_lossy(&record[..record.len().min(40)]).into_owned();
+                return Err(hinted(
+                    format!("{record:?} has no value"),
+                    "--value says where it is, as -f does of the key",
+                ));
+            };
+            take(self.digest_key(hasher, key)?, &value)
+        })
+    }
+
+    /// Hands records and their keys to `take`, and fills `batch` but for the digests.
+    fn each(
         &self,
         block: Block<'_>,
         batch: &mut Batch,
-        mut take: impl FnMut(&[u8]) -> anyhow::Result<()>,
+        mut take: impl FnMut(&[u8], &[u8]) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         batch.clear();
         let (bytes, mut start, mut failed, mut keyless) = (block.bytes(), 0, Ok(()), 0);
@@ -265,7 +308,7 @@ impl Keys {
                 () => self.key(record, scratch),
             };
             match found {
-                Found::Key(key) => failed = take(key),
+                Found::Key(key) => failed = take(record, key),
                 Found::Odd(why) => {
                     keyless += u64::from(why == Odd::Keyless);
                     odd.push((ends.len(), why));
@@ -287,7 +330,7 @@ impl Keys {
         found.bytes.clear();
         found.ends.clear();
         let KeyTexts { batch, bytes, ends, .. } = found;
-        self.each(block, batch, |key| {
+        self.each(block, batch, |_, key| {
             bytes.extend_from_slice(key);
             ends.push(bytes.len());
             Ok(())
@@ -307,33 +350,35 @@ impl Keys {
     }
 
     fn key<'a>(&self, record: &'a [u8], scratch: &'a mut Scratch) -> Found<'a> {
-        let args = &self.args;
-        // The parser leaves the CR in the last field of a record.
-        let crlf = args.crlf || self.form.csv.is_some();
-        let record = if crlf { record.strip_suffix(b"\r").unwrap_or(record) } else { record };
-        if self.form.csv.is_some() && record.is_empty() {
+        if self.form.csv.is_some() && self.line(record).is_empty() {
             return Found::Odd(Odd::LeftOut); // a blank line
         }
-        let key: Cow<'_, [u8]> = match &self.part {
-            Part::Whole => record.into(),
-            Part::Field(at, delimiter) => match field(record, *at, *delimiter) {
-                Some(field) => field.into(),
-                None => return Found::Odd(Odd::Keyless),
-            },
+        let Scratch { fields, text } = scratch;
+        match self.extract(&self.part, record, fields) {
+            Some(key) => self.normal(key, text),
+            None => Found::Odd(Odd::Keyless),
+        }
+    }
+
+    /// A record without the carriage return that belongs to its end.
+    fn line<'a>(&self, record: &'a [u8]) -> &'a [u8] {
+        let crlf = self.args.crlf || self.form.csv.is_some();
+        if crlf { record.strip_suffix(b"\r").unwrap_or(record) } else { record }
+    }
+
+    /// A part of a record, as it stands there.
+    fn extract<'a>(&self, part: &Part, record: &'a [u8], fields: &'a mut Fields) -> Option<Cow<'a, [u8]>> {
+        let record = self.line(record);
+        match part {
+            Part::Whole => Some(record.into()),
+            Part::Field(at, delimiter) => field(record, *at, *delimiter).map(Cow::Borrowed),
             Part::Csv(at) => {
-                if csv_fields(self.form, record, scratch) <= *at {
-                    return Found::Odd(Odd::Keyless);
-                }
-                let range = csv_range(scratch, *at);
-                return self.normal(Cow::Borrowed(&scratch.fields[range]), &mut scratch.text);
+                let count = fields.parse(self.form, record);
+                (*at < count).then(|| Cow::Borrowed(fields.get(*at)))
             }
-            Part::Named(_) => return Found::Odd(Odd::Keyless), // resolved before records are read
-            Part::Json(path) => match json_value(record, path) {
-                Some(value) => value,
-                None => return Found::Odd(Odd::Keyless),
-            },
-        };
-        self.normal(key, &mut scratch.text)
+            Part::Named(_) => None, // has a number before records are read
+            Part::Json(path) => json_value(record, path),
+        }
     }
 
     /// The key as the options want it.
@@ -415,39 +460,35 @@ fn field(record: &[u8], at: usize, delimiter: u8) -> Option<&[u8]> {
     Some(&record[start..end])
 }
 
-/// Parses one CSV record into `scratch`; how many fields it has.
-fn csv_fields(form: Form, record: &[u8], scratch: &mut Scratch) -> usize {
-    let Scratch { fields, marks, .. } = scratch;
-    // No field is longer unquoted, and there is a delimiter or the end behind each.
-    fields.resize(fields.len().max(record.len() + 1), 0);
-    marks.resize(marks.len().max(16), 0);
-    loop {
-        let mut parser = form.parser();
-        let (result, read, written, count) = parser.read_record(record, fields, marks);
-        match result {
-            csv_core::ReadRecordResult::OutputEndsFull => marks.resize(2 * marks.len(), 0),
-            csv_core::ReadRecordResult::OutputFull => fields.resize(2 * fields.len(), 0),
-            csv_core::ReadRecordResult::Record => return count,
-            csv_core::ReadRecordResult::InputEmpty | csv_core::ReadRecordResult::End => {
-                // The end of the record is the end of what it was given: an empty input says so.
-                let (result, _, _, more) =
-                    parser.read_record(&record[read..], &mut fields[written..], &mut marks[count..]);
-                match result {
-                    csv_core::ReadRecordResult::OutputEndsFull => marks.resize(2 * marks.len(), 0),
-                    _ => return count + more,
+impl Fields {
+    /// Parses a record; how many fields it has.
+    fn parse(&mut self, form: Form, record: &[u8]) -> usize {
+        let Self { bytes, ends } = self;
+        // Without its quotes nothing is longer.
+        bytes.resize(bytes.len().max(record.len() + 1), 0);
+        ends.resize(ends.len().max(16), 0);
+        loop {
+            let mut parser = form.parser();
+            let (first, read, written, count) = parser.read_record(record, bytes, ends);
+            // The record ends where the input does, and an empty input says so.
+            let (second, _, _, more) = match first {
+                csv_core::ReadRecordResult::InputEmpty => {
+                    parser.read_record(&record[read..], &mut bytes[written..], &mut ends[count..])
                 }
+                first => (first, 0, 0, 0),
+            };
+            match second {
+                csv_core::ReadRecordResult::OutputEndsFull => ends.resize(2 * ends.len(), 0),
+                csv_core::ReadRecordResult::OutputFull => bytes.resize(2 * bytes.len(), 0),
+                _ => return count + more,
             }
         }
     }
-}
 
-fn csv_range(scratch: &Scratch, at: usize) -> std::ops::Range<usize> {
-    let start = at.checked_sub(1).map_or(0, |before| scratch.marks[before]);
-    start..scratch.marks[at]
-}
-
-fn csv_field(scratch: &Scratch, at: usize) -> &[u8] {
-    &scratch.fields[csv_range(scratch, at)]
+    fn get(&self, at: usize) -> &[u8] {
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[at]]
+    }
 }
 
 /// The value at a path: the text of a string, and other values as they are written.
