@@ -9,6 +9,7 @@ mod host;
 mod human;
 mod input;
 mod keys;
+mod lock;
 mod memory;
 mod message;
 mod open;

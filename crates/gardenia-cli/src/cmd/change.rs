@@ -7,9 +7,10 @@ use crate::input::{Batch, Block, Keys, Reading, Source};
 use crate::message::{hinted, say};
 use crate::open::{is_stream, load};
 use crate::output::Output;
-use crate::{Outcome, human, message};
+use crate::{Outcome, human, lock, message};
 use anyhow::Context;
 use gardenia::{AnyFilter, Digest, Kind, RemoveError};
+use std::path::Path;
 
 pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
     let (on_full, args) = (args.on_full.unwrap_or_default(), &args.change);
@@ -99,6 +100,8 @@ fn change(
     let (sources, keys) = (Source::all(&args.keys), args.key.keys()?);
     output.check()?;
     sources.iter().try_for_each(Source::check)?;
+    // Until the changed filter is in its place: what another process adds meanwhile must not be lost.
+    let _lock = if in_place(args) { Some(lock::hold(&args.filter, args.quiet)?) } else { None };
     let mut filter = load(&args.filter, args.secret.read()?)?;
     let (hasher, mut count) = (*filter.hasher(), 0);
     work(&mut filter, &[]).with_context(|| crate::input::name(&args.filter))?; // can it at all?
@@ -111,6 +114,12 @@ fn change(
     })?;
     output.write(&filter)?;
     Ok((count, filter))
+}
+
+/// Whether the file that is read is the one that is written.
+fn in_place(args: &ChangeArgs) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    args.output.as_ref().is_none_or(|output| real(output).is_some_and(|to| real(&args.filter) == Some(to)))
 }
 
 /// The filter's own file, unless another was named.

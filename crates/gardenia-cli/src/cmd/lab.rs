@@ -8,6 +8,7 @@ use crate::message::hinted;
 use crate::open::is_dash;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
+use gardenia::format::replace_file;
 use lab::{Plan, Report, Run};
 use std::fs;
 use std::io::{self, Write};
@@ -69,7 +70,7 @@ fn run_named(args: &LabRunArgs) -> Result<Outcome> {
         if let Some(folder) = &args.csv {
             for (name, text) in report.to_csv() {
                 let path = folder.join(name);
-                fs::write(&path, text).with_context(|| path.display().to_string())?;
+                write_file(&path, &text)?;
             }
         }
         reports.push(report);
@@ -80,10 +81,16 @@ fn run_named(args: &LabRunArgs) -> Result<Outcome> {
         if is_dash(path) {
             stdout.write_all(text.as_bytes()).context("stdout")?;
         } else {
-            fs::write(path, text).with_context(|| path.display().to_string())?;
+            write_file(path, &text)?;
         }
     }
     Ok(if differs { Outcome::Nothing } else { Outcome::Done })
+}
+
+/// Whole or not at all: a full disk leaves no half of a table.
+fn write_file(path: &Path, text: &str) -> Result<()> {
+    let write = |writer: &mut dyn Write| writer.write_all(text.as_bytes());
+    replace_file::<io::Error>(path, write).with_context(|| path.display().to_string())
 }
 
 /// Whether `file` is `NAME.csv` or `NAME-1.csv` and so on.

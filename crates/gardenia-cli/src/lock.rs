@@ -1,0 +1,79 @@
+//! Two processes that change one file wait for each other: what is read, changed and renamed into place by one
+//! would otherwise be lost to the other.
+//!
+//! The lock is the system's, on the file itself, and ends with the process. As files are replaced by renaming, the
+//! file that was waited for may be the old one: the lock counts once its path still names it.
+
+use crate::input;
+#[cfg(unix)]
+use crate::message::say;
+use crate::open::is_stream;
+use anyhow::Context;
+use std::fs::File;
+#[cfg(unix)]
+use std::fs::TryLockError;
+use std::io;
+use std::path::Path;
+
+/// Keeps others from changing a file until it is dropped.
+pub(crate) struct Lock {
+    /// None where nothing can be locked.
+    _file: Option<File>,
+}
+
+/// Waits until no other process changes the file at `path`, and keeps others waiting from then on. Whoever asks for
+/// it says so on stderr, unless `quiet`.
+pub(crate) fn hold(path: &Path, quiet: bool) -> anyhow::Result<Lock> {
+    if is_stream(path) {
+        return Ok(Lock { _file: None });
+    }
+    lock(path, quiet).with_context(|| input::name(path)).map(|file| Lock { _file: file })
+}
+
+#[cfg(unix)]
+fn lock(path: &Path, quiet: bool) -> io::Result<Option<File>> {
+    let mut said = quiet;
+    loop {
+        let file = open(path)?;
+        let locked = match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                if !said {
+                    say(&format!("{}: waiting for another process that changes it", input::name(path)));
+                    said = true;
+                }
+                file.lock()
+            }
+            Err(TryLockError::Error(error)) => Err(error),
+            Ok(()) => Ok(()),
+        };
+        if let Err(error) = locked {
+            let name = input::name(path);
+            say(&format!("gardenia: warning: {name}: no lock can be had here: {error}"));
+            say("hint: let no other process change it meanwhile");
+            return Ok(None);
+        }
+        if names(path, &file)? {
+            return Ok(Some(file));
+        }
+    }
+}
+
+/// For writing if that is allowed: some file systems lock no others.
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<File> {
+    File::options().read(true).write(true).open(path).or_else(|_| File::open(path))
+}
+
+/// Whether `path` names this file, and not one that has taken its place.
+#[cfg(unix)]
+fn names(path: &Path, file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let (ours, now) = (file.metadata()?, std::fs::metadata(path)?);
+    Ok((ours.dev(), ours.ino()) == (now.dev(), now.ino()))
+}
+
+/// An open file could not be replaced here, so none is kept open.
+#[cfg(not(unix))]
+fn lock(_: &Path, _: bool) -> io::Result<Option<File>> {
+    Ok(None)
+}
