@@ -2,16 +2,18 @@
 
 use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::{
-    A2Bloom, About, BinaryFuse, BitwiseBloom, BlockedBloom, Bloom, Bloomier, ChoiceBloom, CompressedBloom,
-    CountMin, CountingBloom, Cuckoo, DynamicBloom, GolombSet, Identity, MutableBloomier, Policy, PolicyId,
-    RetouchedBloom, Ribbon, ScalableBloom, SpectralBloom, StableBloom,
+    A2Bloom, About, BinaryFuse, BitwiseBloom, BlockedBloom, Bloom, Bloomier, ChoiceBloom, ChoiceForm,
+    CompressedBloom, CountMin, CountingBloom, Cuckoo, DynamicBloom, GolombSet, Identity, MutableBloomier,
+    Policy, PolicyId, RetouchedBloom, Ribbon, ScalableBloom, SpectralBloom, StableBloom,
 };
 use crate::filter::{attach_compressed, is_mutable};
 use crate::format::{self, Cut, Header, Kind, Section, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::AnyScheme;
 use crate::theory::bloom::Estimate;
-use crate::{Count, DecodeError, EncodeError, Filter, InsertError, ReadOptions, RemoveError};
+use crate::{
+    Count, DecodeError, EncodeError, Filter, InsertError, Merge, Mismatch, ReadOptions, RemoveError,
+};
 use alloc::vec::Vec;
 
 /// Any kind of filter, as files, the command line and engines hold it. The compiler lists every place that
@@ -155,6 +157,64 @@ impl AnyFilter {
             Self::Spectral(filter) => filter.try_remove_digest(digest),
             _ => None,
         }
+    }
+
+    /// Takes in the keys of `other`: all keys of both are found afterwards, and counts add up. `None` if filters of this
+    /// kind cannot be united ([`merges`](Self::merges)); an error tells what differs, and nothing has changed then.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, CountingBloom, Filter};
+    /// let (mut a, mut b) = (CountingBloom::new(10, 0.01)?, CountingBloom::new(10, 0.01)?);
+    /// a.insert("rose");
+    /// b.insert("rose");
+    /// let (mut both, other) = (AnyFilter::from(a), AnyFilter::from(b));
+    /// assert!(both.merge(&other).unwrap().is_ok());
+    /// assert_eq!(both.as_count().unwrap().count_digest(both.digest(b"rose")), 2);
+    /// let small = AnyFilter::from(CountingBloom::new(5, 0.01)?);
+    /// assert_eq!(both.merge(&small).unwrap().unwrap_err().what, "cells");
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn merge(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
+        if !self.merges() {
+            return None;
+        }
+        Some(match (&mut *self, other) {
+            (Self::Bloom(ours), Self::Bloom(theirs)) => ours.merge(theirs),
+            (Self::Blocked(ours), Self::Blocked(theirs)) => ours.merge(theirs),
+            (Self::Counting(ours), Self::Counting(theirs)) => ours.merge(theirs),
+            (Self::Choice(ours), Self::Choice(theirs)) => ours.union(theirs),
+            (Self::CountMin(ours), Self::CountMin(theirs)) => ours.merge(theirs),
+            (Self::Compressed(ours), Self::Compressed(theirs)) => ours.merge(theirs),
+            (Self::Spectral(ours), Self::Spectral(theirs)) => return ours.try_merge(theirs),
+            (ours, theirs) => ours.identity().check(&theirs.identity()),
+        })
+    }
+
+    /// Keeps the bits that `other` has too: every key of both is still found, at a rate of false positives above that
+    /// of a filter of the common keys. `None` if filters of this kind cannot be intersected; an error tells what
+    /// differs, and nothing has changed then.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, BlockedBloom, Filter};
+    /// let (mut a, mut b) = (BlockedBloom::new(10, 1e-6)?, BlockedBloom::new(10, 1e-6)?);
+    /// a.insert_many(&["rose", "tulip"]);
+    /// b.insert_many(&["rose", "lily"]);
+    /// let mut common = AnyFilter::from(a);
+    /// assert!(common.intersect(&AnyFilter::from(b)).unwrap().is_ok());
+    /// let found = ["rose", "tulip", "lily"].map(|key| common.contains_digest(common.digest(key.as_bytes())));
+    /// assert_eq!(found, [true, false, false]);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn intersect(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
+        Some(match (&mut *self, other) {
+            (Self::Bloom(ours), Self::Bloom(theirs)) => ours.intersection(theirs),
+            (Self::Blocked(ours), Self::Blocked(theirs)) => ours.intersection(theirs),
+            (Self::Compressed(ours), Self::Compressed(theirs)) => ours.intersection(theirs),
+            (ours @ (Self::Bloom(_) | Self::Blocked(_) | Self::Compressed(_)), theirs) => {
+                ours.identity().check(&theirs.identity())
+            }
+            _ => return None,
+        })
     }
 
     /// What the filter was made for, to be changed.
@@ -375,6 +435,18 @@ impl<M: Memory> AnyFilter<M> {
             Self::Dynamic(_) => true,
             Self::Cuckoo(_) => true,
             Self::Spectral(filter) => filter.policy() != PolicyId::MinimumIncrease,
+            _ => false,
+        }
+    }
+
+    /// Whether filters of this kind can be united.
+    #[must_use]
+    pub fn merges(&self) -> bool {
+        match self {
+            Self::Bloom(_) | Self::Blocked(_) | Self::Counting(_) => true,
+            Self::CountMin(_) | Self::Compressed(_) => true,
+            Self::Choice(filter) => matches!(filter.form(), ChoiceForm::Groups { .. }),
+            Self::Spectral(filter) => filter.policy() != PolicyId::RecurringMinimum,
             _ => false,
         }
     }

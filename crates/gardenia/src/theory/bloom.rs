@@ -317,13 +317,16 @@ pub fn estimate_items(cells: u64, hashes: u32, ones: u64) -> Estimate {
     } else {
         -libm::log((cells - ones) as f64 / m)
     };
-    // e^t - t - 1 = t²/2 · (1 + t/3 · (1 + t/4 · …)): the plain form cancels for nearly empty filters.
-    let spread = if t < 0.5 {
+    Estimate { items: m / k * t, std_error: libm::sqrt(m * spread(t)) / k }
+}
+
+/// e^t - t - 1, which is t²/2 · (1 + t/3 · (1 + t/4 · …)): the plain form cancels for nearly empty filters.
+pub(super) fn spread(t: f64) -> f64 {
+    if t < 0.5 {
         t * t / 2.0 * (3..=16).rev().fold(1.0, |tail, i| 1.0 + t / f64::from(i) * tail)
     } else {
         libm::expm1(t) - t
-    };
-    Estimate { items: m / k * t, std_error: libm::sqrt(m * spread) / k }
+    }
 }
 
 const TWO_POW_64: f64 = 18_446_744_073_709_551_616.0;

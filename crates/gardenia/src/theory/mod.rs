@@ -9,6 +9,7 @@
 //! | which false-positive probability to expect? | [`bloom::fpp_exact`] and its neighbours |
 //! | what does deriving all positions from two values cost? | [`kirsch_mitzenmacher`] |
 //! | how many keys are in a filter with so many ones? | [`bloom::estimate_items`] |
+//! | how many keys do two filters have in common? | [`overlap::overlap`] |
 //! | how wide must a counter be? | [`counting::width`] |
 //! | how often is a count wrong, a minimum alone, and how many bits do counters hold? | [`spectral`] |
 //! | how large is a table of static keys, and how often does it err? | [`binary_fuse`] |
@@ -47,6 +48,7 @@ pub mod distance;
 pub mod dynamic;
 pub mod golomb;
 pub mod kirsch_mitzenmacher;
+pub mod overlap;
 pub mod retouched;
 pub mod ribbon;
 pub mod scalable;

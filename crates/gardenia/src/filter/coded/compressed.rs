@@ -222,6 +222,11 @@ impl<S: Scheme> CompressedBloom<S> {
         self.bloom.union(&other.bloom)
     }
 
+    /// Keeps the bits that `other` has too, as [`Bloom::intersection`] does.
+    pub fn intersection(&mut self, other: &Self) -> Result<(), Mismatch> {
+        self.bloom.intersection(&other.bloom)
+    }
+
     /// The hash function.
     pub fn hasher(&self) -> &KeyHasher {
         self.bloom.hasher()

@@ -147,6 +147,21 @@ impl SpectralBloom<PolicyId> {
             _ => Some(each!(&mut self.store, tables => tables.remove(&self.scheme, digest))),
         }
     }
+
+    /// Adds the cells of `other`, stopping at the top; `None` if the algorithm does not allow it. By minimum increase
+    /// no count is too small then, but they err more than if all keys had gone into one filter.
+    pub fn try_merge(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
+        if self.policy == PolicyId::RecurringMinimum {
+            return None;
+        }
+        let (ours, theirs) = (self.policy.name(), other.policy.name());
+        let same = if ours == theirs {
+            Ok(())
+        } else {
+            Err(Mismatch { what: "algorithm", ours: ours.into(), theirs: theirs.into() })
+        };
+        Some(self.identity().check(&other.identity()).and(same).and_then(|()| self.add_all(other)))
+    }
 }
 
 impl SpectralBloom<MinimumIncrease> {
