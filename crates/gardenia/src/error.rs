@@ -210,6 +210,18 @@ pub enum EncodeError {
         /// The limit.
         max: usize,
     },
+    /// A foreign format has no place for such a filter.
+    #[error("a {format} file takes filters of {what} {needed} only, not {found}")]
+    Foreign {
+        /// Name of the format.
+        format: &'static str,
+        /// Which part of the identity differs.
+        what: &'static str,
+        /// What the format has.
+        needed: &'static str,
+        /// What the filter has.
+        found: &'static str,
+    },
     /// The memory for the form that is stored could not be had.
     #[error(transparent)]
     Size(#[from] SizeError),

@@ -29,14 +29,19 @@ fn hashers_agree_with_other_implementations() {
         let pairs = row[0].as_bytes().chunks(2).filter(|pair| pair.len() == 2);
         let key: Vec<u8> =
             pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect();
-        let hashers =
-            [KeyHasher::xxh3(0), KeyHasher::xxh3(1), KeyHasher::xxh3(u64::MAX), KeyHasher::sip13(SECRET)];
+        let hashers = [
+            KeyHasher::xxh3(0),
+            KeyHasher::xxh3(1),
+            KeyHasher::xxh3(u64::MAX),
+            KeyHasher::sip13(SECRET),
+            KeyHasher::Fnv1,
+        ];
         for (hasher, expected) in hashers.iter().zip(&row[1..]) {
             assert_eq!(hasher.digest(&key), Digest(hex(expected)), "{hasher:?} of {}", row[0]);
             count += 1;
         }
     }
-    assert_eq!(count, 52);
+    assert_eq!(count, 65);
 }
 
 #[test]
@@ -82,8 +87,9 @@ fn check_answers(filter: &AnyFilter) {
 #[test]
 fn files_of_version_1_load_for_ever_and_are_written_alike() {
     let plain = ReadOptions::new();
-    let files: [(&[u8], ReadOptions); 28] = [
+    let files: [(&[u8], ReadOptions); 29] = [
         (include_bytes!("data/bloom.gdn"), plain),
+        (include_bytes!("data/bloom-dcso.gdn"), plain),
         (include_bytes!("data/bloom-double.gdn"), plain),
         (include_bytes!("data/bloom-keyed.gdn"), plain.secret(SECRET)),
         (include_bytes!("data/bloom-keyed-stored.gdn"), plain),

@@ -65,6 +65,7 @@ impl Identity {
 pub struct About {
     planned_items: u64,
     planned_fpp: f64,
+    counted_items: Option<u64>,
     metadata: Vec<u8>,
     store_secret: bool,
     /// Set once a key came by [`Hashed`](crate::Hashed). Atomic, because shared filters insert by `&self`.
@@ -87,6 +88,34 @@ impl About {
     #[must_use]
     pub fn planned_fpp(&self) -> f64 {
         self.planned_fpp
+    }
+
+    /// How many keys whoever filled a classical filter counted, if that is known: filters of some foreign formats tell.
+    /// Insertions do not change it.
+    #[must_use]
+    pub fn counted_items(&self) -> Option<u64> {
+        self.counted_items
+    }
+
+    /// Sets the number of keys counted, which files of classical filters keep; 2⁶⁴ − 1 stands for `None`.
+    ///
+    /// ```
+    /// let mut bed = gardenia::Bloom::new(10, 0.1)?;
+    /// assert_eq!(bed.about().counted_items(), None);
+    /// bed.about_mut().set_counted_items(Some(7));
+    /// let copy = gardenia::Bloom::from_slice(&bed.to_vec().unwrap()).unwrap();
+    /// assert_eq!(copy.about().counted_items(), Some(7));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn set_counted_items(&mut self, items: Option<u64>) {
+        self.counted_items = items.filter(|items| *items != u64::MAX);
+    }
+
+    /// Notes that the keys counted by another came in: the sum, as far as both are known.
+    pub(crate) fn count_all(&mut self, other: &Self) {
+        let sum =
+            self.counted_items.zip(other.counted_items).map(|(ours, theirs)| ours.saturating_add(theirs));
+        self.set_counted_items(sum);
     }
 
     /// Bytes of the user's own, kept in the file's header.
@@ -152,6 +181,7 @@ impl About {
     /// Notes that the filter is empty again.
     pub(crate) fn forget(&mut self) {
         *self.unportable.get_mut() = false;
+        self.counted_items = None;
     }
 
     /// Notes that the keys of another filter came in.
@@ -167,6 +197,7 @@ impl Clone for About {
         Self {
             planned_items: self.planned_items,
             planned_fpp: self.planned_fpp,
+            counted_items: self.counted_items,
             metadata: self.metadata.clone(),
             store_secret: self.store_secret,
             unportable: AtomicBool::new(!self.is_portable()),

@@ -187,7 +187,11 @@ impl Header {
             payload_len,
             planned_items: about.planned_items(),
             planned_fpp: about.planned_fpp(),
-            items: u64::MAX,
+            items: if counted_elsewhere(identity.kind) {
+                about.counted_items().unwrap_or(u64::MAX)
+            } else {
+                u64::MAX
+            },
             params: Vec::new(),
             metadata: about.metadata().to_vec(),
             secret,
@@ -344,6 +348,11 @@ impl Header {
     pub(crate) fn hasher(&self, options: &ReadOptions) -> Result<KeyHasher, DecodeError> {
         match self.identity.hasher {
             HasherId::Xxh3 => Ok(KeyHasher::xxh3(self.identity.mark)),
+            HasherId::Fnv1 if self.identity.mark == 0 => Ok(KeyHasher::Fnv1),
+            HasherId::Fnv1 => {
+                let (value, rule) = (self.identity.mark, "hasher 3 has none");
+                Err(DecodeError::Field { field: "seed", value, rule })
+            }
             HasherId::Sip13 => {
                 let missing = DecodeError::SecretMissing { id: self.identity.mark };
                 let secret = self.secret.or(options.secret).ok_or(missing)?;
@@ -367,7 +376,12 @@ impl Header {
     /// What the filter was made for.
     pub(crate) fn about(&self) -> About {
         let stores_secret = self.secret.is_some();
-        About::stored(self.planned_items, self.planned_fpp, self.metadata.clone(), stores_secret)
+        let mut about =
+            About::stored(self.planned_items, self.planned_fpp, self.metadata.clone(), stores_secret);
+        if counted_elsewhere(self.identity.kind) && self.items != u64::MAX {
+            about.set_counted_items(Some(self.items));
+        }
+        about
     }
 
     /// The file holds this kind.
@@ -430,6 +444,11 @@ impl Header {
             Err(DecodeError::Field { field: "payload length", value: self.payload_len, rule })
         }
     }
+}
+
+/// Whether keys of this kind are counted, if at all, by whoever fills the filter. Other kinds count themselves, or cannot.
+fn counted_elsewhere(kind: Kind) -> bool {
+    matches!(kind, Kind::Bloom | Kind::Compressed)
 }
 
 /// The scheme can use so many cells.

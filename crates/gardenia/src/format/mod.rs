@@ -6,6 +6,7 @@
 pub mod bip158;
 #[cfg(feature = "mmap")]
 pub(crate) mod counters_file;
+pub mod dcso;
 #[cfg(feature = "mmap")]
 mod file;
 mod header;

@@ -1,6 +1,6 @@
 //! The numbered hash functions.
 
-use super::{Digest, Key, SecretKey, sip13, xxh3};
+use super::{Digest, Key, SecretKey, fnv1, sip13, xxh3};
 
 /// Number of a hash function, as stored in files. A number never changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -11,6 +11,8 @@ pub enum HasherId {
     Xxh3 = 1,
     /// SipHash-1-3 with a secret 128-bit key.
     Sip13 = 2,
+    /// FNV-1 with 64 bits, of filters in DCSO's format.
+    Fnv1 = 3,
 }
 
 impl HasherId {
@@ -26,6 +28,7 @@ impl HasherId {
         match number {
             1 => Some(Self::Xxh3),
             2 => Some(Self::Sip13),
+            3 => Some(Self::Fnv1),
             _ => None,
         }
     }
@@ -36,12 +39,13 @@ impl HasherId {
         self as u8
     }
 
-    /// Name for people: `xxh3`, `sip13`.
+    /// Name for people: `xxh3`, `sip13`, `fnv1`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Xxh3 => "xxh3",
             Self::Sip13 => "sip13",
+            Self::Fnv1 => "fnv1",
         }
     }
 }
@@ -70,6 +74,8 @@ pub enum KeyHasher {
         /// The secret key.
         secret: SecretKey,
     },
+    /// Hasher 3: FNV-1, for filters that other programs made (see [`dcso`](crate::format::dcso)).
+    Fnv1,
 }
 
 impl Default for KeyHasher {
@@ -99,6 +105,7 @@ impl KeyHasher {
         match self {
             Self::Xxh3 { seed } => xxh3::digest(*seed, bytes),
             Self::Sip13 { secret } => sip13::digest(secret, bytes),
+            Self::Fnv1 => fnv1::digest(bytes),
         }
     }
 
@@ -116,6 +123,7 @@ impl KeyHasher {
         match self {
             Self::Xxh3 { seed } => xxh3::digest_u64(*seed, value),
             Self::Sip13 { secret } => sip13::digest(secret, &value.to_le_bytes()),
+            Self::Fnv1 => fnv1::digest(&value.to_le_bytes()),
         }
     }
 
@@ -130,7 +138,7 @@ impl KeyHasher {
                 let hasher = Self::Xxh3 { seed: *seed };
                 keys.iter().zip(digests).for_each(|(key, digest)| *digest = key.digest_with(&hasher));
             }
-            Self::Sip13 { .. } => {
+            Self::Sip13 { .. } | Self::Fnv1 => {
                 keys.iter().zip(digests).for_each(|(key, digest)| *digest = key.digest_with(self));
             }
         }
@@ -142,15 +150,17 @@ impl KeyHasher {
         match self {
             Self::Xxh3 { .. } => HasherId::Xxh3,
             Self::Sip13 { .. } => HasherId::Sip13,
+            Self::Fnv1 => HasherId::Fnv1,
         }
     }
 
-    /// What tells this hasher from others of its number: the seed, or the secret's id.
+    /// What tells this hasher from others of its number: the seed, or the secret's id; 0 if there are no others.
     #[must_use]
     pub fn mark(&self) -> u64 {
         match self {
             Self::Xxh3 { seed } => *seed,
             Self::Sip13 { secret } => secret.id(),
+            Self::Fnv1 => 0,
         }
     }
 }

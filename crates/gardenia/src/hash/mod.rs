@@ -4,6 +4,7 @@
 //! ([`KeyHasher`]), and everything behind them speaks [`Digest`]s: a key is hashed once.
 
 mod digest;
+mod fnv1;
 mod hasher;
 mod key;
 mod sip13;

@@ -1,9 +1,10 @@
 //! A scheme learnt at run time, from a file or an option.
 
 use super::{
-    Cube, Double, DoubleWalk, Enhanced, EnhancedWalk, EnhancedWith, EnhancedWithWalk, Fractional,
-    FractionalWalk, Independent, IndependentWalk, Partition, PartitionIndependent, PartitionIndependentWalk,
-    PartitionPrime, PartitionWalk, Scheme, SchemeId, SchemeVisitor, Square, Triple, TripleWalk, Walk,
+    Cube, Dcso, DcsoWalk, Double, DoubleWalk, Enhanced, EnhancedWalk, EnhancedWith, EnhancedWithWalk,
+    Fractional, FractionalWalk, Independent, IndependentWalk, Partition, PartitionIndependent,
+    PartitionIndependentWalk, PartitionPrime, PartitionWalk, Scheme, SchemeId, SchemeVisitor, Square, Triple,
+    TripleWalk, Walk,
 };
 use crate::hash::Digest;
 
@@ -88,4 +89,5 @@ any_scheme! {
     Triple(Triple, Triple::new, TripleWalk),
     PartitionIndependent(PartitionIndependent, PartitionIndependent::new, PartitionIndependentWalk),
     Fractional(Fractional, Fractional::new, FractionalWalk),
+    Dcso(Dcso, Dcso::new, DcsoWalk),
 }

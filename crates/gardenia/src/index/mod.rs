@@ -18,6 +18,7 @@
 //! | 8 | [`Triple`] | h1 + i·h2 + (i(i−1)/2)·h3 | 6n/m³ and short cycles, below 8/m² |
 //! | 9 | [`PartitionIndependent`] | i·m' + h_i | none over a partitioned filter |
 //! | 10 | [`Fractional`] | as 8, in fractions of the table; the default | 6n/m³ |
+//! | 11 | [`Dcso`] | of a foreign format | up to 3n/m if m is a power of two, none if it is odd |
 //!
 //! **A step of zero** (h2 = 0) would send all k probes of a key to one cell under plain double hashing, so
 //! [`Double`] draws its step from 1..m. In the enhanced schemes f(i) still spreads the
@@ -29,6 +30,7 @@
 //! honest. The default scheme does not suffer from it.
 
 mod any;
+mod dcso;
 mod double;
 mod enhanced;
 mod enhanced_with;
@@ -41,6 +43,7 @@ pub(crate) mod rows;
 mod triple;
 
 pub use any::{AnyScheme, AnyWalk};
+pub use dcso::{Dcso, DcsoWalk};
 pub use double::{Double, DoubleWalk};
 pub use enhanced::{Enhanced, EnhancedWalk};
 pub use enhanced_with::{Cube, EnhancedCube, EnhancedSquare, EnhancedWith, EnhancedWithWalk, Offset, Square};
@@ -89,10 +92,12 @@ pub enum SchemeId {
     /// [`Fractional`]
     #[default]
     Fractional = 10,
+    /// [`Dcso`], which only files of that format need
+    Dcso = 11,
 }
 
 impl SchemeId {
-    /// All schemes, by number.
+    /// All schemes that filters of our own can have, by number.
     pub const ALL: [Self; 10] = [
         Self::Independent,
         Self::Partition,
@@ -115,7 +120,7 @@ impl SchemeId {
     /// ```
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|id| id.number() == number)
+        Self::ALL.into_iter().chain([Self::Dcso]).find(|id| id.number() == number)
     }
 
     /// The scheme with this name, if there is one.
@@ -127,7 +132,7 @@ impl SchemeId {
     /// ```
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|id| id.name() == name)
+        Self::ALL.into_iter().chain([Self::Dcso]).find(|id| id.name() == name)
     }
 
     /// The number stored in files.
@@ -150,6 +155,7 @@ impl SchemeId {
             Self::Triple => "triple",
             Self::PartitionIndependent => "partition-independent",
             Self::Fractional => "fractional",
+            Self::Dcso => "dcso",
         }
     }
 }
@@ -298,6 +304,7 @@ numbered! {
     Triple, Triple, Self::new;
     PartitionIndependent, PartitionIndependent, Self::new;
     Fractional, Fractional, Self::new;
+    Dcso, Dcso, Self::new;
 }
 
 impl NumberedScheme for AnyScheme {

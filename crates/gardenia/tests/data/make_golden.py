@@ -26,6 +26,13 @@ def sip13(data):
     return int.from_bytes(siphash24.siphash13(data, key=SECRET).digest(), "little")
 
 
+def fnv1(data):
+    digest = 0xCBF29CE484222325
+    for byte in data:
+        digest = (digest * 0x100000001B3 & MASK) ^ byte
+    return digest
+
+
 def word(digest, i):
     """Word i of a digest: itself, then SplitMix64."""
     if i == 0:
@@ -65,6 +72,12 @@ def positions(scheme, digest, m, k):
         fold = lambda multiplier: (digest * multiplier >> 64) ^ (digest * multiplier & MASK)
         step, bend = fold(0xBF58476D1CE4E5B9), fold(0x94D049BB133111EB)
         return [scale((digest + i * step + i * (i - 1) // 2 * bend) & MASK, m) for i in range(k)]
+    if scheme == 11:
+        prime, x, row = WORD - 59, digest % (WORD - 59), []
+        for _ in range(k):
+            x = (x * (WORD - 1469) & MASK) % prime
+            row.append(x % m)
+        return row
     raise ValueError(scheme)
 
 
@@ -85,15 +98,15 @@ def blocked_positions(digest, blocks, k):
 def hashes():
     keys = [b"", b"a", b"rose", b"\0", b"rose\0", "Gänseblümchen".encode(), bytes(range(256)), b"x" * 1000]
     keys += [struct.pack("<q", n) for n in (0, 1, -1, 5, 2**63 - 1)]
-    yield "# key (hex)\txxh3 seed 0\txxh3 seed 1\txxh3 seed 2^64-1\tsip13 key 00..0f"
+    yield "# key (hex)\txxh3 seed 0\txxh3 seed 1\txxh3 seed 2^64-1\tsip13 key 00..0f\tfnv1"
     for key in keys:
-        values = [xxh3(key), xxh3(key, 1), xxh3(key, MASK), sip13(key)]
+        values = [xxh3(key), xxh3(key, 1), xxh3(key, MASK), sip13(key), fnv1(key)]
         yield "\t".join([key.hex() or "-"] + [f"{v:016x}" for v in values])
 
 
 def all_positions():
     yield "# scheme\tdigest\tm\tk\tpositions"
-    for scheme in range(1, 11):
+    for scheme in range(1, 12):
         for digest in (0, 1, MASK, 0x0123456789ABCDEF, 0xD6EA2B8B8A72ACA7):
             for m, k in ((1, 1), (1, 5), (2, 3), (7, 7), (64, 6), (1000, 7), (99991, 3), (2**32 + 15, 13), (2**40, 40)):
                 if scheme in (2, 3, 9):
@@ -148,7 +161,7 @@ def pack_counters(values, width):
 
 
 def digester(hasher=1, mark=0, **_):
-    return (lambda key: xxh3(key, mark)) if hasher == 1 else sip13
+    return {1: lambda key: xxh3(key, mark), 2: sip13, 3: fnv1}[hasher]
 
 
 def bloom(keys, scheme, m, k, **options):
@@ -943,6 +956,9 @@ def main():
     files = {
         "bloom.gdn": bloom(flowers, 10, 1000, 7, planned=100, fpp=0.01, metadata=b"made elsewhere"),
         "bloom-double.gdn": bloom(flowers, 4, 999, 5, mark=7),
+        "bloom-dcso.gdn": bloom(
+            flowers, 11, 1001, 7, hasher=3, planned=100, fpp=0.01, items=6, metadata=b"from a list"
+        ),
         "bloom-keyed.gdn": bloom(flowers, 10, 1000, 7, **keyed),
         "bloom-keyed-stored.gdn": bloom(flowers, 7, 1000, 7, flags=1, secret=SECRET, **keyed),
         "blocked.gdn": blocked(many, 20, 6, planned=1000, fpp=0.01),

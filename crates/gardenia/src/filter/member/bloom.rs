@@ -151,6 +151,7 @@ impl<S: Scheme> Bloom<S> {
         self.check_same(other)?;
         self.bits.combine(&other.bits, |a, b| a | b);
         self.about.took_all(&other.about);
+        self.about.count_all(&other.about);
         Ok(())
     }
 
@@ -162,6 +163,7 @@ impl<S: Scheme> Bloom<S> {
     pub fn intersection(&mut self, other: &Bloom<S, impl Memory>) -> Result<(), Mismatch> {
         self.check_same(other)?;
         self.bits.combine(&other.bits, |a, b| a & b);
+        self.about.set_counted_items(None);
         Ok(())
     }
 
