@@ -1,6 +1,11 @@
 //! The command line, as clap reads it. Every `--help` ends in examples.
 
+use crate::cmd::convert::ConvertArgs;
+use crate::cmd::diff::DiffArgs;
+use crate::cmd::generate::{CompletionsArgs, ManArgs};
+use crate::cmd::improve::ImproveArgs;
 use crate::cmd::map::GetArgs;
+use crate::cmd::merge::MergeArgs;
 use crate::input::KeyArgs;
 use crate::{human, secret};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -31,6 +36,10 @@ Examples:
   gardenia top -n 20 log.txt                     the most frequent lines of a stream of any length
   gardenia eval seen.gdn truth.txt               how often the filter errs
   gardenia info seen.gdn                         what is in a file
+  gardenia merge -o week.gdn mon.gdn tue.gdn     one filter of several
+  gardenia diff mon.gdn tue.gdn                  how many keys two have in common
+  gardenia convert --to bloom -o b.gdn a.bloom   from another kind or format
+  gardenia improve tight.gdn urls.txt            fewer false positives, for filters of kind choice
   gardenia bench                                 what a key costs on this machine
   gardenia lab list                              the papers' experiments, to be repeated
 
@@ -53,6 +62,12 @@ pub(crate) enum Command {
     Tour(TourArgs),
     Bench(BenchArgs),
     Lab(LabArgs),
+    Merge(MergeArgs),
+    Diff(DiffArgs),
+    Convert(ConvertArgs),
+    Improve(ImproveArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// Build a filter from lines
@@ -814,6 +829,9 @@ pub(crate) struct LabArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
     /// Print the names of all experiments, with what they are about
+    #[command(after_help = "\
+Examples:
+  gardenia lab list | grep lumetta")]
     List,
     Run(LabRunArgs),
 }

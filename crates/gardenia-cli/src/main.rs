@@ -65,5 +65,11 @@ fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Tour(args) => cmd::tour::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Lab(args) => cmd::lab::run(&args),
+        Command::Merge(args) => cmd::merge::run(&args),
+        Command::Diff(args) => cmd::diff::run(&args),
+        Command::Convert(args) => cmd::convert::run(&args),
+        Command::Improve(args) => cmd::improve::run(&args),
+        Command::Completions(args) => cmd::generate::completions(&args),
+        Command::Man(args) => cmd::generate::man(&args),
     }
 }

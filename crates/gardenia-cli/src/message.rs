@@ -99,6 +99,9 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 pub(crate) fn decode(error: DecodeError) -> anyhow::Error {
     match error {
         DecodeError::Io(error) => error.into(),
+        DecodeError::Magic { found: [0x1f, 0x8b, ..], .. } => {
+            hinted("a compressed file (gzip), not a filter", "unpack it first: zcat FILE | gardenia … -")
+        }
         DecodeError::Magic { .. } => {
             hinted("not a Gardenia filter", "`gardenia build` makes one from lines of text")
         }

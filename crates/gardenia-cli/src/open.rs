@@ -4,9 +4,10 @@ use crate::message::hinted;
 use crate::{memory, message};
 use anyhow::Context;
 use gardenia::cells::Bytes;
+use gardenia::format::dcso;
 use gardenia::{AnyFilter, Count, DecodeError, Filter, KeyHasher, Mapped, ReadOptions, SecretKey};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// A filter, where it lies.
@@ -60,8 +61,57 @@ pub(crate) fn open(path: &Path, secret: Option<SecretKey>) -> anyhow::Result<Ope
     try_open(path, secret).map_err(message::decode).with_context(|| crate::input::name(path))
 }
 
+/// Reads the filter at `path` into memory, of whatever format; `-` is stdin.
+pub(crate) fn load_any(path: &Path, secret: Option<SecretKey>) -> anyhow::Result<AnyFilter> {
+    load_and_tell(path, secret).map(|(filter, _)| filter)
+}
+
+/// As [`load_any`], and whether the format is a foreign one.
+pub(crate) fn load_and_tell(path: &Path, secret: Option<SecretKey>) -> anyhow::Result<(AnyFilter, bool)> {
+    read_any(path, &options(secret)).map_err(message::decode).with_context(|| crate::input::name(path))
+}
+
+/// Whether the file at `path` is one of DCSO's bloom program; of pipes it cannot be told.
+pub(crate) fn is_dcso(path: &Path) -> bool {
+    let head = || -> io::Result<bool> {
+        let mut head = [0; dcso::HEADER];
+        File::open(path)?.read_exact(&mut head)?;
+        Ok(dcso::begins(&head))
+    };
+    !is_stream(path) && head().unwrap_or(false)
+}
+
+/// As [`read`], and DCSO's files, too: whether it is one.
+fn read_any(path: &Path, options: &ReadOptions) -> Result<(AnyFilter, bool), DecodeError> {
+    let from_start = |mut reader: Box<dyn Read>| {
+        let mut head = Vec::new();
+        reader.by_ref().take(dcso::HEADER as u64).read_to_end(&mut head)?;
+        let foreign = dcso::begins(&head);
+        let whole = head.chain(reader);
+        if foreign {
+            dcso::read_from(whole, options).map(|filter| (filter.into(), true))
+        } else {
+            AnyFilter::read_from_with(whole, options).map(|filter| (filter, false))
+        }
+    };
+    if is_dash(path) {
+        from_start(Box::new(io::stdin().lock()))
+    } else if is_stream(path) {
+        from_start(Box::new(io::BufReader::new(File::open(path)?)))
+    } else if is_dcso(path) {
+        from_start(Box::new(File::open(path)?))
+    } else {
+        AnyFilter::load_with(path, options).map(|filter| (filter, false))
+    }
+}
+
 /// Reads the filter at `path` into memory, to be changed; `-` is stdin.
 pub(crate) fn load(path: &Path, secret: Option<SecretKey>) -> anyhow::Result<AnyFilter> {
+    if is_dcso(path) {
+        let hint = "make a filter of it that can: gardenia convert --to bloom";
+        let reason = format!("{}: a DCSO file is not changed here", crate::input::name(path));
+        return Err(message::hinted(reason, hint));
+    }
     read(path, &options(secret)).map_err(message::decode).with_context(|| crate::input::name(path))
 }
 
@@ -87,8 +137,8 @@ pub(crate) fn options(secret: Option<SecretKey>) -> ReadOptions {
 /// As [`open`], with the library's error.
 pub(crate) fn try_open(path: &Path, secret: Option<SecretKey>) -> Result<Opened, DecodeError> {
     let options = options(secret);
-    if is_stream(path) {
-        read(path, &options).map(Opened::Read)
+    if is_stream(path) || is_dcso(path) {
+        read_any(path, &options).map(|(filter, _)| Opened::Read(filter))
     } else {
         AnyFilter::open_mapped_with(path, &options).map(Opened::Mapped)
     }

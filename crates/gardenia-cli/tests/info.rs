@@ -68,6 +68,7 @@ fn json_is_one_object_per_line_with_these_fields() {
         let expected = json!({
             "file": "f.gdn",
             "file_bytes": shell.read("f.gdn").len(),
+            "format": "gardenia",
             "format_version": 1,
             "kind": kind_in_file(kind),
             "hasher": "xxh3",
@@ -83,6 +84,7 @@ fn json_is_one_object_per_line_with_these_fields() {
             "bytes": filter.memory_bytes(),
             "planned_items": 1000,
             "planned_fpp": 0.01,
+            "counted_items": null,
             "fill": filter.fill(),
             "estimated_items": filter.estimated_items().map(|about| about.items),
             "estimated_items_std_error": filter.estimated_items().map(|about| about.std_error),

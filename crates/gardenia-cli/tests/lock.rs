@@ -20,6 +20,12 @@ fn shell() -> Shell {
 /// A command that waits for its input, once it has the lock on `f.gdn`.
 fn waiting(shell: &Shell, args: &[&str]) -> Child {
     let child = shell.command(args).stdin(Stdio::piped()).spawn().expect("gardenia starts");
+    wait_for_lock(shell);
+    child
+}
+
+/// Waits until somebody has locked the file that is now `f.gdn`.
+fn wait_for_lock(shell: &Shell) {
     let start = Instant::now();
     while !matches!(
         File::open(shell.path("f.gdn")).expect("a file").try_lock(),
@@ -28,7 +34,6 @@ fn waiting(shell: &Shell, args: &[&str]) -> Child {
         assert!(start.elapsed() < Duration::from_secs(20), "nobody has locked the file");
         std::thread::sleep(Duration::from_millis(2));
     }
-    child
 }
 
 /// Gives a waiting command its last line, and waits for its end.
@@ -42,7 +47,6 @@ fn end(mut child: Child, line: &[u8]) {
 fn what_two_processes_add_at_once_is_all_in() {
     let shell = shell();
     let first = waiting(&shell, &["add", "f.gdn"]);
-    shell.write("more", "tulip\n");
     std::os::unix::fs::symlink("f.gdn", shell.path("link.gdn")).expect("a link");
     let others: Vec<Child> = ["f.gdn", "link.gdn"]
         .iter()
@@ -60,6 +64,22 @@ fn what_two_processes_add_at_once_is_all_in() {
         assert!(run.err.contains(".gdn: waiting for another process that changes it\n"), "{}", run.err);
     }
     assert_eq!(answers(&shell.filter("f.gdn"), &["rose", "tulip0", "tulip1", "999"]), [true; 4]);
+}
+
+#[test]
+fn whoever_has_waited_locks_the_file_that_has_taken_the_place() {
+    let shell = shell();
+    let first = waiting(&shell, &["add", "f.gdn"]);
+    let second = shell.command(&["add", "f.gdn"]).stdin(Stdio::piped()).spawn().expect("gardenia starts");
+    std::thread::sleep(Duration::from_millis(200)); // for it to wait
+    end(first, b"rose\n");
+    wait_for_lock(&shell); // the file is a new one, and the second has it
+    shell.write("more", "tulip\n");
+    let third = shell.command(&["add", "f.gdn", "more"]).spawn().expect("gardenia starts");
+    std::thread::sleep(Duration::from_millis(200));
+    end(second, b"lily\n");
+    assert_eq!(finish_by_itself(third).code, Some(0));
+    assert_eq!(answers(&shell.filter("f.gdn"), &["rose", "lily", "tulip"]), [true; 3]);
 }
 
 #[test]

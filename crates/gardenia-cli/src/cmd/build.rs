@@ -1,5 +1,6 @@
 //! `gardenia build`: keys → filter.
 
+use super::aside::Aside;
 use super::{map, points, relatives, sketch};
 use crate::args::{BuildArgs, ClearingName, Kind, OnFull};
 use crate::input::{Batch, Block, Keys, Reading, Source};
@@ -54,11 +55,11 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
             answers: Vec::new(),
         }
     } else if kind(args) == Kind::Retouched {
-        Bed::retouched(args, hasher, Aside::read(args, &sources, hasher)?)?
+        Bed::retouched(args, hasher, aside(args, &sources, hasher)?)?
     } else if kind(args).is_static() {
-        Bed::fixed(args, hasher, Aside::read(args, &sources, hasher)?)?
+        Bed::fixed(args, hasher, aside(args, &sources, hasher)?)?
     } else if kind(args) == Kind::Choice && args.more.effort.unwrap_or(0) > 0 {
-        Bed::chosen(args, hasher, Aside::read(args, &sources, hasher)?)?
+        Bed::chosen(args, hasher, aside(args, &sources, hasher)?)?
     } else if planned {
         let mut bed = Bed::new(args, hasher, args.items)?;
         bed.fill(args, &sources)?;
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
         bed.fill(args, &sources)?;
         bed
     } else {
-        let aside = Aside::read(args, &sources, hasher)?;
+        let aside = aside(args, &sources, hasher)?;
         let mut bed = Bed::new(args, hasher, Some(aside.len.max(1)))?;
         aside.pieces.iter().flat_map(|piece| piece.chunks(BATCH)).try_for_each(|batch| bed.insert(batch))?;
         bed.check(args)?;
@@ -180,13 +181,13 @@ impl Bed {
     }
 
     /// A filter whose bits are cleared where lines must not be found.
-    fn retouched(args: &BuildArgs, hasher: KeyHasher, aside: Aside) -> anyhow::Result<Self> {
-        let (keys, digests) = (aside.len, aside.pieces.concat());
+    fn retouched(args: &BuildArgs, hasher: KeyHasher, all: Aside) -> anyhow::Result<Self> {
+        let (keys, digests) = (all.len, all.pieces.concat());
         let spare = args.more.spare.as_slice();
         if spare.is_empty() {
             return Err(hinted("no lines are to be spared", "--spare FILE names them, or take --kind bloom"));
         }
-        let spared = Aside::read(args, &Source::all(spare), hasher)?.pieces.concat();
+        let spared = aside(args, &Source::all(spare), hasher)?.pieces.concat();
         let scheme = args.scheme.unwrap_or_default();
         let mut builder =
             Bloom::builder().scheme(move |hashes| AnyScheme::new(scheme, hashes)).hasher(hasher);
@@ -589,6 +590,12 @@ fn each_block(
     Ok(())
 }
 
+/// The digests of all inputs.
+fn aside(args: &BuildArgs, sources: &[Source], hasher: KeyHasher) -> anyhow::Result<Aside> {
+    let hint = "--items N builds the filter while reading, and keeps nothing aside";
+    Aside::read(&reading(args, sources, &args.key.keys()?, "reading"), hasher, hint)
+}
+
 /// The number of records in all inputs.
 fn count(args: &BuildArgs, sources: &[Source]) -> anyhow::Result<u64> {
     let (keys, mut records) = (args.key.keys()?, 0);
@@ -601,43 +608,4 @@ fn count(args: &BuildArgs, sources: &[Source]) -> anyhow::Result<u64> {
         Ok(())
     })?;
     Ok(records)
-}
-
-/// Digests kept aside until they are counted; in pieces, so that growing never takes twice the memory.
-struct Aside {
-    pieces: Vec<Vec<Digest>>,
-    len: u64,
-}
-
-impl Aside {
-    /// Digests per piece: 8 MiB.
-    const PIECE: usize = 1 << 20;
-
-    fn read(args: &BuildArgs, sources: &[Source], hasher: KeyHasher) -> anyhow::Result<Self> {
-        let mut aside = Self { pieces: Vec::new(), len: 0 };
-        each_block(args, sources, hasher, "reading", |digests| aside.extend(digests))?;
-        Ok(aside)
-    }
-
-    fn extend(&mut self, mut digests: &[Digest]) -> anyhow::Result<()> {
-        self.len += digests.len() as u64;
-        while !digests.is_empty() {
-            if self.pieces.last().is_none_or(|piece| piece.len() == Self::PIECE) {
-                let what = format!("keeping {} keys aside", human::count(self.len));
-                let hint = "--items N builds the filter while reading, and keeps nothing aside";
-                memory::require(8 * Self::PIECE as u64, &what, hint)?;
-                let mut piece = Vec::new();
-                piece
-                    .try_reserve_exact(Self::PIECE)
-                    .map_err(|_| hinted(format!("no memory for {what}"), hint))?;
-                self.pieces.push(piece);
-            }
-            if let Some(piece) = self.pieces.last_mut() {
-                let (now, later) = digests.split_at(digests.len().min(Self::PIECE - piece.len()));
-                piece.extend_from_slice(now);
-                digests = later;
-            }
-        }
-        Ok(())
-    }
 }

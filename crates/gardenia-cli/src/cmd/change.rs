@@ -23,7 +23,11 @@ pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
         }
         answers.resize(digests.len(), false);
         relatives::insert(filter, digests, &mut answers).map_err(message::insert)?;
-        new += answers.iter().map(|&new| u64::from(new)).sum::<u64>();
+        let came = answers.iter().map(|&new| u64::from(new)).sum::<u64>();
+        new += came;
+        // Filters of foreign formats have their keys counted.
+        let counted = filter.about().counted_items().map(|items| items.saturating_add(came));
+        filter.about_mut().set_counted_items(counted);
         if on_full == OnFull::Error {
             // Counting what is in looks at every cell: done once.
             let before = *before.get_or_insert_with(|| held(filter));

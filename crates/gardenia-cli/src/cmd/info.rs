@@ -2,7 +2,7 @@
 
 use super::sketch;
 use crate::args::InfoArgs;
-use crate::open::{Opened, is_stream, try_open};
+use crate::open::{Opened, is_dcso, is_stream, try_open};
 use crate::{Outcome, human, input, message};
 use anyhow::{Context, bail};
 use gardenia::cells::Memory;
@@ -41,6 +41,8 @@ pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
 struct Report {
     file: String,
     file_bytes: Option<u64>,
+    /// `gardenia`, or the foreign format that the file has; null for a pipe.
+    format: Option<&'static str>,
     format_version: Option<u16>,
     kind: &'static str,
     hasher: &'static str,
@@ -59,6 +61,8 @@ struct Report {
     details: Option<String>,
     planned_items: Option<u64>,
     planned_fpp: Option<f64>,
+    /// Keys that came, by the count of whoever filled it.
+    counted_items: Option<u64>,
     fill: Option<f64>,
     estimated_items: Option<f64>,
     estimated_items_std_error: Option<f64>,
@@ -76,6 +80,10 @@ impl Report {
         let verify = || verify_file(path).map_err(message::decode).with_context(|| file.clone());
         if is_stream(path) && args.verify {
             bail!("{file}: --verify needs a file");
+        }
+        let foreign = is_dcso(path);
+        if args.verify && foreign {
+            bail!("{file}: a DCSO file has no checksums to verify");
         }
         if args.verify {
             verify()?;
@@ -97,6 +105,7 @@ impl Report {
         Ok(Self {
             file,
             file_bytes: Some(file_bytes),
+            format: Some(if foreign { "dcso" } else { "gardenia" }),
             format_version: header().ok().map(|header| header.version),
             verified_bytes: args.verify.then_some(file_bytes),
             ..report
@@ -109,6 +118,7 @@ impl Report {
         Self {
             file: String::new(),
             file_bytes: None,
+            format: None,
             format_version: None,
             kind: id.kind.name(),
             hasher: id.hasher.name(),
@@ -125,6 +135,7 @@ impl Report {
             // Zero stands for "given by its shape".
             planned_items: Some(planned.0).filter(|&items| items > 0),
             planned_fpp: Some(planned.1).filter(|&fpp| fpp > 0.0),
+            counted_items: None,
             fill: None,
             estimated_items: None,
             estimated_items_std_error: None,
@@ -147,6 +158,7 @@ impl Report {
         Self {
             secret_stored: about.stores_secret(),
             details: details(filter),
+            counted_items: about.counted_items(),
             fill: Some(filter.fill()),
             estimated_items: items.and_then(|items| finite(items.items)),
             estimated_items_std_error: items.and_then(|items| finite(items.std_error)),
@@ -160,6 +172,7 @@ impl Report {
         let mut line = |name: &str, value: String| lines.push(format!("  {name:<16}{value}"));
         let version =
             self.format_version.map_or_else(String::new, |version| format!(", format version {version}"));
+        let version = if self.format == Some("dcso") { ", in a DCSO file".to_owned() } else { version };
         line("kind", format!("{}{version}", self.kind));
         line("hasher", self.hasher_text());
         match self.scheme {
@@ -211,6 +224,7 @@ impl Report {
                 format!("{}, secret of id {id}, stored in the file", self.hasher)
             }
             (Some(id), _) => format!("{}, secret of id {id}", self.hasher),
+            (None, Some(_)) if self.hasher == HasherId::Fnv1.name() => self.hasher.to_owned(), // it has none
             (None, Some(seed)) => format!("{}, seed {seed}", self.hasher),
             (None, None) => self.hasher.to_owned(),
         }

@@ -1,13 +1,19 @@
 //! The subcommands, one file each.
 
+pub(crate) mod aside;
 pub(crate) mod bench;
 pub(crate) mod build;
 pub(crate) mod change;
+pub(crate) mod convert;
 pub(crate) mod count;
+pub(crate) mod diff;
 pub(crate) mod eval;
+pub(crate) mod generate;
+pub(crate) mod improve;
 pub(crate) mod info;
 pub(crate) mod lab;
 pub(crate) mod map;
+pub(crate) mod merge;
 pub(crate) mod points;
 pub(crate) mod query;
 pub(crate) mod relatives;

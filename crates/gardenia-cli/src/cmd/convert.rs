@@ -1,0 +1,208 @@
+//! `gardenia convert`: a filter of one kind or format as another, without its keys where that is possible.
+
+use super::aside::Aside;
+use crate::args::SecretArgs;
+use crate::input::{KeyArgs, Reading, Source};
+use crate::message::{self, hinted, say};
+use crate::open::{is_dash, load_and_tell};
+use crate::output::Output;
+use crate::{Outcome, human, input, memory};
+use anyhow::{Context, bail};
+use gardenia::format::{dcso, replace_file};
+use gardenia::{AnyFilter, AnyScheme, Bloom, CompressedBloom, EncodeError, HasherId, KeyHasher};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Without another wish.
+const FPP: f64 = 0.01;
+
+/// Change the kind or the format of a filter file
+///
+/// Without its keys a filter can become another only if a key keeps its bits: a counting filter becomes a bloom, a bloom
+/// a compressed one and back. A file of DCSO's bloom program, which is recognised, becomes a bloom (or compressed) filter
+/// with that program's hash function, and such a filter a DCSO file again, without loss. Filters of other hash functions
+/// cannot: make a DCSO file of the keys, by --from keys.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  gardenia convert --to bloom -o plain.gdn stock.gdn           a counting filter without its counts: a quarter of it
+  gardenia convert --to compressed -o small.gdn sparse.gdn     smaller to send
+  gardenia convert --to bloom -o iocs.gdn iocs.bloom           from DCSO's format: `add`, `merge` and all others work
+  gardenia convert --to dcso -o iocs.bloom iocs.gdn            and back
+  gardenia convert --from keys --to dcso -p 1/10000 -o iocs.bloom iocs.txt
+
+`query`, `info`, `merge` and `diff` read DCSO files as they are.")]
+pub(crate) struct ConvertArgs {
+    /// The filter file; - is stdin. With --from keys: files of keys, one per line
+    #[arg(value_name = "FILTER")]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// What to make
+    #[arg(long, value_enum)]
+    pub(crate) to: To,
+
+    /// What is given
+    #[arg(long, value_enum, default_value_t = From::Filter)]
+    pub(crate) from: From,
+
+    /// The file to write; - is stdout
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+
+    /// Replace OUT if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Keys to make room for, with --from keys [default: as many as there are]
+    #[arg(short = 'n', long, value_name = "N", value_parser = human::parse_count, allow_negative_numbers = true)]
+    pub(crate) items: Option<u64>,
+
+    /// False-positive probability, with --from keys [default: 1%]
+    #[arg(short = 'p', long, value_name = "P", value_parser = human::parse_share, allow_negative_numbers = true)]
+    pub(crate) fpp: Option<f64>,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+
+    /// Print no summary and no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// What a filter can become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum To {
+    /// The classical filter
+    Bloom,
+    /// The same, range-coded in its file
+    Compressed,
+    /// A file of DCSO's bloom program
+    Dcso,
+}
+
+/// What it can be made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum From {
+    /// A filter file, ours or DCSO's
+    Filter,
+    /// Lines
+    Keys,
+}
+
+pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Outcome> {
+    let output = Output { path: &args.output, force: args.force, inputs: &args.inputs };
+    check_options(args)?;
+    output.check()?;
+    let filter = match args.from {
+        From::Keys => of_keys(args)?,
+        From::Filter => {
+            let path = &args.inputs[0];
+            let (filter, foreign) = load_and_tell(path, args.secret.read()?)?;
+            convert(args, filter, foreign).with_context(|| input::name(path))?
+        }
+    };
+    match (&filter, args.to) {
+        (AnyFilter::Bloom(bloom), To::Dcso) => write_dcso(&output, bloom)?,
+        _ => output.write(&filter)?,
+    }
+    if !args.quiet {
+        let (bytes, rate) = (human::bytes(filter.memory_bytes() as u64), human::share(filter.fpp()));
+        let kind = if args.to == To::Dcso { "a DCSO file" } else { filter.kind().name() };
+        say(&format!("{}: {kind}; {bytes} in memory; estimated false positives {rate}", output.name()));
+    }
+    Ok(Outcome::Done)
+}
+
+/// Options that are of no use are said so, not ignored.
+fn check_options(args: &ConvertArgs) -> anyhow::Result<()> {
+    match (args.from, args.to) {
+        (From::Keys, To::Dcso) if args.secret.secret.is_some() || args.secret.secret_file.is_some() => Err(
+            hinted("a DCSO file has no secret", "`gardenia build --secret-file FILE` makes keyed filters"),
+        ),
+        (From::Keys, To::Dcso) => Ok(()),
+        (From::Keys, _) => {
+            let hint = "`gardenia build` makes all other filters of keys";
+            Err(hinted("--from keys is for --to dcso", hint))
+        }
+        (From::Filter, _) if args.items.is_some() || args.fpp.is_some() || args.key != KeyArgs::default() => {
+            let reason =
+                "a filter keeps its size: --items, --fpp and what is said of keys are for --from keys";
+            Err(hinted(reason, "leave them out, or give the keys"))
+        }
+        (From::Filter, _) if args.inputs.len() != 1 => {
+            Err(hinted("one filter is converted at a time", "`gardenia merge` unites several"))
+        }
+        (From::Filter, _) => Ok(()),
+    }
+}
+
+/// The same keys in another kind of filter.
+fn convert(args: &ConvertArgs, filter: AnyFilter, foreign: bool) -> anyhow::Result<AnyFilter> {
+    let already = match (&filter, args.to) {
+        (AnyFilter::Bloom(_), To::Bloom) => !foreign,
+        (AnyFilter::Bloom(_), To::Dcso) => foreign,
+        (AnyFilter::Compressed(_), To::Compressed) => true,
+        _ => false,
+    };
+    if already {
+        bail!("the filter is of this kind already");
+    }
+    let kind = filter.kind().name();
+    let bloom = match filter {
+        AnyFilter::Bloom(filter) => filter,
+        AnyFilter::Compressed(filter) => filter.into_bloom(),
+        AnyFilter::Counting(filter) => {
+            memory::require(filter.cells().div_ceil(8), "the filter", "free some memory")?;
+            filter.to_bloom().map_err(message::size)?
+        }
+        _ => {
+            let reason = format!("a filter of kind {kind} cannot become another without its keys");
+            return Err(hinted(reason, "`gardenia build --kind KIND` makes one of the keys"));
+        }
+    };
+    Ok(match args.to {
+        To::Compressed => CompressedBloom::from(bloom).into(),
+        To::Dcso if bloom.hasher().id() != HasherId::Fnv1 => {
+            let found = bloom.hasher().id().name();
+            let reason = format!("a DCSO file has its own hash function, fnv1, and this filter has {found}");
+            return Err(hinted(reason, "make it of the keys: gardenia convert --from keys --to dcso"));
+        }
+        To::Bloom | To::Dcso => bloom.into(),
+    })
+}
+
+/// A filter of keys, as DCSO's program makes it.
+fn of_keys(args: &ConvertArgs) -> anyhow::Result<AnyFilter> {
+    let sources = Source::all(&args.inputs);
+    sources.iter().try_for_each(Source::check)?;
+    let (keys, hint) = (args.key.keys()?, "all keys are kept in memory, 8 bytes each");
+    let (doing, progress, threads) = ("reading", !args.quiet, 1);
+    let reading = Reading { sources: &sources, keys: &keys, doing, progress, threads, strict: true };
+    let digests = Aside::read(&reading, KeyHasher::Fnv1, hint)?.pieces.concat();
+    let (items, fpp) = (args.items.unwrap_or((digests.len() as u64).max(1)), args.fpp.unwrap_or(FPP));
+    let shape = dcso::shape(items, fpp).map_err(message::size)?;
+    memory::require(shape.cells.div_ceil(8), "the filter", "lower --items, or raise --fpp")?;
+    let mut filter = dcso::new(items, fpp).map_err(message::size)?;
+    let mut new = vec![false; digests.len()];
+    filter.insert_digests(&digests, &mut new);
+    let new = new.iter().map(|&new| u64::from(new)).sum::<u64>();
+    filter.about_mut().set_counted_items(Some(new));
+    if new > items {
+        let (came, planned) = (human::count(new), human::count(items));
+        say(&format!("gardenia: warning: {came} different keys came, and {planned} were planned"));
+    }
+    Ok(filter.into())
+}
+
+/// Whole or not at all, as any filter.
+fn write_dcso(output: &Output<'_>, filter: &Bloom<AnyScheme>) -> anyhow::Result<()> {
+    if is_dash(output.path) {
+        return dcso::write_to(filter, io::stdout().lock()).map_err(message::encode).context("stdout");
+    }
+    output.check()?; // again: another process may have been faster
+    let write = |writer: &mut dyn Write| dcso::write_to(filter, writer);
+    replace_file::<EncodeError>(output.path, write).map_err(message::encode).with_context(|| output.name())
+}

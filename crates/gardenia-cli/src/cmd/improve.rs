@@ -1,0 +1,256 @@
+//! `gardenia improve`: the keys of a filter with choices choose again, all together.
+
+use super::aside::Aside;
+use crate::args::SecretArgs;
+use crate::input::{KeyArgs, Reading, Source};
+use crate::message::{self, hinted, say};
+use crate::open::{is_dash, is_stream, load};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::{Outcome, human, input, lock, memory};
+use anyhow::Context;
+use gardenia::{AnyFilter, AnyScheme, ChoiceBloom, ChoiceForm, Digest, Effort, OfflineProgress, Propagation};
+use serde::Serialize;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// Lower the false positives of a filter with choices
+///
+/// Keys that came one by one have taken the group of bits that was best at their time. With all keys at hand they choose
+/// again, in rounds: the filter keeps its size and finds the same keys, with fewer bits set. All keys are needed, or those
+/// that are left out would be lost; they are kept in memory, 8 bytes each. For the kind choice.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  gardenia build -o seen.gdn --kind choice --items 1M urls.txt
+  gardenia improve seen.gdn urls.txt                           before and after are printed
+  gardenia improve -o better.gdn --rounds 40 seen.gdn urls.txt
+  gardenia improve --effort 3 seen.gdn urls.txt                by belief propagation: better, and slower
+
+Exit codes: 0 improved, 1 as good as it was: nothing is written, 2 error.")]
+pub(crate) struct ImproveArgs {
+    /// The filter file
+    pub(crate) filter: PathBuf,
+
+    /// Files of all its keys, one per line; none, or -, is stdin
+    pub(crate) keys: Vec<PathBuf>,
+
+    /// Write the improved filter here, and leave FILTER as it is; - is stdout
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Replace OUT if it exists
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+
+    /// How hard to try: 1 in rounds, 3 by propagation
+    #[arg(long, value_name = "1|3", default_value_t = 1, value_parser = effort, allow_negative_numbers = true)]
+    pub(crate) effort: u8,
+
+    /// Rounds [default: 15 for two groups, 40 for more, 10 after propagation]
+    #[arg(long, value_name = "N", value_parser = human::parse_count, allow_negative_numbers = true)]
+    pub(crate) rounds: Option<u64>,
+
+    /// Print before and after as JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+
+    /// Print no summary and no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+fn effort(text: &str) -> Result<u8, String> {
+    match text {
+        "1" => Ok(1),
+        "3" => Ok(3),
+        _ => Err("1 (rounds) or 3 (propagation) is expected".to_owned()),
+    }
+}
+
+/// What `--json` prints: fields are added, never renamed or removed.
+#[derive(Serialize)]
+struct Report {
+    filter: String,
+    /// Null if nothing was gained, and so nothing written.
+    output: Option<String>,
+    /// Different ones.
+    keys: u64,
+    bits: u64,
+    hashes: u32,
+    choices: u32,
+    rounds: u64,
+    fill_before: f64,
+    fill_after: f64,
+    fpp_before: f64,
+    fpp_after: f64,
+}
+
+pub(crate) fn run(args: &ImproveArgs) -> anyhow::Result<Outcome> {
+    let output = match &args.output {
+        Some(path) => Output { path, force: args.force, inputs: &args.keys },
+        None => Output { path: args.filter.as_path(), force: true, inputs: &args.keys },
+    };
+    if is_stream(&args.filter) && args.output.is_none() {
+        return Err(hinted("a filter from a pipe cannot be changed in place", "give -o OUT"));
+    }
+    if args.json && is_dash(output.path) {
+        return Err(hinted("the filter and --json cannot both go to stdout", "give -o FILE"));
+    }
+    if args.rounds == Some(0) {
+        return Err(hinted("--rounds 0 leaves the filter as it is", "give 1 or more"));
+    }
+    let sources = Source::all(&args.keys);
+    super::query::check_stdin(&args.filter, &sources)?;
+    output.check()?;
+    sources.iter().try_for_each(Source::check)?;
+    let _lock = match args.output {
+        None => Some(lock::hold(&args.filter, args.quiet)?),
+        Some(_) => None,
+    };
+    let name = input::name(&args.filter);
+    let before = groups(load(&args.filter, args.secret.read()?)?).with_context(|| name.clone())?;
+    let (keys, hint) = (args.key.keys()?, "all keys are kept in memory, 8 bytes each");
+    let (doing, progress, threads) = ("reading", !args.quiet, 1);
+    let reading = Reading { sources: &sources, keys: &keys, doing, progress, threads, strict: true };
+    let mut digests = Aside::read(&reading, *before.hasher(), hint)?.pieces.concat();
+    digests.sort_unstable(); // so that the result does not depend on the order of the files
+    digests.dedup();
+    let keys = digests.len() as u64;
+    check_keys(&before, &digests).with_context(|| name.clone())?;
+    let (after, rounds) = improve(args, &before, digests)?;
+    let gained = after.fill() < before.fill();
+    let report = Report {
+        filter: name,
+        output: gained.then(|| output.name()),
+        keys,
+        bits: after.bits(),
+        hashes: after.hashes(),
+        choices: after.choices(),
+        rounds,
+        fill_before: before.fill(),
+        fill_after: after.fill(),
+        fpp_before: before.fpp(),
+        fpp_after: after.fpp(),
+    };
+    if gained {
+        output.write(&AnyFilter::from(after))?;
+    }
+    if args.json {
+        writeln!(io::stdout().lock(), "{}", serde_json::to_string(&report)?).context("stdout")?;
+    } else if !args.quiet {
+        report.say();
+    }
+    Ok(if gained { Outcome::Done } else { Outcome::Nothing })
+}
+
+impl Report {
+    fn say(&self) {
+        let Some(output) = &self.output else {
+            return say(&format!("{}: as good as it was; nothing is written", self.filter));
+        };
+        let keys = human::plural(self.keys, "key");
+        let [fill, filled] = [self.fill_before, self.fill_after].map(human::percent);
+        let [before, after] = [self.fpp_before, self.fpp_after].map(human::share);
+        let rounds = human::plural(self.rounds, "round");
+        say(&format!(
+            "{output}: {keys} in {rounds}; fill {fill} before, {filled} after; \
+             estimated false positives {before} before, {after} after"
+        ));
+    }
+}
+
+/// The filter, if its keys have something to choose.
+fn groups(filter: AnyFilter) -> anyhow::Result<ChoiceBloom<AnyScheme>> {
+    let kind = filter.kind().name();
+    match filter {
+        AnyFilter::Choice(filter) => match filter.form() {
+            ChoiceForm::Groups { .. } => Ok(filter),
+            _ => Err(hinted(
+                "the filter is partitioned: its keys have chosen together already",
+                "filters that were built with --effort 0, 1 or 3 can be improved",
+            )),
+        },
+        _ => Err(hinted(
+            format!("a filter of kind {kind} leaves keys nothing to choose"),
+            "build it with --kind choice; --effort 2 errs least",
+        )),
+    }
+}
+
+/// An error unless these can be all keys of the filter, and no others.
+fn check_keys(filter: &ChoiceBloom<AnyScheme>, digests: &[Digest]) -> anyhow::Result<()> {
+    let (given, counted) = (digests.len() as u64, filter.estimated_items().items as u64);
+    if given < counted {
+        let (given, counted) = (human::plural(given, "different key"), human::count(counted));
+        return Err(hinted(
+            format!("{given} came, and {counted} went in: the others would be lost"),
+            "give all files of its keys; of a merged filter with common keys, build a new one",
+        ));
+    }
+    let mut found = vec![false; digests.len()];
+    filter.contains_digests(digests, &mut found);
+    match found.iter().map(|&found| u64::from(!found)).sum() {
+        0 => Ok(()),
+        new => Err(hinted(
+            format!(
+                "{} of {} never went in: these are not its keys",
+                human::count(new),
+                human::plural(given, "key")
+            ),
+            "`gardenia add` puts them in",
+        )),
+    }
+}
+
+/// The same shape with the keys in better groups, and the rounds that took.
+fn improve(
+    args: &ImproveArgs,
+    before: &ChoiceBloom<AnyScheme>,
+    digests: Vec<Digest>,
+) -> anyhow::Result<(ChoiceBloom<AnyScheme>, u64)> {
+    let (keys, bits, hashes) = (digests.len() as u64, before.bits(), before.hashes());
+    let (choices, scheme) = (before.choices(), before.identity().scheme.unwrap_or_default());
+    let effort = Effort::from_level(args.effort).unwrap_or(Effort::Rounds);
+    let hint = "give more memory, or build it with --kind choice --effort 2 of fewer keys";
+    memory::require(keys.saturating_mul(2).saturating_add(bits), "choosing among all keys", hint)?;
+    let planned = before.about().planned_items();
+    let builder = ChoiceBloom::builder()
+        .scheme(move |hashes| AnyScheme::new(scheme, hashes))
+        .hasher(*before.hasher())
+        .items(if planned > 0 { planned } else { keys.max(1) })
+        .bits(bits)
+        .hashes(hashes)
+        .choices(choices)
+        .effort(effort);
+    let mut offline = builder.offline(digests).map_err(message::size)?;
+    if effort == Effort::Propagated {
+        let how = Propagation::new(bits, keys, hashes, choices);
+        let bytes = Propagation::memory_bytes(bits, keys, hashes, choices);
+        memory::require(bytes, "propagation", "--effort 1 takes far less")?;
+        let mut progress = Progress::steps(how.iterations.into());
+        let report = |now: OfflineProgress| {
+            progress.step(format!("propagation, {} rounds", now.rounds));
+            ControlFlow::Continue(())
+        };
+        offline.propagate_with(&how, report).map_err(message::size)?;
+    }
+    let rounds = args.rounds.unwrap_or(effort.rounds(choices));
+    let mut progress = Progress::steps(rounds);
+    let end = offline.improve_with(rounds, |now| {
+        progress.step(format!("choosing, fill {}", human::share(now.fill)));
+        ControlFlow::Continue(())
+    });
+    drop(progress);
+    let mut after = offline.finish();
+    after.about_mut().set_metadata(before.about().metadata()).map_err(message::encode)?;
+    after.about_mut().store_secret(before.about().stores_secret());
+    Ok((after, end.rounds))
+}

@@ -1,0 +1,190 @@
+//! `gardenia merge`: one filter of several, by union or by intersection.
+
+use crate::args::SecretArgs;
+use crate::message::{hinted, say};
+use crate::open::{is_dash, is_stream, load_any, open};
+use crate::output::Output;
+use crate::{Outcome, human, input, memory};
+use anyhow::bail;
+use gardenia::theory::overlap::Overlap;
+use gardenia::{AnyFilter, Mismatch, Update, theory};
+use std::path::{Path, PathBuf};
+
+/// Unite filter files
+///
+/// The result finds every key of every filter, as if all had gone into one; counts add up. The filters must be of one kind,
+/// size and seed: build them with the same --items, --fpp and --seed. For the kinds bloom, blocked, compressed, counting,
+/// spectral-ms, spectral-mi, count-min, and choice without partitions.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  gardenia merge -o week.gdn mon.gdn tue.gdn wed.gdn     all keys of three days
+  gardenia merge --intersect -o both.gdn a.gdn b.gdn     keys that are in both
+  gardenia merge -o - a.gdn b.gdn | gardenia query - new.txt
+
+An intersection (bloom, blocked, compressed) finds all common keys, but at a higher rate of false positives than a filter
+that was built of them: bits that different keys have set stay.")]
+pub(crate) struct MergeArgs {
+    /// Filter files, two or more; one of them can be -, stdin
+    #[arg(required = true, num_args = 2.., value_name = "FILTER")]
+    pub(crate) filters: Vec<PathBuf>,
+
+    /// The file to write; - is stdout
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+
+    /// Keep what all filters have in common
+    #[arg(long)]
+    pub(crate) intersect: bool,
+
+    /// Replace OUT if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+
+    /// Print no summary
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
+    let output = Output { path: &args.output, force: args.force, inputs: &args.filters };
+    let [first, others @ ..] = &args.filters[..] else { bail!("two filters or more are needed") };
+    check_stdin(&args.filters)?;
+    output.check()?;
+    let secret = args.secret.read()?;
+    // A file that cannot be opened is said before the others are read.
+    for path in args.filters.iter().filter(|path| !is_stream(path)) {
+        open(path, secret)?;
+    }
+    let mut filter = load_any(first, secret)?;
+    let mut overlap = None;
+    for path in others {
+        let other = load_any(path, secret)?;
+        let combined = if args.intersect {
+            // Of two filters it can be told how many keys they share; not if a third copy would fill the memory.
+            let room = memory::available().is_none_or(|free| free / 2 > filter.memory_bytes() as u64);
+            overlap = (others.len() == 1 && room).then(|| overlap_of(filter.clone(), &other).ok()).flatten();
+            filter.intersect(&other)
+        } else {
+            filter.merge(&other)
+        };
+        let verb = if args.intersect { "intersected" } else { "united" };
+        match combined {
+            None => return Err(unable(first, &filter, verb)),
+            Some(combined) => combined.map_err(|difference| mismatch(first, path, &difference))?,
+        }
+    }
+    output.write(&filter)?;
+    if !args.quiet {
+        report(args, &output, &filter, overlap);
+    }
+    Ok(Outcome::Done)
+}
+
+/// Two filters cannot both come from one pipe.
+pub(crate) fn check_stdin(filters: &[PathBuf]) -> anyhow::Result<()> {
+    if filters.iter().filter(|path| is_dash(path)).count() > 1 {
+        bail!("only one filter can come from stdin");
+    }
+    Ok(())
+}
+
+/// Filters of this kind cannot be combined.
+fn unable(path: &Path, filter: &AnyFilter, verb: &str) -> anyhow::Error {
+    let kind = filter.kind().name();
+    let reason = format!("{}: filters of kind {kind} cannot be {verb}", input::name(path));
+    let hint = match filter {
+        AnyFilter::Spectral(_) => "build them with --kind spectral-ms or spectral-mi",
+        AnyFilter::Choice(_) if verb == "united" => "build them without --effort 2",
+        AnyFilter::Counting(_) => "make plain ones of them: gardenia convert --to bloom",
+        _ => "build them with --kind blocked or bloom",
+    };
+    hinted(reason, hint)
+}
+
+/// Says what differs, and what to do about it.
+pub(crate) fn mismatch(first: &Path, other: &Path, difference: &Mismatch) -> anyhow::Error {
+    let Mismatch { what, ours, theirs, .. } = difference;
+    let (first, other) = (input::name(first), input::name(other));
+    let hint = match *what {
+        "kind" => "give filters of one kind; `gardenia convert` changes some",
+        "hasher" => "build all of them with a secret, or none",
+        "seed" => "build them with one --seed, or one secret",
+        "hashes" | "cells" | "cell width" => {
+            "build them with the same --items and --fpp, or --bits and --hashes"
+        }
+        _ => "build them with the same options",
+    };
+    hinted(format!("{other}: differs from {first} in {what}: {theirs}, not {ours}"), hint)
+}
+
+fn report(args: &MergeArgs, output: &Output<'_>, filter: &AnyFilter, overlap: Option<Overlap>) {
+    let (to, count) = (output.name(), args.filters.len() as u64);
+    let (filters, rate) = (human::plural(count, "filter"), human::share(filter.fpp()));
+    if args.intersect {
+        let common = overlap.map_or_else(String::new, |both| {
+            let (keys, error) = (round(both.common.items), round(both.common.std_error));
+            format!("; about {keys} ± {error} common keys")
+        });
+        say(&format!("{to}: what {filters} have in common{common}; estimated false positives {rate}"));
+        return say("hint: a filter built of the common keys would have fewer");
+    }
+    let keys = filter.estimated_items().filter(|keys| keys.items.is_finite());
+    let told = keys.map_or_else(
+        || "too many keys to tell".to_owned(),
+        |keys| format!("about {} ± {} different keys", round(keys.items), round(keys.std_error)),
+    );
+    say(&format!("{to}: {filters} united; {told}; estimated false positives {rate}"));
+    match filter {
+        AnyFilter::CountMin(sketch) if sketch.update() == Update::Conservative => {
+            say(
+                "hint: built with --update plain, sums of files would be as exact as one sketch of all lines",
+            );
+        }
+        AnyFilter::CountMin(_) => {}
+        _ => {
+            let (planned, wanted) = (filter.about().planned_items(), filter.about().planned_fpp());
+            let many = keys.is_none_or(|keys| keys.items - 3.0 * keys.std_error > planned as f64);
+            if planned > 0 && many {
+                let (planned, wanted) = (human::plural(planned, "key"), human::share(wanted));
+                say(&format!(
+                    "gardenia: warning: each was planned for {planned}: false positives {rate}, not {wanted}"
+                ));
+                say("hint: build each with the --items of all together");
+            }
+        }
+    }
+}
+
+/// A number of keys: none, if chance made it less.
+pub(crate) fn round(items: f64) -> String {
+    human::count(items.max(0.0).round() as u64)
+}
+
+/// What two filters have in common. The first becomes their union on the way.
+pub(crate) fn overlap_of(mut a: AnyFilter, b: &AnyFilter) -> Result<Overlap, Why> {
+    let (id, of_a, of_b) = (a.identity(), told(&a)?, told(b)?);
+    a.merge(b).ok_or(Why::Kind)?.map_err(Why::Mismatch)?;
+    Ok(theory::overlap::overlap(id.cells, id.hashes, of_a, of_b, told(&a)?))
+}
+
+/// Why it cannot be told what two filters have in common.
+pub(crate) enum Why {
+    /// Filters of this kind do not show it.
+    Kind,
+    /// They are not alike.
+    Mismatch(Mismatch),
+}
+
+/// The keys of a filter whose cells tell them, each key by as many.
+fn told(filter: &AnyFilter) -> Result<gardenia::Estimate, Why> {
+    match filter {
+        AnyFilter::Bloom(_) | AnyFilter::Blocked(_) | AnyFilter::Compressed(_) | AnyFilter::Counting(_) => {}
+        AnyFilter::Spectral(filter) if filter.secondary_cells() == 0 => {}
+        _ => return Err(Why::Kind),
+    }
+    filter.estimated_items().ok_or(Why::Kind)
+}
