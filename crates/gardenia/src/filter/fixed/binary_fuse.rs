@@ -7,8 +7,8 @@
 //!
 //! Source: Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters" (2022).
 
-use super::builder::{Means, build_from_verb, means_verbs};
-use super::digests::{Entries, try_seeds};
+use super::builder::{Means, means_verbs};
+use super::digests::{Entries, Hashing, Keys, digests_of, try_on, try_seeds};
 use super::fuse::{Cell, Layout, Peeled, Picked, build};
 use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::verbs::{ask_verbs, filter_impl};
@@ -83,7 +83,6 @@ pub struct BinaryFuseBuilder {
 
 impl BinaryFuseBuilder {
     means_verbs!();
-    build_from_verb!(BinaryFuse);
 
     /// Bits per fingerprint: 8 (unless said), 16 or 32.
     pub fn fingerprint(mut self, bits: u32) -> Self {
@@ -121,11 +120,32 @@ impl BinaryFuseBuilder {
 
     /// As [`build_from`](Self::build_from), from digests made by the same hasher.
     pub fn build_from_digests(self, digests: &[Digest]) -> Result<BinaryFuse, BuildError> {
-        let (width, threads) = (self.width()?, self.means.threads);
-        let (items, peeled) = try_seeds(Entries::set(digests), |entries, attempt| {
-            let layout = Layout::sized(self.shape(entries.len() as u64)?, attempt)?;
-            Ok(build(layout, entries, threads)?.map(|peeled| (entries.len() as u64, peeled)))
-        })?;
+    /// The filter of these keys. Duplicates count once, and the order does not matter.
+    pub fn build_from<K: crate::Key + Sync>(self, keys: &[K]) -> Result<BinaryFuse, BuildError> {
+        let (width, Means { hasher, threads }) = (self.width()?, self.means);
+        let peeled = match self.attempt(&Hashing { hasher, keys }, 0)? {
+            Some(peeled) => peeled,
+            None => {
+                let digests = digests_of(&hasher, keys, threads)?;
+                try_on(Entries::set(&digests), |entries, attempt| self.attempt(&entries, attempt))?
+            }
+        };
+        let filter = self.finish(peeled, width)?;
+        filter.about().took::<K>();
+        Ok(filter)
+    }
+
+        let width = self.width()?;
+        let peeled = try_seeds(Entries::set(digests), |entries, attempt| self.attempt(&entries, attempt))?;
+        self.finish(peeled, width)
+    }
+
+    fn attempt(&self, keys: &impl Keys<1>, attempt: u32) -> Result<Option<Peeled<1>>, SizeError> {
+        build(Layout::sized(self.shape(keys.len() as u64)?, attempt)?, keys, self.means.threads)
+    }
+
+    fn finish(self, peeled: Peeled<1>, width: u32) -> Result<BinaryFuse, BuildError> {
+        let (items, threads) = (peeled.len() as u64, self.means.threads);
         let memory = match width {
             8 => words(&table(&peeled, threads, |word| word as u8)?, |cell| cell.into()),
             16 => words(&table(&peeled, threads, |word| word as u16)?, |cell| cell.into()),
@@ -138,7 +158,7 @@ impl BinaryFuseBuilder {
 
 /// The fingerprints of all keys, solved.
 fn table<C: Cell>(
-    peeled: &Peeled,
+    peeled: &Peeled<1>,
     threads: usize,
     cut: impl Fn(u64) -> C + Sync,
 ) -> Result<Vec<C>, SizeError> {

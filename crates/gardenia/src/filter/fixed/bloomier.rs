@@ -186,7 +186,7 @@ impl BloomierBuilder {
     }
 
     /// Checks the widths, and gives each key a cell of its own.
-    fn solve(&self, digests: &[Digest], values: &[u32]) -> Result<(Plan, Peeled), BuildError> {
+    fn solve(&self, digests: &[Digest], values: &[u32]) -> Result<(Plan, Peeled<2>), BuildError> {
         if digests.len() != values.len() {
             return Err(BuildError::Values { keys: digests.len(), values: values.len() });
         }
@@ -206,7 +206,7 @@ impl BloomierBuilder {
             let items = entries.len() as u64;
             let layout = Layout::sized(binary_fuse::shape(items, self.arity)?, attempt)?;
             let plan = Plan { layout, value_bits, check_bits, items };
-            Ok(build(layout, entries, threads)?.map(|peeled| (plan, peeled)))
+            Ok(build(layout, &entries, threads)?.map(|peeled| (plan, peeled)))
         })
     }
 }

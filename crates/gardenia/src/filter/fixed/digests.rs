@@ -1,8 +1,10 @@
 //! The digests of a static set: made of keys, freed of duplicates, and tried with numbered seeds.
 
 use crate::hash::{Digest, Key, KeyHasher};
+use crate::simd::{self, Source};
 use crate::{BuildError, SizeError};
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// Seeds that are tried before building is given up. A static structure fails to build once in a few attempts at most, so
 /// that a hundred in a row do not fail by chance.
@@ -30,6 +32,52 @@ impl<'a> Entries<'a> {
     }
 }
 
+/// Where keys of W words come from: their digests, and their values if W is 2.
+pub(crate) trait Keys<const W: usize>: Sync {
+    fn len(&self) -> usize;
+
+    /// Hands some of them over, in order.
+    fn each(&self, range: Range<usize>, visit: impl FnMut([u64; W]));
+}
+
+impl Keys<1> for Entries<'_> {
+    fn len(&self) -> usize {
+        self.digests.len()
+    }
+
+    fn each(&self, range: Range<usize>, mut visit: impl FnMut([u64; 1])) {
+        self.digests[range].iter().for_each(|digest| visit([digest.0]));
+    }
+}
+
+impl Keys<2> for Entries<'_> {
+    fn len(&self) -> usize {
+        self.digests.len()
+    }
+
+    fn each(&self, range: Range<usize>, mut visit: impl FnMut([u64; 2])) {
+        let pairs = self.digests[range.clone()].iter().zip(&self.values[range]);
+        pairs.for_each(|(digest, value)| visit([digest.0, (*value).into()]));
+    }
+}
+
+/// Keys that are hashed as they are handed over, so that nobody waits for memory to keep their digests in.
+pub(crate) struct Hashing<'a, K> {
+    pub(crate) hasher: KeyHasher,
+    pub(crate) keys: &'a [K],
+}
+
+impl<K: Key + Sync> Keys<1> for Hashing<'_, K> {
+    fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn each(&self, range: Range<usize>, mut visit: impl FnMut([u64; 1])) {
+        let keys = simd::Keys { hasher: self.hasher, keys: &self.keys[range] };
+        keys.chunks(|digests| digests.iter().for_each(|digest| visit([digest.0])));
+    }
+}
+
 /// The digests of keys in order, by up to `threads` threads.
 pub(crate) fn digests_of<K: Key + Sync>(
     hasher: &KeyHasher,
@@ -53,9 +101,17 @@ pub(crate) fn try_seeds<T>(
     entries: Entries<'_>,
     mut attempt: impl FnMut(Entries<'_>, u32) -> Result<Option<T>, SizeError>,
 ) -> Result<T, BuildError> {
-    if let Some(done) = attempt(entries, 0)? {
-        return Ok(done);
+    match attempt(entries, 0)? {
+        Some(done) => Ok(done),
+        None => try_on(entries, attempt),
     }
+}
+
+/// [`try_seeds`] when attempt 0 has failed.
+pub(crate) fn try_on<T>(
+    entries: Entries<'_>,
+    mut attempt: impl FnMut(Entries<'_>, u32) -> Result<Option<T>, SizeError>,
+) -> Result<T, BuildError> {
     let distinct = Distinct::of(entries)?;
     let (entries, first) = match &distinct {
         Some(distinct) => (distinct.entries(), 0),

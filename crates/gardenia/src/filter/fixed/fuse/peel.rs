@@ -9,28 +9,26 @@
 //! both come last.
 //!
 //! What makes it fast: keys are sorted by segment first, so that all memory that is touched at a time fits the cache. A
-//! cell is one word with its number of keys and the exclusive or of their places in that order. A taken key is taken out
-//! of all its cells, its own is put back, and the queue grows by a sum: no branch depends on which cell was its own.
+//! cell has the exclusive or of its keys, so that a single key is read off it, and a count. Cells are changed some keys at
+//! a time: all that these need is computed and asked for before the first of them changes a cell, since a read that
+//! stands behind writes waits for them. The queue grows by a sum: no branch depends on a count. And a peeled key is
+//! written over the sorted ones, which nobody needs any more, so that values are given in one way through memory.
 
 use super::layout::Layout;
 use crate::SizeError;
 use crate::cells::Owned;
-use crate::filter::fixed::digests::{Entries, in_threads, part_len, reserved};
+use crate::filter::fixed::digests::{Keys, in_threads, part_len, reserved};
 use crate::hash::Digest;
 use crate::simd::prefetch;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
-/// Bits of a cell that count its keys; the others hold their places.
-const COUNT_BITS: u32 = 8;
-const COUNT: u64 = (1 << COUNT_BITS) - 1;
-/// A cell that ever had half as many keys as can be counted makes the attempt fail. By chance a cell has three.
-const CROWDED: u64 = 1 << (COUNT_BITS - 1);
+/// A cell that ever had so many keys makes the attempt fail. By chance a cell has three.
+const CROWDED: u8 = 1 << 7;
 
-/// Entries of the queue whose cells, and whose keys, are asked for ahead.
-const CELLS_AHEAD: usize = 32;
-const KEYS_AHEAD: usize = 16;
-const SPOTS_AHEAD: usize = 8;
+/// Keys whose cells are asked for before the first of them is changed.
+const GROUP: usize = 16;
 
 /// Segments from which on a table is peeled in halves: below, most keys near the middle would have cells in both.
 const HALVES: u64 = 16;
@@ -55,71 +53,79 @@ pub(in crate::filter::fixed) struct Picked {
     pub(in crate::filter::fixed) side: u32,
 }
 
-/// Keys that could all be peeled, and the order in which.
-pub(in crate::filter::fixed) struct Peeled {
+/// Keys of W words that could all be peeled, in the order in which they were.
+pub(in crate::filter::fixed) struct Peeled<const W: usize> {
     layout: Layout,
-    keys: Sorted,
-    cells: Owned,
-    /// The own cells of the keys: of the lower part, the upper part, and both.
-    order: [Vec<u32>; 3],
+    /// Keys of the lower part from the first on, and of the upper part from `split` on.
+    keys: Owned,
+    split: usize,
+    /// Keys that have cells in both.
+    last: Vec<[u64; W]>,
+    /// Which of its cells is a key's own: of the lower part, the upper part, and both.
+    sides: [Vec<u8>; 3],
     /// The first cell of the upper part.
     middle: usize,
 }
 
-/// Keys in the order of their first segments.
-struct Sorted {
-    digests: Owned,
-    values: Vec<u32>,
-    /// Where the keys of each segment begin; and the end.
-    starts: Vec<usize>,
-}
-
 /// Peels the keys; `None` if some are left over, as all duplicates are.
-pub(in crate::filter::fixed) fn build(
+pub(in crate::filter::fixed) fn build<const W: usize>(
     layout: Layout,
-    entries: Entries<'_>,
+    keys: &impl Keys<W>,
     threads: usize,
-) -> Result<Option<Peeled>, SizeError> {
+) -> Result<Option<Peeled<W>>, SizeError> {
     match layout.shape().arity {
-        3 => Peeled::build::<3>(layout, entries, threads),
-        _ => Peeled::build::<4>(layout, entries, threads),
+        3 => Peeled::build::<3>(layout, keys, threads),
+        _ => Peeled::build::<4>(layout, keys, threads),
     }
 }
 
-impl Peeled {
+impl<const W: usize> Peeled<W> {
     fn build<const K: usize>(
         layout: Layout,
-        entries: Entries<'_>,
+        keys: &impl Keys<W>,
         threads: usize,
     ) -> Result<Option<Self>, SizeError> {
-        let keys = Sorted::sort(&layout, entries, threads)?;
-        let mut cells = Owned::zeroed(layout.cells() as usize)?;
-        if !keys.add_all::<K>(&layout, cells.as_mut_slice(), threads) {
+        let (items, bits) = (keys.len(), layout.shape().segment_bits);
+        let sorted = Sorted::sort(&layout, keys, threads)?;
+        let mut cells = Owned::zeroed(layout.cells() as usize * W)?;
+        let mut counts = reserved(layout.cells() as usize)?;
+        counts.resize(layout.cells() as usize, 0);
+        let mut cells = Cells { keys: chunks_mut(&mut cells), counts: &mut counts, start: 0 };
+        if !sorted.add_all::<K>(&layout, &mut cells, threads) {
             return Ok(None);
         }
         let middle_segment = if layout.shape().starts >= HALVES { layout.shape().starts / 2 } else { 0 };
-        let middle = (middle_segment << layout.shape().segment_bits) as usize;
-        let (lower, upper) = cells.as_mut_slice().split_at_mut(middle);
+        let (middle, split) = ((middle_segment << bits) as usize, sorted.start(middle_segment as usize));
+        let mut keys = sorted.keys;
+        let (lower, upper) = cells.by_ref().split_at(middle);
+        let (lower_out, upper_out) = chunks_mut(&mut keys).split_at_mut(split);
         // Both go inwards from their end of the table, as the waves do.
-        let each =
-            |(cells, start, upwards): (&mut [u64], usize, bool)| -> Result<(Vec<u32>, Vec<u32>), SizeError> {
-                let mut part = Part::new(cells, start)?;
-                let segments = part.cells.len() >> layout.shape().segment_bits;
-                for segment in 0..segments {
-                    let segment = if upwards { segment } else { segments - 1 - segment };
-                    part.find(segment << layout.shape().segment_bits, layout.segment_len());
-                    part.peel::<K>(&layout, keys.digests.as_slice());
-                }
-                Ok((part.order, part.later))
-            };
-        let [a, b] = both(threads, entries.len(), [(lower, 0, true), (upper, middle, false)], each);
-        let ((a, mut later), (b, later_b)) = (a?, b?);
-        later.extend(later_b);
-        let mut rest = Part { filled: later.len(), queue: later, ..Part::new(cells.as_mut_slice(), 0)? };
-        rest.peel::<K>(&layout, keys.digests.as_slice());
-        let order = [a, b, rest.order];
-        let peeled: usize = order.iter().map(Vec::len).sum();
-        Ok((peeled == entries.len()).then_some(Self { layout, keys, cells, order, middle }))
+        let halves = [(lower, lower_out, true), (upper, upper_out, false)];
+        let each = |(cells, out, upwards): (Cells<'_, W>, &mut [[u64; W]], bool)| {
+            let mut part = Part::new(cells, out)?;
+            let segments = part.cells.counts.len() >> bits;
+            for segment in 0..segments {
+                let segment = if upwards { segment } else { segments - 1 - segment };
+                part.find(segment << bits, layout.segment_len());
+                part.peel::<K>(&layout);
+            }
+            Ok(part.finish())
+        };
+        let [lower, upper] = both(threads, items, halves, each);
+        let ((lower, mut later), (upper, later_upper)) = (lower?, upper?);
+        later.extend(later_upper);
+        let left = items - lower.len() - upper.len();
+        let mut last = reserved(left)?;
+        last.resize(left, [0; W]);
+        let mut rest = Part { filled: later.len(), queue: later, ..Part::new(cells, &mut last)? };
+        rest.peel::<K>(&layout);
+        let sides = [lower, upper, rest.finish().0];
+        Ok((sides[2].len() == left).then_some(Self { layout, keys, split, last, sides, middle }))
+    }
+
+    /// How many keys there are.
+    pub(in crate::filter::fixed) fn len(&self) -> usize {
+        self.sides.iter().map(Vec::len).sum()
     }
 
     /// The layout under which the keys were peeled.
@@ -144,33 +150,36 @@ impl Peeled {
         threads: usize,
         word: impl Fn(Picked) -> C + Sync,
     ) -> Result<Vec<C>, SizeError> {
-        let mut table = reserved(self.cells.as_slice().len())?;
-        table.resize(self.cells.as_slice().len(), C::default());
-        let [a, b, last] = &self.order;
-        self.give::<K, C>(last, &mut table, 0, &word);
+        let cells = self.layout.cells() as usize;
+        let mut table = reserved(cells)?;
+        table.resize(cells, C::default());
+        self.give::<K, C>(2, &mut table, 0, &word);
         let (lower, upper) = table.split_at_mut(self.middle);
-        let halves = [(a, lower, 0), (b, upper, self.middle)];
-        both(threads, self.keys.digests.as_slice().len(), halves, |(order, table, start)| {
-            self.give::<K, C>(order, table, start, &word);
+        let halves = [(0, lower, 0), (1, upper, self.middle)];
+        both(threads, self.len(), halves, |(part, table, start)| {
+            self.give::<K, C>(part, table, start, &word);
         });
         Ok(table)
     }
 
-    /// Gives the keys with these own cells their words, the last first; the table begins with cell `start`.
+    /// The keys of a part, and which of its cells is each one's own, in the order in which they were peeled.
+    fn part(&self, part: usize) -> impl DoubleEndedIterator<Item = ([u64; W], u8)> {
+        let all = self.keys.as_slice().as_chunks::<W>().0;
+        let keys = [all, &all[self.split..], &self.last][part];
+        let sides = &self.sides[part];
+        keys[..sides.len()].iter().copied().zip(sides.iter().copied())
+    }
+
+    /// Gives the keys of a part their words, the last first; the table begins with cell `start`.
     fn give<const K: usize, C: Cell>(
         &self,
-        order: &[u32],
+        part: usize,
         table: &mut [C],
         start: usize,
         word: &impl Fn(Picked) -> C,
     ) {
-        let (cells, digests) = (self.cells.as_slice(), self.keys.digests.as_slice());
-        for (i, cell) in order.iter().enumerate().rev() {
-            if i >= CELLS_AHEAD {
-                prefetch(cells, order[i - CELLS_AHEAD] as usize);
-                prefetch(digests, (cells[order[i - KEYS_AHEAD] as usize] >> COUNT_BITS) as usize);
-            }
-            let (key, spots) = self.picked::<K>(*cell as usize);
+        for (key, side) in self.part(part).rev() {
+            let (key, spots) = self.picked::<K>(key, side);
             // Its own cell is still empty, and adds nothing.
             let cell = key.cell - start;
             table[cell] = spots.iter().fold(word(key), |sum, spot| sum ^ table[spot - start]);
@@ -179,24 +188,27 @@ impl Peeled {
 
     /// Hands over all keys, in no order that means anything.
     pub(in crate::filter::fixed) fn each(&self, mut visit: impl FnMut(Picked)) {
-        for cell in self.order.iter().flatten() {
+        for (key, side) in (0..3).flat_map(|part| self.part(part)) {
             visit(match self.layout.shape().arity {
-                3 => self.picked::<3>(*cell as usize).0,
-                _ => self.picked::<4>(*cell as usize).0,
+                3 => self.picked::<3>(key, side).0,
+                _ => self.picked::<4>(key, side).0,
             });
         }
     }
 
-    /// The key whose own cell this is, and all its cells.
+    /// A key with its own cell, and all its cells.
     #[inline(always)]
-    fn picked<const K: usize>(&self, cell: usize) -> (Picked, [usize; K]) {
-        let place = (self.cells.as_slice()[cell] >> COUNT_BITS) as usize;
-        let digest = Digest(self.keys.digests.as_slice()[place]);
+    fn picked<const K: usize>(&self, key: [u64; W], side: u8) -> (Picked, [usize; K]) {
+        let digest = Digest(key[0]);
         let spots = self.layout.spots::<K>(digest);
-        let side = (0..K).map(|i| if spots[i] == cell { i as u32 } else { 0 }).sum();
-        let value = self.keys.values.get(place).copied().unwrap_or(0);
-        (Picked { digest, value, cell, side }, spots)
+        let value = key.get(1).map_or(0, |value| *value as u32);
+        (Picked { digest, value, cell: spots[side as usize], side: side.into() }, spots)
     }
+}
+
+/// Words as keys.
+fn chunks_mut<const W: usize>(words: &mut Owned) -> &mut [[u64; W]] {
+    words.as_mut_slice().as_chunks_mut().0
 }
 
 /// Does `work` on both halves of a table, at the same time if that is allowed and worth it.
@@ -216,136 +228,199 @@ fn both<P: Send, R: Send>(
     [work(a), work(b)]
 }
 
-impl Sorted {
-    /// Sorts by the first segment: counted, then put in place, each thread its own keys.
-    fn sort(layout: &Layout, entries: Entries<'_>, threads: usize) -> Result<Self, SizeError> {
+/// Keys in the order of their first segments.
+struct Sorted<const W: usize> {
+    keys: Owned,
+    /// Where the keys of each segment are: a piece for each thread that put some there.
+    pieces: Vec<Range<usize>>,
+    /// Pieces of a segment.
+    parts: usize,
+}
+
+impl<const W: usize> Sorted<W> {
+    /// Sorts by the first segment, each thread its own keys.
+    ///
+    /// Digests are even, so that nobody counts them first: every piece has room for six standard deviations more than
+    /// come on average. If that was too little, as it is for many duplicates, all begins anew with the counts.
+    fn sort(layout: &Layout, keys: &impl Keys<W>, threads: usize) -> Result<Self, SizeError> {
         let segments = layout.shape().starts as usize;
-        let each = part_len(entries.len(), threads);
-        let parts = || entries.digests.chunks(each);
-        let counts = in_threads(parts().collect(), |digests: &[Digest]| {
-            let mut counts = vec![0usize; segments];
-            digests.iter().for_each(|digest| counts[layout.segment(*digest)] += 1);
-            counts
-        });
-        let mut digests = Owned::zeroed(entries.len())?;
-        let mut values: Vec<u32> = reserved(entries.values.len())?;
-        values.resize(entries.values.len(), 0);
-        // Cut into a piece for each segment and thread; a thread's pieces are where its keys go.
-        let mut starts = vec![0; segments + 1];
-        let mut places: Vec<Places<'_>> = counts.iter().map(|_| Places::with_room(segments)).collect();
-        let (mut rest, mut rest_values) = (digests.as_mut_slice(), &mut values[..]);
-        for segment in 0..segments {
-            starts[segment + 1] = starts[segment];
-            for (counts, places) in counts.iter().zip(&mut places) {
-                let count = counts[segment];
-                starts[segment + 1] += count;
-                let (now, later) = rest.split_at_mut(count);
-                let (now_values, later_values) = rest_values.split_at_mut(count.min(rest_values.len()));
-                places.digests.push(now.iter_mut());
-                places.values.push(now_values.iter_mut());
-                (rest, rest_values) = (later, later_values);
+        let each = part_len(keys.len(), threads);
+        let parts: Vec<Range<usize>> =
+            (0..keys.len()).step_by(each).map(|first| first..keys.len().min(first + each)).collect();
+        let mean = each.min(keys.len()) as f64 / segments as f64;
+        let room = (mean + 6.0 * libm::sqrt(mean)) as usize + 8;
+        let mut rooms = vec![room.min(keys.len()); segments * parts.len()];
+        loop {
+            let (sorted, counts) = Self::place(layout, keys, &parts, &rooms)?;
+            if rooms.iter().zip(&counts).all(|(room, count)| count <= room) {
+                return Ok(sorted);
             }
+            rooms = counts;
         }
-        let each_values = if entries.values.is_empty() { 0 } else { each };
-        let work = places.into_iter().zip(parts()).enumerate();
-        in_threads(work.collect(), |(part, (mut places, digests)): (usize, (Places<'_>, &[Digest]))| {
-            let values = entries.values.get(part * each_values..).unwrap_or_default();
-            for (at, digest) in digests.iter().enumerate() {
-                let segment = layout.segment(*digest);
-                if let Some(place) = places.digests[segment].next() {
-                    *place = digest.0;
+    }
+
+    /// Puts keys into their pieces, which have these rooms, and tells how many each one should have had room for.
+    fn place(
+        layout: &Layout,
+        keys: &impl Keys<W>,
+        parts: &[Range<usize>],
+        rooms: &[usize],
+    ) -> Result<(Self, Vec<usize>), SizeError> {
+        let segments = layout.shape().starts as usize;
+        let mut sorted = Owned::zeroed(rooms.iter().sum::<usize>() * W)?;
+        let mut rest = chunks_mut(&mut sorted);
+        let mut places: Vec<Vec<core::slice::IterMut<'_, [u64; W]>>> =
+            parts.iter().map(|_| Vec::with_capacity(segments)).collect();
+        for (piece, room) in rooms.iter().enumerate() {
+            let (now, later) = rest.split_at_mut(*room);
+            places[piece % parts.len()].push(now.iter_mut());
+            rest = later;
+        }
+        let work = |(mut places, part): (Vec<core::slice::IterMut<'_, [u64; W]>>, &Range<usize>)| {
+            let mut over = vec![0; segments];
+            keys.each(part.clone(), |key| {
+                let segment = layout.segment(Digest(key[0]));
+                match places[segment].next() {
+                    Some(place) => *place = key,
+                    None => over[segment] += 1,
                 }
-                if let (Some(value), false) = (values.get(at), each_values == 0)
-                    && let Some(place) = places.values[segment].next()
-                {
-                    *place = *value;
-                }
-            }
-        });
-        Ok(Self { digests, values, starts })
+            });
+            places.iter().zip(over).map(|(free, over)| (free.len(), over)).collect::<Vec<_>>()
+        };
+        let left = in_threads(places.into_iter().zip(parts).collect(), work);
+        let count = |(piece, room): (usize, &usize)| {
+            let (free, over) = left[piece % parts.len()][piece / parts.len()];
+            room - free + over
+        };
+        let counts: Vec<usize> = rooms.iter().enumerate().map(count).collect();
+        let mut start = 0;
+        let piece = |(room, count): (&usize, &usize)| {
+            let piece = start..start + count;
+            start += room;
+            piece
+        };
+        let pieces = rooms.iter().zip(&counts).map(piece).collect();
+        Ok((Self { keys: sorted, pieces, parts: parts.len() }, counts))
+    }
+
+    /// Where the keys of a segment begin.
+    fn start(&self, segment: usize) -> usize {
+        self.pieces.get(segment * self.parts).map_or(0, |piece| piece.start)
     }
 
     /// Adds all keys to their cells; false if a cell got too many.
-    fn add_all<const K: usize>(&self, layout: &Layout, cells: &mut [u64], threads: usize) -> bool {
+    fn add_all<const K: usize>(&self, layout: &Layout, cells: &mut Cells<'_, W>, threads: usize) -> bool {
         let (segments, bits) = (layout.shape().starts as usize, layout.shape().segment_bits);
         // A thread has some segments and the keys that lie in them altogether; those across come afterwards.
         let each = segments.div_ceil(threads.clamp(1, 1024)).max(8 * K).max(1);
         let mut parts = Vec::new();
         let mut across = Vec::new();
-        let mut rest = &mut *cells;
+        let mut rest = cells.by_ref();
         for first in (0..segments).step_by(each) {
             let last = first + each >= segments;
             let end = if last { segments } else { first + each };
-            let (own, later) = rest.split_at_mut(if last { rest.len() } else { each << bits });
+            let len = if last { rest.counts.len() } else { each << bits };
+            let (own, later) = rest.split_at(len);
             let inner = if last { end } else { end - (K - 1) };
-            parts.push((own, first << bits, self.starts[first]..self.starts[inner]));
-            across.push(self.starts[inner]..self.starts[end]);
+            parts.push((own, first..inner));
+            across.push(inner..end);
             rest = later;
         }
-        let work = |(cells, start, keys): (&mut [u64], usize, core::ops::Range<usize>)| {
-            self.add::<K>(layout, cells, start, keys)
-        };
-        let crowded: u64 =
+        let work =
+            |(mut cells, segments): (Cells<'_, W>, Range<usize>)| self.add::<K>(layout, &mut cells, segments);
+        let crowded: u8 =
             if threads > 1 { in_threads(parts, work) } else { parts.into_iter().map(work).collect() }
                 .into_iter()
                 .fold(0, |all, part| all | part);
         let crowded =
-            across.into_iter().fold(crowded, |all, keys| all | self.add::<K>(layout, cells, 0, keys));
+            across.into_iter().fold(crowded, |all, segments| all | self.add::<K>(layout, cells, segments));
         crowded & CROWDED == 0
     }
 
-    /// Adds some keys to cells that begin with cell `start`; all counts that came up, one over the other.
-    fn add<const K: usize>(
-        &self,
-        layout: &Layout,
-        cells: &mut [u64],
-        start: usize,
-        keys: core::ops::Range<usize>,
-    ) -> u64 {
+    /// Adds the keys of some segments to cells; all counts that came up, one over the other.
+    fn add<const K: usize>(&self, layout: &Layout, cells: &mut Cells<'_, W>, segments: Range<usize>) -> u8 {
         let mut seen = 0;
-        let digests = &self.digests.as_slice()[keys.clone()];
-        for (place, digest) in keys.zip(digests) {
-            for spot in layout.spots::<K>(Digest(*digest)) {
-                let cell = &mut cells[spot - start];
-                *cell = (*cell ^ (place as u64) << COUNT_BITS) + 1;
-                seen |= *cell;
+        let mut room = [[0; K]; GROUP];
+        let keys = self.keys.as_slice().as_chunks::<W>().0;
+        for piece in &self.pieces[segments.start * self.parts..segments.end * self.parts] {
+            for group in keys[piece.clone()].chunks(GROUP) {
+                for (key, spots) in group.iter().zip(&mut room) {
+                    *spots = layout.spots::<K>(Digest(key[0])).map(|spot| spot - cells.start);
+                    spots.iter().for_each(|spot| cells.prefetch(*spot));
+                }
+                for (key, spots) in group.iter().zip(&room) {
+                    for spot in spots {
+                        let count = &mut cells.counts[*spot];
+                        *count = count.wrapping_add(1);
+                        seen |= *count;
+                        flip(&mut cells.keys[*spot], key);
+                    }
+                }
             }
         }
         seen
     }
 }
 
-/// Where a thread's keys go, for each segment.
-struct Places<'a> {
-    digests: Vec<core::slice::IterMut<'a, u64>>,
-    values: Vec<core::slice::IterMut<'a, u32>>,
+/// Adds a key to a cell, or takes it out.
+#[inline(always)]
+fn flip<const W: usize>(cell: &mut [u64; W], key: &[u64; W]) {
+    cell.iter_mut().zip(key).for_each(|(cell, key)| *cell ^= key);
 }
 
-impl Places<'_> {
-    fn with_room(segments: usize) -> Self {
-        Self { digests: Vec::with_capacity(segments), values: Vec::with_capacity(segments) }
+/// Neighbouring cells: the exclusive or of each one's keys, and how many they are.
+struct Cells<'a, const W: usize> {
+    keys: &'a mut [[u64; W]],
+    counts: &'a mut [u8],
+    /// The first of them.
+    start: usize,
+}
+
+impl<'a, const W: usize> Cells<'a, W> {
+    /// The same for a while.
+    fn by_ref(&mut self) -> Cells<'_, W> {
+        Cells { keys: self.keys, counts: self.counts, start: self.start }
+    }
+
+    /// The first `len` of them, and the others.
+    fn split_at(self, len: usize) -> (Self, Self) {
+        let (keys, later) = self.keys.split_at_mut(len);
+        let (counts, later_counts) = self.counts.split_at_mut(len);
+        let rest = Self { keys: later, counts: later_counts, start: self.start + len };
+        (Self { keys, counts, start: self.start }, rest)
+    }
+
+    /// Asks for the cell at `at` of them, if there is such.
+    #[inline(always)]
+    fn prefetch(&self, at: usize) {
+        prefetch(self.keys, at);
+        prefetch(self.counts, at);
     }
 }
 
 /// A part of the table that is peeled for itself.
-struct Part<'a> {
-    cells: &'a mut [u64],
-    /// Its first cell.
-    start: usize,
+struct Part<'a, const W: usize> {
+    cells: Cells<'a, W>,
     /// Cells that have, or had, a single key, and how many there are.
     queue: Vec<u32>,
     filled: usize,
-    /// The own cells of the peeled keys.
-    order: Vec<u32>,
+    /// The peeled keys, and which of its cells is each one's own.
+    out: &'a mut [[u64; W]],
+    sides: Vec<u8>,
     /// Cells whose single key has cells elsewhere.
     later: Vec<u32>,
 }
 
-impl<'a> Part<'a> {
-    fn new(cells: &'a mut [u64], start: usize) -> Result<Self, SizeError> {
-        // Every key has a cell of its own.
-        let order = reserved(cells.len())?;
-        Ok(Self { cells, start, queue: Vec::new(), filled: 0, order, later: Vec::new() })
+impl<'a, const W: usize> Part<'a, W> {
+    /// `out` has room for all keys that lie in the cells altogether.
+    fn new(cells: Cells<'a, W>, out: &'a mut [[u64; W]]) -> Result<Self, SizeError> {
+        let sides = reserved(out.len())?;
+        Ok(Self { cells, queue: Vec::new(), filled: 0, out, sides, later: Vec::new() })
+    }
+
+    /// The own cells of the keys that were peeled, and cells whose single key has cells elsewhere.
+    fn finish(self) -> (Vec<u8>, Vec<u32>) {
+        (self.sides, self.later)
     }
 
     /// Puts those of `len` cells into the queue that have a single key.
@@ -353,50 +428,52 @@ impl<'a> Part<'a> {
         if self.queue.len() < self.filled + len {
             self.queue.resize(self.filled + len, 0);
         }
-        for (at, cell) in (self.start + from..).zip(&self.cells[from..from + len]) {
+        for (at, count) in (self.cells.start + from..).zip(&self.cells.counts[from..from + len]) {
             self.queue[self.filled] = at as u32;
-            self.filled += usize::from(cell & COUNT == 1);
+            self.filled += usize::from(*count == 1);
         }
     }
 
     /// Takes away all keys that can be, from the queue and what comes into it.
-    fn peel<const K: usize>(&mut self, layout: &Layout, digests: &[u64]) {
-        let (start, end) = (self.start, self.start + self.cells.len());
+    fn peel<const K: usize>(&mut self, layout: &Layout) {
+        let Cells { keys, counts, start } = self.cells.by_ref();
+        let (bits, end) = (layout.shape().segment_bits, start + keys.len());
         let (mut at, mut filled) = (0, self.filled);
-        let cells = &mut *self.cells;
+        let mut room = [([0; W], [0; K]); GROUP];
         while at < filled {
-            if filled + K > self.queue.len() {
-                self.queue.resize(2 * (filled + K), 0);
+            if filled + K * GROUP > self.queue.len() {
+                self.queue.resize(2 * (filled + K * GROUP), 0);
             }
-            let queue = &mut self.queue[..];
-            if at + CELLS_AHEAD < filled {
-                prefetch(cells, queue[at + CELLS_AHEAD] as usize - start);
-                prefetch(digests, (cells[queue[at + KEYS_AHEAD] as usize - start] >> COUNT_BITS) as usize);
-                let place = cells[queue[at + SPOTS_AHEAD] as usize - start] >> COUNT_BITS;
-                let digest = Digest(digests.get(place as usize).copied().unwrap_or(0));
-                layout.spots::<K>(digest).iter().for_each(|spot| prefetch(cells, spot.wrapping_sub(start)));
+            // A cell in the queue has one key, or none any more if another of the group takes it: the count tells.
+            let group = (filled - at).min(GROUP);
+            for (cell, (key, spots)) in self.queue[at..at + group].iter().zip(&mut room) {
+                *key = keys[*cell as usize - start];
+                *spots = layout.spots::<K>(Digest(key[0]));
+                for spot in spots {
+                    prefetch(keys, spot.wrapping_sub(start));
+                    prefetch(counts, spot.wrapping_sub(start));
+                }
             }
-            let cell = queue[at] as usize;
-            at += 1;
-            let own = cells[cell - start];
-            if own & COUNT != 1 {
-                continue; // its key was taken away by another of its cells
+            for (key, spots) in &room[..group] {
+                let cell = self.queue[at] as usize;
+                at += 1;
+                if counts[cell - start] != 1 {
+                    continue;
+                }
+                if spots[0] < start || spots[K - 1] >= end {
+                    self.later.push(cell as u32);
+                    continue;
+                }
+                self.out[self.sides.len()] = *key;
+                self.sides.push(((cell >> bits) - (spots[0] >> bits)) as u8);
+                for spot in spots {
+                    self.queue[filled] = *spot as u32;
+                    let count = &mut counts[spot - start];
+                    filled += usize::from(*count == 2);
+                    *count -= 1;
+                    flip(&mut keys[spot - start], key);
+                }
             }
-            let spots = layout.spots::<K>(Digest(digests[(own >> COUNT_BITS) as usize]));
-            if spots[0] < start || spots[K - 1] >= end {
-                self.later.push(cell as u32);
-                continue;
-            }
-            self.order.push(cell as u32);
-            for spot in spots {
-                let other = &mut cells[spot - start];
-                queue[filled] = spot as u32;
-                filled += usize::from(*other & COUNT == 2);
-                *other = (*other ^ (own & !COUNT)) - 1;
-            }
-            // Its own cell keeps the key, to be found again when values are given; no other key has it. It counts none,
-            // so that it is not found again here.
-            cells[cell - start] = own & !COUNT;
         }
         self.filled = 0;
     }
@@ -405,6 +482,7 @@ impl<'a> Part<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::fixed::digests::Entries;
     use crate::theory::binary_fuse::shape;
 
     fn layout(keys: usize, arity: u32) -> Layout {
@@ -416,7 +494,7 @@ mod tests {
         for copies in [2, 127, 128, 255, 256, 257, 1000] {
             let digests: Vec<Digest> = (0..10).map(Digest).chain(vec![Digest(7 << 50); copies]).collect();
             let layout = layout(digests.len(), 3);
-            assert!(build(layout, Entries::set(&digests), 1).unwrap().is_none(), "{copies} copies");
+            assert!(build::<1>(layout, &Entries::set(&digests), 1).unwrap().is_none(), "{copies} copies");
         }
     }
 
@@ -429,7 +507,7 @@ mod tests {
             let peeled = (0..9)
                 .find_map(|attempt| {
                     let layout = Layout::sized(shape(keys.into(), arity).unwrap(), attempt).unwrap();
-                    build(layout, entries, 2).unwrap()
+                    build::<2>(layout, &entries, 2).unwrap()
                 })
                 .unwrap();
             let (mut cells, mut seen) = (Vec::new(), Vec::new());
