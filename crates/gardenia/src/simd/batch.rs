@@ -141,6 +141,19 @@ fn probe<const AHEAD: usize>(
 /// Digests from any iterator that ends for good.
 pub(crate) struct Drawn<I>(pub(crate) I);
 
+impl<I: Iterator<Item = Digest>> Drawn<I> {
+    /// The next digests, as many as there are and fit the room; `None` at the end.
+    #[inline(always)]
+    fn draw<'a>(&mut self, room: &'a mut [Digest]) -> Option<&'a [Digest]> {
+        let mut filled = 0;
+        for (place, digest) in room.iter_mut().zip(&mut self.0) {
+            *place = digest;
+            filled += 1;
+        }
+        (filled > 0).then(|| &room[..filled])
+    }
+}
+
 impl<I: Iterator<Item = Digest>> Source for Drawn<I> {
     #[inline(always)]
     fn each<const AHEAD: usize>(
@@ -151,31 +164,15 @@ impl<I: Iterator<Item = Digest>> Source for Drawn<I> {
         sink: &mut impl Sink,
     ) {
         let mut digests = [Digest(0); DRAWN];
-        loop {
-            let mut filled = 0;
-            for (place, digest) in digests.iter_mut().zip(&mut self.0) {
-                *place = digest;
-                filled += 1;
-            }
-            if filled == 0 {
-                return;
-            }
-            Given(&digests[..filled]).each::<AHEAD>(far, &fetch, &mut visit, sink);
+        while let Some(drawn) = self.draw(&mut digests) {
+            Given(drawn).each::<AHEAD>(far, &fetch, &mut visit, sink);
         }
     }
 
     fn chunks(mut self, mut work: impl FnMut(&[Digest])) {
         let mut digests = [Digest(0); rows::CHUNK];
-        loop {
-            let mut filled = 0;
-            for (place, digest) in digests.iter_mut().zip(&mut self.0) {
-                *place = digest;
-                filled += 1;
-            }
-            if filled == 0 {
-                return;
-            }
-            work(&digests[..filled]);
+        while let Some(drawn) = self.draw(&mut digests) {
+            work(drawn);
         }
     }
 }
