@@ -13,6 +13,14 @@ macro_rules! ask_verbs {
             self.contains_digest(self.hasher.digest_key(&key))
         }
 
+        $crate::filter::verbs::ask_many_verbs!();
+    };
+}
+pub(crate) use ask_verbs;
+
+/// The batches of [`ask_verbs`], from `contains_each`.
+macro_rules! ask_many_verbs {
+    () => {
         /// Answers for all keys in order, hashing and probing many at a time.
         #[must_use]
         pub fn contains_many<K: $crate::Key>(&self, keys: &[K]) -> alloc::vec::Vec<bool> {
@@ -32,7 +40,7 @@ macro_rules! ask_verbs {
         }
     };
 }
-pub(crate) use ask_verbs;
+pub(crate) use ask_many_verbs;
 
 /// `insert` and its batches, from `insert_digest` and `insert_each`. What it tells of the key can be said in other
 /// words where nothing is certain.

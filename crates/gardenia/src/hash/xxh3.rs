@@ -22,8 +22,9 @@ pub(super) fn digest_u64(seed: u64, value: u64) -> Digest {
     /// XXH3's PRIME_MX2.
     const PRIME: u64 = 0x9fb2_1c65_1e98_df25;
     let seed = seed ^ u64::from((seed as u32).swap_bytes()) << 32;
-    let mut h = value.rotate_left(32) ^ SECRET.wrapping_sub(seed);
-    h ^= h.rotate_left(49) ^ h.rotate_left(24);
+    // XXH3 turns the word by 32 bits first, and this by 0, 49 and 24: here all three do not wait for each other.
+    let word = value ^ SECRET.wrapping_sub(seed).rotate_left(32);
+    let mut h = word.rotate_left(32) ^ word.rotate_left(32 + 49 - 64) ^ word.rotate_left(32 + 24);
     h = h.wrapping_mul(PRIME);
     h ^= (h >> 35) + 8;
     h = h.wrapping_mul(PRIME);

@@ -6,6 +6,7 @@ mod avx2;
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 mod avx512;
 mod batch;
+mod fuse;
 mod level;
 mod pattern;
 mod portable;
@@ -14,6 +15,7 @@ pub(crate) mod ribbon;
 mod rows;
 
 pub(crate) use batch::{Bools, Drawn, Given, Keys, Mask, Sink, Source};
+pub(crate) use fuse::Spots;
 pub use level::Level;
 pub(crate) use level::{
     contains, contains_one, digest_keys, digest_slice, insert, insert_one, insert_shared, insert_shared_many,

@@ -11,7 +11,7 @@ use super::builder::{Means, means_verbs};
 use super::digests::{Entries, Hashing, Keys, digests_of, try_on, try_seeds};
 use super::fuse::{Cell, Layout, Peeled, Picked, build};
 use crate::cells::{Bytes, Memory, Owned};
-use crate::filter::verbs::{ask_verbs, filter_impl};
+use crate::filter::verbs::{ask_many_verbs, filter_impl};
 use crate::filter::wish::filter_facts;
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
@@ -58,6 +58,8 @@ pub struct BinaryFuse<M = Owned> {
     items: u64,
     /// Three cells per key of 8 bits, and not empty.
     plain: bool,
+    /// Plain, and with the hasher that is taken unless another is asked for.
+    usual: bool,
     memory: M,
     about: About,
 }
@@ -118,8 +120,6 @@ impl BinaryFuseBuilder {
         binary_fuse::shape(items, self.arity)
     }
 
-    /// As [`build_from`](Self::build_from), from digests made by the same hasher.
-    pub fn build_from_digests(self, digests: &[Digest]) -> Result<BinaryFuse, BuildError> {
     /// The filter of these keys. Duplicates count once, and the order does not matter.
     pub fn build_from<K: crate::Key + Sync>(self, keys: &[K]) -> Result<BinaryFuse, BuildError> {
         let (width, Means { hasher, threads }) = (self.width()?, self.means);
@@ -135,6 +135,8 @@ impl BinaryFuseBuilder {
         Ok(filter)
     }
 
+    /// As [`build_from`](Self::build_from), from digests made by the same hasher.
+    pub fn build_from_digests(self, digests: &[Digest]) -> Result<BinaryFuse, BuildError> {
         let width = self.width()?;
         let peeled = try_seeds(Entries::set(digests), |entries, attempt| self.attempt(&entries, attempt))?;
         self.finish(peeled, width)
@@ -192,7 +194,8 @@ impl Parts {
     fn with<M>(self, memory: M) -> BinaryFuse<M> {
         let Self { hasher, layout, width, items, about } = self;
         let plain = layout.shape().arity == 3 && width == 8 && items > 0;
-        BinaryFuse { hasher, layout, width, items, plain, memory, about }
+        let usual = plain && hasher == KeyHasher::default();
+        BinaryFuse { hasher, layout, width, items, plain, usual, memory, about }
     }
 }
 
@@ -212,10 +215,27 @@ impl BinaryFuse {
 const AHEAD: usize = 16;
 
 /// Tables up to this many bytes are near enough for a plain loop.
-const NEAR: usize = 1 << 20;
+const NEAR: usize = 4 << 20;
 
 impl<M: Memory> BinaryFuse<M> {
-    ask_verbs!("Whether `key` may be present: never false for a key that is.");
+    ask_many_verbs!();
+
+    /// Whether `key` may be present: never false for a key that is.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl crate::Key) -> bool {
+        // The usual hasher by name: the compiler folds its seed into constants.
+        if self.usual {
+            self.holds::<3, 1>(KeyHasher::default().digest_key(&key))
+        } else {
+            self.contains_unusual(&key)
+        }
+    }
+
+    #[inline(never)]
+    fn contains_unusual<K: crate::Key>(&self, key: &K) -> bool {
+        self.contains_digest(self.hasher.digest_key(key))
+    }
 
     /// Whether the key with this digest may be present.
     #[inline]
@@ -241,26 +261,18 @@ impl<M: Memory> BinaryFuse<M> {
     /// [`contains_digest`](Self::contains_digest) with K cells of B bytes per key.
     #[inline(always)]
     fn holds<const K: usize, const B: usize>(&self, digest: Digest) -> bool {
-        let fingerprint = self.layout.low(digest) as u32;
-        let spots = self.layout.spots::<K>(digest);
-        let sum = spots.into_iter().fold(fingerprint, |sum, at| sum ^ self.cell::<B>(at));
-        sum << (32 - 8 * B) == 0
+        let sum = match self.memory.bytes() {
+            Some(bytes) => self.layout.sum::<K, B>(bytes, digest),
+            None => self.layout.spots::<K>(digest).into_iter().fold(0, |sum, at| sum ^ self.cell(at)),
+        };
+        (self.layout.low(digest) as u32 ^ sum) << (32 - 8 * B) == 0
     }
 
-    /// Cell `at` of B bytes.
-    #[inline(always)]
-    fn cell<const B: usize>(&self, at: usize) -> u32 {
-        match self.memory.bytes() {
-            Some(bytes) => {
-                let cell = bytes.as_chunks::<B>().0[at];
-                cell.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
-            }
-            None => {
-                let per_word = 8 / B;
-                let word = self.memory.load(at / per_word) >> (at % per_word * 8 * B);
-                word as u32 & (u32::MAX >> (32 - 8 * B))
-            }
-        }
+    /// Cell `at`.
+    fn cell(&self, at: usize) -> u32 {
+        let per_word = 64 / self.width as usize;
+        let word = self.memory.load(at / per_word) >> (at % per_word * self.width as usize);
+        word as u32 & (u32::MAX >> (32 - self.width))
     }
 
     /// Hands the answers for digests to `answers`, in order.
@@ -330,11 +342,7 @@ impl<M: Memory> BinaryFuse<M> {
     /// The share of cells that are not zero.
     #[must_use]
     pub fn fill(&self) -> f64 {
-        let set = |at: &u64| match self.width {
-            8 => self.cell::<1>(*at as usize) != 0,
-            16 => self.cell::<2>(*at as usize) != 0,
-            _ => self.cell::<4>(*at as usize) != 0,
-        };
+        let set = |at: &u64| self.cell(*at as usize) != 0;
         (0..self.cells()).filter(set).count() as f64 / self.cells() as f64
     }
 

@@ -3,29 +3,17 @@
 use crate::filter::fixed::digests::MAX_ATTEMPTS;
 use crate::format::Header;
 use crate::hash::Digest;
-use crate::index::scale;
+use crate::simd::Spots;
 use crate::theory::binary_fuse::{MAX_CELLS, MAX_SEGMENT_BITS, Shape};
 use crate::{DecodeError, SizeError};
 
-/// The cells that keys have under one attempt.
-///
-/// All of them follow from one product of 128 bits, that of the digest with the attempt's number, since a query is over
-/// the sooner the fewer instructions stand between it and the next. The low half is a bijection of the digest: its high
-/// end makes the first cell, a share of all with which a key can begin, and its low end the fingerprint. Three fields of
-/// the high half make the places in the segments that follow.
+/// The cells that keys have under one attempt: those of a multiplier that follows from its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::filter::fixed) struct Layout {
-    multiplier: u64,
-    /// Cells that a key can begin with.
-    starts: u64,
-    /// The place within a segment.
-    mask: u64,
+    spots: Spots,
     shape: Shape,
     attempt: u32,
 }
-
-/// Bits between the fields of the high half: as many as a place can have.
-const FIELD: u32 = MAX_SEGMENT_BITS;
 
 impl Layout {
     /// The layout of one attempt; `None` for shapes that cannot be.
@@ -34,10 +22,10 @@ impl Layout {
             && shape.segment_bits <= MAX_SEGMENT_BITS
             && (1..=MAX_CELLS).contains(&shape.starts)
             && shape.cells() <= MAX_CELLS;
-        let (starts, mask) = (shape.starts << shape.segment_bits, (1 << shape.segment_bits) - 1);
         // Odd, so that no two digests have one product, and large, so that the high half has all its fields.
         let multiplier = Digest(0).word(attempt.wrapping_add(1)) | 1 << 63 | 1;
-        fits.then_some(Self { multiplier, starts, mask, shape, attempt })
+        let spots = Spots::new(multiplier, shape.starts, shape.segment_bits)?;
+        fits.then_some(Self { spots, shape, attempt })
     }
 
     /// The layout of one attempt on a shape that was made for some keys.
@@ -101,26 +89,31 @@ impl Layout {
         1 << self.shape.segment_bits
     }
 
-    /// The low half of the product, of which the lowest bits are the fingerprint.
+    /// A word of the digest, of which the lowest bits are the fingerprint.
     #[inline(always)]
     pub(in crate::filter::fixed) fn low(&self, digest: Digest) -> u64 {
-        digest.0.wrapping_mul(self.multiplier)
+        self.spots.low(digest)
     }
 
     /// The segment with which the key begins.
     #[inline(always)]
     pub(super) fn segment(&self, digest: Digest) -> usize {
-        (scale(self.low(digest), self.starts) >> self.shape.segment_bits) as usize
+        (self.spots.first(digest) >> self.shape.segment_bits) as usize
     }
 
     /// The K cells of a key, in K neighbouring segments.
     #[inline(always)]
     pub(in crate::filter::fixed) fn spots<const K: usize>(&self, digest: Digest) -> [usize; K] {
-        let (first, length) = (scale(self.low(digest), self.starts), self.mask + 1);
-        let high = scale(digest.0, self.multiplier);
-        core::array::from_fn(|i| match i as u32 {
-            0 => first as usize,
-            i => ((first + u64::from(i) * length) ^ (high >> (FIELD * (i - 1)) & self.mask)) as usize,
-        })
+        self.spots.of(digest)
+    }
+
+    /// The exclusive or of these, in a table of cells of B bytes.
+    #[inline(always)]
+    pub(in crate::filter::fixed) fn sum<const K: usize, const B: usize>(
+        &self,
+        table: &[u8],
+        digest: Digest,
+    ) -> u32 {
+        self.spots.sum::<K, B>(table, digest)
     }
 }
