@@ -31,6 +31,7 @@ Examples:
   gardenia query seen.gdn new.txt                the lines that may be in it
   gardenia query -v seen.gdn new.txt             the lines that certainly are not
   gardenia add seen.gdn new.txt                  put more lines in
+  gardenia dedup big.log                         each line once, in order, in little memory
   gardenia count words.gdn vocabulary.txt        how often lines went in (kinds that count)
   gardenia get port.gdn names.txt                what a map has for lines (kind bloomier)
   gardenia top -n 20 log.txt                     the most frequent lines of a stream of any length
@@ -68,6 +69,7 @@ pub(crate) enum Command {
     Improve(ImproveArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
+    Dedup(crate::cmd::dedup::DedupArgs),
 }
 
 /// Build a filter from lines

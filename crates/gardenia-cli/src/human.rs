@@ -124,6 +124,11 @@ pub(crate) fn bytes(number: u64) -> String {
     format!("{} {}B", short(value), ["k", "M", "G", "T", "P", "E"][unit])
 }
 
+/// A number that was not counted: `0.25`, `12.3`, `12,346`.
+pub(crate) fn number(value: f64) -> String {
+    if value < 1000.0 { short(value) } else { count(value.round() as u64) }
+}
+
 /// A probability: `1.02%`, and `1 in 1,234,567` where percents have too many zeros.
 pub(crate) fn share(share: f64) -> String {
     if share == 0.0 || share >= 1e-4 {
@@ -249,6 +254,7 @@ mod tests {
         assert_eq!(sizes, ["1 byte", "999 bytes", "1 kB", "12.7 MB", "1 MB", "999 kB", "18.4 EB"]);
         let shares = [0.0, 0.01, 0.010_234, 0.5, 1.0, 1e-6].map(share);
         assert_eq!(shares, ["0%", "1%", "1.02%", "50%", "100%", "1 in 1,000,000"]);
+        assert_eq!([0.0, 0.25, 12.34, 999.9, 12_345.6].map(number), ["0", "0.25", "12.3", "1000", "12,346"]);
         assert_eq!([0.010_234, 1e-6].map(percent), ["1.02%", "0.0001%"]);
         assert_eq!([1.23e-8, 0.045, 61.04].map(seconds), ["12.3 ns", "45 ms", "61 s"]);
     }

@@ -6,14 +6,14 @@
 
 use crate::input;
 #[cfg(unix)]
-use crate::message::say;
+use crate::message::{hinted, say};
 use crate::open::is_stream;
 use anyhow::Context;
 use std::fs::File;
 #[cfg(unix)]
 use std::fs::TryLockError;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Keeps others from changing a file until it is dropped.
 pub(crate) struct Lock {
@@ -70,6 +70,58 @@ fn names(path: &Path, file: &File) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let (ours, now) = (file.metadata()?, std::fs::metadata(path)?);
     Ok((ours.dev(), ours.ino()) == (now.dev(), now.ino()))
+}
+
+/// Takes the file at `path` for this process, or says that another has it. One that is not there is made, empty, so
+/// that it can be locked; if it stays empty it goes with the lock.
+pub(crate) fn claim(path: &Path) -> anyhow::Result<Claim> {
+    claim_file(path)
+        .with_context(|| input::name(path))
+        .map(|file| Claim { _file: file, path: path.to_owned() })
+}
+
+/// A file that only this process works with.
+pub(crate) struct Claim {
+    _file: Option<File>,
+    path: PathBuf,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // While the lock is held, so that nobody else's file goes.
+        if self._file.is_some()
+            && std::fs::metadata(&self.path).is_ok_and(|file| file.is_file() && file.len() == 0)
+        {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn claim_file(path: &Path) -> anyhow::Result<Option<File>> {
+    loop {
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                let hint = "wait until it ends; two cannot go on from one state";
+                return Err(hinted("another process is working with it", hint));
+            }
+            Err(TryLockError::Error(error)) => {
+                say(&format!("gardenia: warning: {}: no lock can be had here: {error}", input::name(path)));
+                return Ok(None);
+            }
+            Ok(()) => {}
+        }
+        // Its holder may have put another in its place, or taken it away, before it was ours.
+        if names(path, &file).unwrap_or(false) {
+            return Ok(Some(file));
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn claim_file(_: &Path) -> anyhow::Result<Option<File>> {
+    Ok(None)
 }
 
 /// An open file could not be replaced here, so none is kept open.

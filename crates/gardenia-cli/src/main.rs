@@ -16,6 +16,7 @@ mod open;
 mod output;
 mod progress;
 mod secret;
+mod signal;
 mod verbs;
 
 use args::{Cli, Command};
@@ -71,5 +72,6 @@ fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Improve(args) => cmd::improve::run(&args),
         Command::Completions(args) => cmd::generate::completions(&args),
         Command::Man(args) => cmd::generate::man(&args),
+        Command::Dedup(args) => cmd::dedup::run(&args),
     }
 }

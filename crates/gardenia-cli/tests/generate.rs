@@ -5,12 +5,14 @@ mod common;
 use common::{Shell, has};
 use std::process::Command;
 
-const SUBCOMMANDS: [&str; 17] = [
+const SUBCOMMANDS: [&str; 19] = [
     "build",
     "query",
     "add",
     "remove",
     "count",
+    "get",
+    "dedup",
     "top",
     "eval",
     "info",

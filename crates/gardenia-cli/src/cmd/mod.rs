@@ -6,6 +6,7 @@ pub(crate) mod build;
 pub(crate) mod change;
 pub(crate) mod convert;
 pub(crate) mod count;
+pub(crate) mod dedup;
 pub(crate) mod diff;
 pub(crate) mod eval;
 pub(crate) mod generate;

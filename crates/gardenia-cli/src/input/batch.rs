@@ -62,6 +62,12 @@ impl Batch {
         self.ends.len()
     }
 
+    /// Records but for headers and those that are to be passed over.
+    pub(crate) fn lines(&self) -> u64 {
+        let keyless = self.odd.iter().filter(|(_, why)| *why == Odd::Keyless).count();
+        (self.digests.len() + keyless) as u64
+    }
+
     /// The records in order, less those that are to be passed over.
     pub(crate) fn records<'a>(&'a self, block: Block<'a>) -> impl Iterator<Item = Record<'a>> {
         let (mut start, mut key, mut odd) = (0, 0, self.odd.iter().peekable());

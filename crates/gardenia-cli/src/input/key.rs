@@ -91,6 +91,42 @@ fn delimiter(text: &str) -> Result<u8, String> {
 }
 
 impl KeyArgs {
+    /// The options that were given, as people type them: two runs that agree in this have the same keys.
+    pub(crate) fn describe(&self) -> String {
+        let Self {
+            field,
+            delimiter,
+            csv,
+            no_header,
+            json_key,
+            null,
+            ignore_case,
+            trim,
+            crlf,
+            skip_empty,
+            ..
+        } = self;
+        let hash = self.hash.and_then(|hash| clap::ValueEnum::to_possible_value(&hash));
+        let flag = |given: &bool, name: &str| given.then(|| name.to_owned());
+        let options = [
+            field.as_ref().map(|field| format!("--field {field}")),
+            delimiter.map(|byte| format!("--delimiter {}", byte.escape_ascii())),
+            flag(csv, "--csv"),
+            flag(no_header, "--no-header"),
+            json_key.as_ref().map(|path| format!("--json-key {path}")),
+            flag(null, "--null"),
+            flag(ignore_case, "--ignore-case"),
+            flag(trim, "--trim"),
+            flag(crlf, "--crlf"),
+            flag(skip_empty, "--skip-empty"),
+            hash.map(|hash| format!("--hash {}", hash.get_name())),
+            flag(&self.upper, "--upper"),
+            flag(&self.int, "--int"),
+        ];
+        let options: Vec<String> = options.into_iter().flatten().collect();
+        if options.is_empty() { "whole lines".to_owned() } else { options.join(" ") }
+    }
+
     /// What to do with records that are a key and a value: in the fields 1 and 2, unless said otherwise.
     pub(crate) fn keys_and_values(&self, value: Option<&str>) -> anyhow::Result<Keys> {
         let mut args = self.clone();

@@ -1,0 +1,625 @@
+//! `gardenia dedup`: each line once, in order, in bounded memory.
+//!
+//! A block of lines is asked of the filter, what is new is printed by one call, and only then does a state learn of it. So
+//! the state holds all that was printed and nothing else, except when printing itself fails in the middle of a block: the
+//! lines of that block are printed again by the next run. Lines are rather printed twice than lost.
+
+mod chain;
+mod exact;
+mod losses;
+mod seen;
+mod state;
+mod tally;
+
+use crate::args::{SecretArgs, ThreadArgs};
+use crate::input::{Batch, Block, KeyArgs, Keys, Reading, Row, Source, Work};
+use crate::message::{hinted, say};
+use crate::{Outcome, human, memory, message, signal};
+use anyhow::Context;
+use chain::{Chain, FIRST, LEAST_FPP};
+use gardenia::{
+    A2Bloom, AnyFilter, AnyScheme, BlockedBloom, Bloom, Digest, KeyHasher, ScalableBloom, SchemeId,
+    StableBloom,
+};
+use losses::Losses;
+use seen::{Memory, Seen};
+use serde::Serialize;
+use state::{Mode, Note, State};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, StdoutLock, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Without another wish: of a million new lines one is lost.
+const FPP: f64 = 1e-6;
+
+/// Memory of a filter that decays, without another wish.
+const DECAY_BYTES: u64 = 16 << 20;
+
+/// From this rate on a blocked filter is chosen, which is faster; below, it would be much larger than a plain one.
+const BLOCKED_FPP: f64 = 1e-4;
+
+/// The most lines that a growing state is begun for.
+const MOST_FIRST: u64 = 1 << 24;
+
+/// Print each line once
+///
+/// In order, and in little memory: lines are remembered in a filter of some 30 bits each, however long they are. A new
+/// line is taken for one that was seen, and lost, with the probability --fpp; a line is never printed twice. The filter
+/// grows with the lines, unless --items, --memory, --window or --decay says how much is to be remembered.
+///
+/// With --state the filter is kept in a file, and the next run goes on where this one ended. It is saved at the end, and on
+/// SIGINT and SIGTERM, when all that is in it was printed. If the output fails in the middle of a block (a full disk, or
+/// a reader that went away), the lines of that block are not in the state, and are printed again by the next run; a
+/// filter that forgets is then not saved at all. One process at a time can work with a state.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  gardenia dedup big.log > once.log                    as awk '!seen[$0]++', in 4 bytes per line
+  cat *.log | gardenia dedup --stats > once.log        and how many lines were probably lost
+  gardenia dedup --state seen.gdn today.log            only what no day before had
+  tail -f log | gardenia dedup --window 10M            repeats among the last ten million different lines
+  gardenia dedup --decay --memory 64MiB stream.txt     in fixed memory, for ever: forgets old lines at random
+  gardenia dedup --memory 1GiB huge.txt                at most so much memory; warns when lines begin to be lost
+  gardenia dedup --exact urls.txt                      no line is lost: reads the files twice
+  gardenia dedup -d access.log                         lines that came twice or more, each once
+  gardenia dedup -c access.log | sort -rn | head       counts of all lines; reads the files twice
+
+--json prints on stderr, in one line: read, printed and dropped lines, lost (expected number of new lines that were
+dropped) with lost_low and lost_high (95%), wrong (expected number of lines that -d printed though they came once), fpp
+(present rate), memory_bytes, and mode.
+
+Exit codes: 0 done, 2 error, 128 and the signal's number after a signal. An input that cannot be read does not stop the others.")]
+pub(crate) struct DedupArgs {
+    /// Files of lines; none, or -, is stdin
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// Probability that a new line is lost: 1e-6, 0.1%, 1/1000 [default: 1/1000000]
+    #[arg(short = 'p', long, value_name = "P", value_parser = human::parse_share, allow_negative_numbers = true)]
+    pub(crate) fpp: Option<f64>,
+
+    /// Different lines to make room for, such as 10M
+    #[arg(short = 'n', long, value_name = "N", value_parser = human::parse_count, allow_negative_numbers = true)]
+    pub(crate) items: Option<u64>,
+
+    /// Size of the filter, such as 64MiB, whatever comes: when it is full, ever more lines are lost
+    #[arg(
+        short,
+        long,
+        value_name = "M",
+        value_parser = human::parse_bytes,
+        allow_negative_numbers = true,
+        conflicts_with_all = ["items", "window", "exact", "repeated", "count"]
+    )]
+    pub(crate) memory: Option<u64>,
+
+    /// Print a line again if it was not among the last N different ones; after 2N it certainly is
+    #[arg(
+        short,
+        long,
+        value_name = "N",
+        value_parser = human::parse_count,
+        allow_negative_numbers = true,
+        conflicts_with_all = ["items", "decay", "exact", "repeated", "count"]
+    )]
+    pub(crate) window: Option<u64>,
+
+    /// Forget old lines at random, the older the surer: fixed memory and a fixed rate, for ever
+    #[arg(long, conflicts_with_all = ["items", "exact", "repeated", "count"])]
+    pub(crate) decay: bool,
+
+    /// Go on from this filter file, if it exists, and save it at the end
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["exact", "repeated", "count"])]
+    pub(crate) state: Option<PathBuf>,
+
+    /// Print the lines that come again, each once, when it comes for the second time
+    #[arg(short = 'd', long, conflicts_with_all = ["exact", "count"])]
+    pub(crate) repeated: bool,
+
+    /// Print each line after the number of times that it came, and a tab; never too small, it may be too large. Reads
+    /// the files twice
+    #[arg(short, long, conflicts_with = "exact")]
+    pub(crate) count: bool,
+
+    /// Lose no line: reads the files twice, and keeps in memory the lines that came again
+    #[arg(long)]
+    pub(crate) exact: bool,
+
+    /// Say on stderr what came of it, and how many lines were probably lost
+    #[arg(long)]
+    pub(crate) stats: bool,
+
+    /// The same as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Write each line by itself, not all lines of a block at once
+    #[arg(long)]
+    pub(crate) line_buffered: bool,
+
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
+
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+
+    /// Print no warnings and no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+impl DedupArgs {
+    /// What is to be remembered, if it is said.
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        if self.decay {
+            return Some(Mode::Decay(self.memory.unwrap_or(DECAY_BYTES)));
+        }
+        let sizes =
+            [self.items.map(Mode::Items), self.memory.map(Mode::Memory), self.window.map(Mode::Window)];
+        sizes.into_iter().flatten().next()
+    }
+
+    /// The rate that was asked for, if it is one.
+    fn fpp(&self, default: f64) -> anyhow::Result<f64> {
+        let fpp = self.fpp.unwrap_or(default);
+        let valid = fpp > 0.0 && fpp < 1.0;
+        if valid { Ok(fpp) } else { Err(message::size(gardenia::SizeError::Fpp(fpp))) }
+    }
+
+    /// Whether a bar would not be in the way of the lines.
+    fn progress(&self) -> bool {
+        !self.quiet && !io::stdout().is_terminal()
+    }
+}
+
+pub(crate) fn run(args: &DedupArgs) -> anyhow::Result<Outcome> {
+    let sources = Source::all(&args.inputs);
+    if args.exact {
+        return exact::run(args, sources);
+    }
+    if args.count {
+        return tally::run(args, sources);
+    }
+    let (lines, keys) = (estimate(&sources), args.key.keys()?);
+    let session = Session::open(args, lines)?;
+    let hasher = session.hasher;
+    let session = Arc::new(Mutex::new(session));
+    if args.state.is_some() {
+        let session = Arc::clone(&session);
+        let last = move || {
+            // Between two blocks: no line is half printed.
+            if let Err(error) = lock(&session).finish() {
+                message::complain(&error);
+                std::process::exit(2);
+            }
+        };
+        signal::watch(last).context("signals cannot be watched")?;
+    }
+    let total = sources.iter().map(len).sum::<Option<u64>>();
+    let mut dedup = Dedup {
+        args,
+        session: &session,
+        header: false,
+        answers: Vec::new(),
+        output: Vec::new(),
+        stdout: io::stdout().lock(),
+        forecast: Forecast { total, read: 0, lines: 0, share: 1.0 },
+    };
+    let look = |keys: &Keys, block: Block<'_>, batch: &mut Batch| keys.read(&hasher, block, batch);
+    let read = reading(args, &sources, &keys, "reading").run(look, &mut dedup);
+    let mut session = lock(&session);
+    match read {
+        Ok(trouble) => {
+            session.finish()?;
+            if let Some(signal) = signal::came() {
+                signal::exit(signal);
+            }
+            Ok(if trouble { Outcome::Trouble } else { Outcome::Done })
+        }
+        Err(error) => {
+            if session.seen.is_certain() {
+                session.finish()?;
+            } else if args.state.is_some() {
+                session.finished = true;
+                say("gardenia: the state is left as it was: not all lines that are in it now were printed");
+            }
+            Err(error)
+        }
+    }
+}
+
+/// How the inputs are read; one that cannot be read does not stop the others.
+fn reading<'a>(args: &DedupArgs, sources: &'a [Source], keys: &'a Keys, doing: &'a str) -> Reading<'a> {
+    let (progress, threads) = (args.progress(), args.threads.count());
+    Reading { sources, keys, doing, progress, threads, strict: false }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The bytes of an input, if they can be known: those of a file, which stdin may be, too.
+fn len(source: &Source) -> Option<u64> {
+    match source {
+        Source::File(_) => source.file_len(),
+        Source::Stdin => stdin_len(),
+    }
+}
+
+#[cfg(unix)]
+fn stdin_len() -> Option<u64> {
+    use std::io::Seek;
+    use std::os::fd::AsFd;
+    let mut file = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
+    let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    Some(metadata.len().saturating_sub(file.stream_position().ok()?)) // others may have read the start
+}
+
+#[cfg(not(unix))]
+fn stdin_len() -> Option<u64> {
+    None
+}
+
+/// How many lines there are, by the length of the files and of their first lines; `None` if one is no file.
+fn estimate(sources: &[Source]) -> Option<u64> {
+    const LINE: f64 = 64.0; // bytes of a line, where none can be looked at
+    let mut lines = 0.0;
+    for source in sources {
+        let bytes = len(source)? as f64;
+        lines += match source {
+            Source::Stdin => bytes / LINE,
+            Source::File(path) => {
+                let mut start = Vec::new();
+                File::open(path).and_then(|file| file.take(64 << 10).read_to_end(&mut start)).ok()?;
+                let ends = memchr::memchr_iter(b'\n', &start).count().max(1);
+                bytes * ends as f64 / start.len().max(1) as f64
+            }
+        };
+    }
+    Some(lines.ceil() as u64)
+}
+
+/// Lines that a chain is begun for: few of those that may come, since they may be few different ones.
+fn first(lines: Option<u64>) -> u64 {
+    lines.map_or(FIRST, |lines| (lines / 8).clamp(lines.clamp(1024, 1 << 16), FIRST))
+}
+
+/// A filter that can be stored, empty, once its memory is known to be there.
+fn filter(mode: Mode, fpp: f64, lines: Option<u64>, hasher: KeyHasher) -> anyhow::Result<AnyFilter> {
+    let hint = "lower --items, --memory or --window, or raise --fpp";
+    let require = |bits: u64| memory::require(bits.div_ceil(8), "the filter", hint);
+    let size = |error| hinted(error, "change --items, --memory, --window or --fpp");
+    macro_rules! build {
+        ($builder:expr, $shape:ident => $bits:expr) => {{
+            let builder = $builder.hasher(hasher);
+            let $shape = builder.shape().map_err(size)?;
+            require($bits)?;
+            builder.build().map_err(size)?.into()
+        }};
+    }
+    let plain = Bloom::builder().scheme(|hashes| AnyScheme::new(SchemeId::default(), hashes));
+    Ok(match mode {
+        Mode::Growing => {
+            let first = lines.unwrap_or(FIRST).clamp(1024, MOST_FIRST);
+            let builder = ScalableBloom::builder().fpp(fpp).items(first).hasher(hasher);
+            builder.build().map_err(message::size)?.into()
+        }
+        Mode::Items(items) if fpp >= BLOCKED_FPP => {
+            build!(BlockedBloom::builder().items(items).fpp(fpp), shape => shape.cells)
+        }
+        Mode::Items(items) => build!(plain.items(items).fpp(fpp), shape => shape.cells),
+        Mode::Memory(bytes) => {
+            let bits = bytes.saturating_mul(8);
+            // As many as a filter of these bits takes at this rate: their best number of hashes is this one's.
+            let ln2 = std::f64::consts::LN_2;
+            let items = (bits as f64 * ln2 * ln2 / -fpp.ln()).max(1.0) as u64;
+            if fpp >= BLOCKED_FPP {
+                build!(BlockedBloom::builder().bits(bits).items(items), shape => shape.cells)
+            } else {
+                build!(plain.bits(bits).items(items), shape => shape.cells)
+            }
+        }
+        Mode::Window(lines) => build!(A2Bloom::builder().items(lines).fpp(fpp), shape => shape.bits),
+        Mode::Decay(bytes) => {
+            let cells = bytes.saturating_mul(2); // of four bits
+            build!(StableBloom::builder().cells(cells).fpp(fpp), shape => shape.cells * 4)
+        }
+    })
+}
+
+/// What a run remembers and has done: all that must be consistent when it ends, by itself or by a signal.
+struct Session {
+    seen: Seen,
+    /// With -d, what was printed.
+    repeated: Option<Seen>,
+    hasher: KeyHasher,
+    mode: Mode,
+    fpp: f64,
+    state: Option<State>,
+    read: u64,
+    printed: u64,
+    warned: bool,
+    finished: bool,
+    quiet: bool,
+    stats: bool,
+    json: bool,
+}
+
+impl Session {
+    fn open(args: &DedupArgs, lines: Option<u64>) -> anyhow::Result<Self> {
+        let fpp = args.fpp(FPP)?;
+        let mode = args.mode().unwrap_or(Mode::Growing);
+        let hasher = args.secret.read()?.map_or(KeyHasher::xxh3(0), KeyHasher::sip13);
+        let note = Note { dedup: mode, fpp, keys: Some(args.key.describe()) };
+        let (memory, note, state) = match &args.state {
+            None => {
+                let memory = match mode {
+                    Mode::Growing if fpp >= LEAST_FPP => Memory::Chain(Chain::new(fpp, first(lines))?),
+                    Mode::Items(items) if fpp >= LEAST_FPP => Memory::Chain(Chain::new(fpp, items)?),
+                    mode => Memory::Filter(Box::new(filter(mode, fpp, lines, hasher)?)),
+                };
+                (memory, note, None)
+            }
+            Some(path) => {
+                let (state, found) = State::open(path, args)?;
+                let (filter, note) = match found {
+                    Some((filter, note)) => (filter, note),
+                    None => {
+                        let mut filter = filter(mode, fpp, lines, hasher)?;
+                        filter.about_mut().set_metadata(&serde_json::to_vec(&note)?)?;
+                        (filter, note)
+                    }
+                };
+                (Memory::Filter(Box::new(filter)), note, Some(state))
+            }
+        };
+        let hasher = match &memory {
+            Memory::Filter(filter) => *filter.hasher(),
+            Memory::Chain(_) => hasher,
+        };
+        let repeated = match args.repeated {
+            true => Some(Seen::new(Memory::Chain(Chain::new(fpp.max(LEAST_FPP), first(lines))?), false)),
+            false => None,
+        };
+        let (mode, later) = (note.dedup, state.is_some() && !note.dedup.forgets());
+        Ok(Self {
+            seen: Seen::new(memory, later),
+            repeated,
+            hasher,
+            mode,
+            fpp: note.fpp,
+            state,
+            read: 0,
+            printed: 0,
+            warned: false,
+            finished: false,
+            quiet: args.quiet,
+            stats: args.stats,
+            json: args.json,
+        })
+    }
+
+    /// Tells of each key of a block whether its line is to be printed.
+    fn ask(
+        &mut self,
+        digests: &[Digest],
+        print: &mut [bool],
+        expected: impl Fn() -> Option<u64>,
+    ) -> anyhow::Result<()> {
+        self.seen.ask(digests, print, expected)?;
+        if let Some(repeated) = &mut self.repeated {
+            self.seen.commit(count(print))?;
+            let known: Vec<Digest> =
+                digests.iter().zip(&*print).filter(|(_, new)| !**new).map(|(digest, _)| *digest).collect();
+            let mut first = vec![false; known.len()];
+            repeated.ask(&known, &mut first, || None)?;
+            let mut first = first.into_iter();
+            print.iter_mut().for_each(|print| *print = !*print && first.next().unwrap_or(false));
+        }
+        Ok(())
+    }
+
+    /// Notes that what a block gave is printed: `new` keys, and `others` that have none.
+    fn commit(&mut self, read: u64, new: u64, others: u64) -> anyhow::Result<()> {
+        self.read += read;
+        self.printed += new + others;
+        self.repeated.as_mut().unwrap_or(&mut self.seen).commit(new)?;
+        let full = self.seen.fpp() > self.fpp * 1.1; // what was measured has an error of its own
+        if full && !self.warned && !self.quiet && !self.mode.forgets() {
+            self.warned = true;
+            say(&format!(
+                "gardenia: the filter is full: after {} the rate at which new lines are lost is {}, above {}",
+                human::plural(self.printed, "printed line"),
+                human::share(self.seen.fpp()),
+                human::share(self.fpp)
+            ));
+            say("hint: more --memory or --items, or neither, so that it grows");
+        }
+        Ok(())
+    }
+
+    /// The last that is done: the state is saved, and what came of it is said.
+    fn finish(&mut self) -> anyhow::Result<()> {
+        if std::mem::replace(&mut self.finished, true) {
+            return Ok(()); // a signal came at the very end
+        }
+        if let (Some(state), Memory::Filter(filter)) = (&self.state, &self.seen.memory) {
+            state.save(filter)?;
+        }
+        // The lock is given back; whoever finds it free finds the new state.
+        self.state = None;
+        let stats = self.stats || (self.warned && !self.quiet);
+        Report::of(self).say(stats, self.json)
+    }
+}
+
+fn count(answers: &[bool]) -> u64 {
+    answers.iter().map(|&answer| u64::from(answer)).sum()
+}
+
+/// What `--json` prints: fields are added, never renamed or removed.
+#[derive(Serialize)]
+struct Report {
+    /// Lines read.
+    read: u64,
+    printed: u64,
+    dropped: u64,
+    /// Expected number of lines that were dropped though they should have been printed.
+    lost: f64,
+    /// The number is between these, 95 times in 100.
+    lost_low: u64,
+    lost_high: u64,
+    /// Expected number of lines that -d printed though they came once.
+    wrong: f64,
+    /// Present rate at which new lines are taken for known.
+    fpp: f64,
+    /// Bytes of the filters.
+    memory_bytes: u64,
+    /// growing, items, memory, window, decay, or exact.
+    mode: &'static str,
+}
+
+impl Report {
+    /// Of lines read and printed, and those lost and printed wrongly.
+    fn new(
+        (read, printed): (u64, u64),
+        (lost, wrong): (Losses, Losses),
+        fpp: f64,
+        memory_bytes: u64,
+        mode: &'static str,
+    ) -> Self {
+        let (lost_low, lost_high) = lost.interval();
+        let (lost, wrong, dropped) = (lost.expected(), wrong.expected(), read - printed);
+        Self { read, printed, dropped, lost, lost_low, lost_high, wrong, fpp, memory_bytes, mode }
+    }
+
+    fn of(session: &mut Session) -> Self {
+        let first = session.seen.losses();
+        let losses = match &mut session.repeated {
+            Some(repeated) => (repeated.losses(), first),
+            None => (first, Losses::default()),
+        };
+        let others = session.repeated.as_ref().map_or(0, Seen::memory_bytes);
+        let mode = match session.mode {
+            Mode::Growing => "growing",
+            Mode::Items(_) => "items",
+            Mode::Memory(_) => "memory",
+            Mode::Window(_) => "window",
+            Mode::Decay(_) => "decay",
+        };
+        let memory_bytes = session.seen.memory_bytes() + others;
+        Self::new((session.read, session.printed), losses, session.seen.fpp(), memory_bytes, mode)
+    }
+
+    /// Prints it on stderr, if it is asked for.
+    fn say(&self, stats: bool, json: bool) -> anyhow::Result<()> {
+        if json {
+            say(&serde_json::to_string(self)?);
+        } else if stats {
+            say(&self.text());
+        }
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        let lines = human::plural(self.read, "line");
+        let (printed, dropped) = (human::count(self.printed), human::count(self.dropped));
+        let lost = match self.mode {
+            "exact" => "none lost".to_owned(),
+            _ => format!(
+                "probably {} lost ({} to {}, 95%)",
+                human::number(self.lost),
+                human::count(self.lost_low),
+                human::count(self.lost_high)
+            ),
+        };
+        let wrong = match self.wrong > 0.0 {
+            true => format!(", {} printed wrongly", human::number(self.wrong)),
+            false => String::new(),
+        };
+        let bytes = human::bytes(self.memory_bytes);
+        format!("{lines} read, {printed} printed, {dropped} dropped, {lost}{wrong}; {bytes} of memory")
+    }
+}
+
+/// How many more new lines will come, for files of known length.
+struct Forecast {
+    /// Bytes of all inputs.
+    total: Option<u64>,
+    /// Bytes and lines so far.
+    read: u64,
+    lines: u64,
+    /// The share of new ones among the last.
+    share: f64,
+}
+
+impl Forecast {
+    /// If what was read does not fit the lengths, nothing is known.
+    fn expected(&self) -> Option<u64> {
+        let left = self.total?.checked_sub(self.read)?;
+        Some((left as f64 / self.read as f64 * self.lines as f64 * self.share) as u64)
+            .filter(|_| self.lines > 0)
+    }
+
+    fn saw(&mut self, lines: u64, new: u64) {
+        const WEIGHT: f64 = 1.0 / 16.0; // of a block of some thousand lines
+        let now = new as f64 / lines.max(1) as f64;
+        self.share += (now - self.share) * WEIGHT;
+    }
+}
+
+/// Lines on their way from the inputs to stdout.
+struct Dedup<'a> {
+    args: &'a DedupArgs,
+    session: &'a Mutex<Session>,
+    /// The names of fields were printed.
+    header: bool,
+    answers: Vec<bool>,
+    /// Printed with one call per block.
+    output: Vec<u8>,
+    stdout: StdoutLock<'static>,
+    forecast: Forecast,
+}
+
+impl Work<Batch> for Dedup<'_> {
+    /// Takes a block from the first question to the last printed byte: no signal comes between.
+    fn take(&mut self, block: Block<'_>, batch: &mut Batch) -> anyhow::Result<ControlFlow<()>> {
+        let mut session = lock(self.session);
+        if signal::came().is_some() {
+            return Ok(ControlFlow::Break(())); // as if it had not been read
+        }
+        let (digests, lines) = (&batch.digests, batch.lines());
+        (self.forecast.read, self.forecast.lines) =
+            (self.forecast.read + block.bytes().len() as u64, self.forecast.lines + lines);
+        self.answers.resize(digests.len(), false);
+        session.ask(digests, &mut self.answers, || self.forecast.expected())?;
+        let new = count(&self.answers);
+        self.output.clear();
+        // A record without a key is nobody's repeat.
+        let keyless = !self.args.repeated;
+        batch.copy(block, &mut self.output, |row| match row {
+            Row::Key(at) => self.answers[at],
+            Row::Keyless => keyless,
+            Row::Header => !std::mem::replace(&mut self.header, true),
+        });
+        print(&mut self.stdout, &self.output, self.args.line_buffered.then_some(block.end()))?;
+        self.forecast.saw(lines, new);
+        let others = if keyless { lines - digests.len() as u64 } else { 0 };
+        session.commit(lines, new, others)?;
+        Ok(if signal::came().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+}
+
+/// Writes lines, and sees to it that they are on their way; `each` by itself if that is what they end in.
+fn print(stdout: &mut StdoutLock<'_>, lines: &[u8], each: Option<u8>) -> anyhow::Result<()> {
+    match each {
+        Some(end) => lines.split_inclusive(|&byte| byte == end).try_for_each(|line| stdout.write_all(line)),
+        None => stdout.write_all(lines),
+    }
+    .and_then(|()| stdout.flush())
+    .context("stdout")
+}
