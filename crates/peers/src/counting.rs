@@ -73,18 +73,7 @@ pub(crate) fn run(args: &CountingArgs) -> anyhow::Result<()> {
     );
     let shape = Shape { columns: args.columns, rows: args.rows };
     let mut out = std::io::stdout();
-    let host = host::describe();
-    writeln!(
-        out,
-        "{}, {} cores, load {}; compiled for {}\n{}; {}; commit {}\n",
-        host.processor,
-        host.cores,
-        host.load.unwrap_or(0.0),
-        host.compiled_for,
-        host.date,
-        host.rustc,
-        host.commit.as_deref().unwrap_or("unknown")
-    )?;
+    writeln!(out, "{}\n", host::describe())?;
     let stream = zipf(args.items, args.universe, args.exponent);
     let exact = exact_counts(&stream);
     writeln!(

@@ -80,18 +80,7 @@ const TITLES: [&str; 5] = ["build", "build x2", "hit", "miss", "b.miss"];
 
 pub(crate) fn run(args: &StaticArgs) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
-    let host = host::describe();
-    writeln!(
-        out,
-        "{}, {} cores, load {}; compiled for {}\n{}; {}; commit {}",
-        host.processor,
-        host.cores,
-        host.load.unwrap_or(0.0),
-        host.compiled_for,
-        host.date,
-        host.rustc,
-        host.commit.as_deref().unwrap_or("unknown")
-    )?;
+    writeln!(out, "{}", host::describe())?;
     writeln!(
         out,
         "\nNanoseconds of processor time per key, best of {}; with two threads, and where a crate builds in threads of its\n\

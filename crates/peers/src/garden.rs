@@ -175,8 +175,7 @@ struct Sample {
 
 pub(crate) fn run(args: &GardenArgs) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
-    let host = host::describe();
-    writeln!(out, "{}, {} cores; {}; {}", host.processor, host.cores, host.date, host.rustc)?;
+    writeln!(out, "{}", host::describe())?;
     writeln!(
         out,
         "\n{} strings of 24 bytes, {CELLS} cells per item, k = {HASHES} where it is not the filter's own choice.\n\

@@ -1,6 +1,7 @@
 //! What the figures were measured on, and when.
 
 use serde::Serialize;
+use std::fmt;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,6 +16,16 @@ pub(crate) struct Host {
     pub(crate) date: String,
     pub(crate) rustc: &'static str,
     pub(crate) commit: Option<String>,
+}
+
+/// The heading of every table.
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let load = self.load.map_or(String::new(), |load| format!(", load {load}"));
+        let commit = self.commit.as_deref().unwrap_or("unknown");
+        writeln!(f, "{}, {} cores{load}; compiled for {}", self.processor, self.cores, self.compiled_for)?;
+        write!(f, "{}; {}; commit {commit}", self.date, self.rustc)
+    }
 }
 
 pub(crate) fn describe() -> Host {

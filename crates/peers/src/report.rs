@@ -14,18 +14,11 @@ const FPR: usize = 14;
 
 /// Machine, program and what is asked of all contenders.
 pub(crate) fn heading(host: &Host, args: &Args) -> String {
-    let load = host.load.map_or(String::new(), |load| format!(", load {load}"));
-    let commit = host.commit.as_deref().unwrap_or("unknown");
     format!(
-        "{}, {} cores{load}; compiled for {}\n{}; {}; commit {commit}\n\n\
+        "{host}\n\n\
          Nanoseconds of processor time per key, best/median of {}; all filters are asked for an FPR of {} %.\n\
          insert: create and fill, one call per key; b. = by batches; mix: half hits, half misses.\n\
          bits/key: all memory over keys; FPR: measured on absent keys, with its standard error.\n",
-        host.processor,
-        host.cores,
-        host.compiled_for,
-        host.date,
-        host.rustc,
         args.repeats(),
         100.0 * args.fpp,
     )
