@@ -28,18 +28,3 @@ macro_rules! means_verbs {
     };
 }
 pub(crate) use means_verbs;
-
-/// `build_from`, from `build_from_digests`, of a builder that has [`Means`] and makes a set.
-macro_rules! build_from_verb {
-    ($filter:ty) => {
-        /// The filter of these keys. Duplicates count once, and the order does not matter.
-        pub fn build_from<K: $crate::Key + Sync>(self, keys: &[K]) -> Result<$filter, $crate::BuildError> {
-            let digests =
-                $crate::filter::fixed::digests::digests_of(&self.means.hasher, keys, self.means.threads)?;
-            let filter = self.build_from_digests(&digests)?;
-            filter.about().took::<K>();
-            Ok(filter)
-        }
-    };
-}
-pub(crate) use build_from_verb;

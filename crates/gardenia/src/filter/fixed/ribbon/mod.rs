@@ -28,7 +28,8 @@ pub(crate) use band::Band;
 pub(crate) use layer::{BLOCK, Layer, Place, Probe};
 
 use crate::cells::{Memory, Owned};
-use crate::filter::fixed::builder::{Means, build_from_verb, means_verbs};
+use crate::filter::fixed::builder::{Means, means_verbs};
+use crate::filter::fixed::digests::digests_of;
 use crate::filter::verbs::{ask_verbs, filter_impl};
 use crate::filter::wish::filter_facts;
 use crate::filter::{About, Identity};
@@ -122,7 +123,13 @@ impl RibbonBuilder {
     }
 
     means_verbs!();
-    build_from_verb!(Ribbon);
+
+    /// The filter of these keys. Duplicates count once, and the order does not matter.
+    pub fn build_from<K: crate::Key + Sync>(self, keys: &[K]) -> Result<Ribbon, BuildError> {
+        let filter = self.build_from_digests(&digests_of(&self.means.hasher, keys, self.means.threads)?)?;
+        filter.about().took::<K>();
+        Ok(filter)
+    }
 
     /// The instructions to build and to ask with: see [`Ribbon::with_level`].
     pub fn level(mut self, level: Level) -> Self {
