@@ -82,8 +82,8 @@ pub(crate) struct Buckets<M = Owned> {
 pub(crate) trait Four: Copy + Eq {
     /// The bits of `memory` from `bucket` on.
     fn read(memory: &impl Memory, bucket: u64, layout: Layout) -> Self;
-    /// Turns the bits of `change` in the place of `bucket` whose highest bit is bit `high` of it.
-    fn flip(words: &mut [u64], bucket: u64, high: u32, change: u32, layout: Layout);
+    /// Turns the bits of `change` in `words`, from bit `at` on, where a fingerprint begins.
+    fn flip(words: &mut [u64], at: u64, change: u32);
     /// The highest bit of the lowest fingerprint that equals `fingerprint`, perhaps with some above it; none if none
     /// does.
     fn equal(self, fingerprint: u32, layout: Layout) -> Self;
@@ -118,8 +118,7 @@ macro_rules! four {
                 $read(memory, start)
             }
             #[inline(always)]
-            fn flip(words: &mut [u64], bucket: u64, high: u32, change: u32, layout: Layout) {
-                let at = layout.start(bucket) + u64::from(high + 1 - layout.width);
+            fn flip(words: &mut [u64], at: u64, change: u32) {
                 let (word, shift) = ((at / 64) as usize, at % 64);
                 words[word] ^= u64::from(change) << shift;
                 words[word + 1] ^= u64::from(change) >> 1 >> (63 - shift);
@@ -189,8 +188,8 @@ impl Four for Eights {
         Self(word_at(memory, bucket * 32) as u32)
     }
     #[inline(always)]
-    fn flip(words: &mut [u64], bucket: u64, high: u32, change: u32, _: Layout) {
-        words[(bucket / 2) as usize] ^= u64::from(change) << (bucket % 2 * 32 + u64::from(high & 24));
+    fn flip(words: &mut [u64], at: u64, change: u32) {
+        words[(at / 64) as usize] ^= u64::from(change) << (at % 64);
     }
     #[inline(always)]
     fn equal(self, fingerprint: u32, _: Layout) -> Self {
@@ -247,7 +246,8 @@ impl Buckets {
     /// `high` of the bucket: an empty place takes the fingerprint, a place with it is emptied.
     #[inline(always)]
     pub(crate) fn flip<F: Four>(&mut self, bucket: u64, high: u32, change: u32) {
-        F::flip(self.memory.as_mut_slice(), bucket, high, change, self.layout);
+        let at = self.layout.start(bucket) + u64::from(high + 1 - self.layout.width);
+        F::flip(self.memory.as_mut_slice(), at, change);
     }
 
     /// All places empty.

@@ -310,30 +310,19 @@ impl Cuckoo {
     fn search<F: Four, const N: usize>(&mut self, first: u64, second: u64) -> Option<(u64, u32)> {
         let (places, layout, width) = (self.places(), self.buckets.layout(), self.buckets.width());
         // The children of bucket i of the queue are at 4i + 2 and the three places behind it, one for each of its
-        // fingerprints. They are asked for two buckets ahead, since the search is little else than waiting for them.
+        // fingerprints.
         let mut queue = [0; N];
         (queue[0], queue[1]) = (first, second);
-        let ask = |queue: &mut [u64; N], head: usize| {
+        for head in 0..(N - 2) / 4 {
             let four = self.buckets.read::<F>(queue[head]);
+            let children = 4 * head + 2;
+            let mut free = [four; 4];
             for slot in 0..4 {
                 let other = places.other(queue[head], four.get(slot as u32, layout));
-                queue[4 * head + 2 + slot] = other;
-                self.buckets.prefetch(other);
+                queue[children + slot] = other;
+                free[slot] = self.buckets.read::<F>(other).equal(0, layout);
             }
-        };
-        let heads = (N - 2) / 4;
-        ask(&mut queue, 0);
-        ask(&mut queue, 1);
-        for head in 0..heads {
-            let children = 4 * head + 2;
-            let free: [F; 4] =
-                core::array::from_fn(|slot| self.buckets.read::<F>(queue[children + slot]).equal(0, layout));
-            let Some(slot) = (0..4).find(|slot| free[*slot].any()) else {
-                if head + 2 < heads {
-                    ask(&mut queue, head + 2);
-                }
-                continue;
-            };
+            let Some(slot) = (0..4).find(|slot| free[*slot].any()) else { continue };
             // Back along the way: each fingerprint goes to the place that is free, and leaves its own.
             let (mut at, mut high) = (children + slot, free[slot].first());
             while at >= 2 {
