@@ -499,6 +499,29 @@ mod tests {
     }
 
     #[test]
+    fn keys_are_sorted_by_segment_also_if_one_has_more_than_there_was_room_for() {
+        let layout = layout(60_000, 3);
+        let even = (1..=40_000).map(|i| Digest(Digest(5).word(i)));
+        let first = (1..).map(|i| Digest(Digest(6).word(i))).filter(|digest| layout.segment(*digest) == 1);
+        let digests: Vec<Digest> = even.chain(first.take(20_000)).collect();
+        let values: Vec<u32> = (0..60_000).collect();
+        for threads in [1, 3] {
+            let sorted =
+                Sorted::<2>::sort(&layout, &Entries { digests: &digests, values: &values }, threads).unwrap();
+            let mut seen = Vec::new();
+            for (at, piece) in sorted.pieces.iter().enumerate() {
+                for [digest, value] in &sorted.keys.as_slice().as_chunks::<2>().0[piece.clone()] {
+                    assert_eq!(digests[*value as usize], Digest(*digest));
+                    assert_eq!(layout.segment(Digest(*digest)), at / sorted.parts);
+                    seen.push(*value as u32);
+                }
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, values);
+        }
+    }
+
+    #[test]
     fn every_key_has_a_cell_of_its_own() {
         for (keys, arity) in [(1, 3), (50, 4), (3_000, 3), (40_000, 4), (40_000, 3)] {
             let digests: Vec<Digest> = (1..=keys).map(|i| Digest(Digest(77).word(i))).collect();
