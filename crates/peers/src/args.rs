@@ -4,6 +4,7 @@ use crate::counting::CountingArgs;
 use crate::fixed::StaticArgs;
 use crate::garden::GardenArgs;
 use crate::keys::KeyKind;
+use crate::stream::{MeasureArgs, StreamArgs};
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -54,6 +55,10 @@ pub(crate) enum What {
     /// Sketches that count how often keys come, in the same memory
     Counting(CountingArgs),
     Static(StaticArgs),
+    /// The command beside other tools of the shell, on one file of log lines
+    Stream(StreamArgs),
+    #[command(hide = true)]
+    Measure(MeasureArgs),
 }
 
 /// What `--keys` takes.

@@ -6,7 +6,7 @@
 //!
 //! `cargo run --release -p peers -- garden` measures the garden's filters beside libbf's figures,
 //! `cargo run --release -p peers -- counting` sketches beside those of other crates,
-//! and `-- static` filters that are built of all keys at once.
+//! `-- static` filters that are built of all keys at once, and `-- stream` the command beside other tools of the shell.
 //!
 //! A contender is one small `impl` of [`contender::Contender`] and one line in [`contenders::roster`].
 
@@ -22,6 +22,7 @@ mod host;
 mod keys;
 mod measure;
 mod report;
+mod stream;
 mod table;
 
 use args::{Args, What};
@@ -38,6 +39,8 @@ fn main() -> anyhow::Result<()> {
         Some(What::Garden(garden)) => garden::run(garden),
         Some(What::Counting(counting)) => counting::run(counting),
         Some(What::Static(fixed)) => fixed::run(fixed),
+        Some(What::Stream(stream)) => stream::run(stream),
+        Some(What::Measure(command)) => stream::measure(command),
     };
     match done {
         // A reader such as `head` that has seen enough is no error.
