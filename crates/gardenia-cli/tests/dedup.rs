@@ -472,14 +472,17 @@ fn two_processes_do_not_work_with_one_state() {
 #[test]
 fn a_window_forgets_what_is_older_than_two_of_it_and_nothing_younger_than_one() {
     let shell = Shell::new();
-    // A line comes again after `gap` others.
-    let again = |gap: u64| {
-        let text = [b"rose\n".to_vec(), numbers(0..gap), b"rose\n".to_vec()].concat();
+    // A line comes after `before` others, and again after `gap` more.
+    let again = |before: u64, gap: u64| {
+        let others = numbers(1_000_000..1_000_000 + before);
+        let text = [others, b"rose\n".to_vec(), numbers(0..gap), b"rose\n".to_vec()].concat();
         let out = shell.pipe(&text, &["dedup", "--window", "100"]).quietly();
         out.ends_with(b"rose\n") && gap > 0
     };
-    assert!([0, 1, 50, 99].into_iter().all(|gap| !again(gap)));
-    assert!([200, 201, 1_000, 100_000].into_iter().all(again));
+    for before in [0, 1, 49, 50, 98, 99, 100, 150] {
+        assert!([0, 1, 50, 99].into_iter().all(|gap| !again(before, gap)), "{before}");
+        assert!([200, 201, 1_000].into_iter().all(|gap| again(before, gap)), "{before}");
+    }
     // The window goes on with its state.
     let run = |text: &[u8]| shell.pipe(text, &["dedup", "--window", "100", "--state", "w.gdn"]).quietly();
     run(b"rose\n");
