@@ -216,7 +216,7 @@ impl Bed {
                     filter.filter().contains_digests(digests, answers);
                 }
                 Asked::Points(filter) => {
-                    keys.texts(block, texts)?;
+                    keys.texts_too(block, texts)?;
                     answers.clear();
                     for key in texts.slices(block) {
                         answers.push(points::is_near(filter, key)?);

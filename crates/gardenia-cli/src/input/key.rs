@@ -301,6 +301,7 @@ impl Keys {
             Ok(())
         });
         batch.digests = digests;
+        self.note(batch);
         done
     }
 
@@ -323,7 +324,9 @@ impl Keys {
                 ));
             };
             take(self.digest_key(hasher, key)?, &value)
-        })
+        })?;
+        self.note(batch);
+        Ok(())
     }
 
     /// Hands records and their keys to `take`, and fills `batch` but for the digests.
@@ -334,7 +337,7 @@ impl Keys {
         mut take: impl FnMut(&[u8], &[u8]) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         batch.clear();
-        let (bytes, mut start, mut failed, mut keyless) = (block.bytes(), 0, Ok(()), 0);
+        let (bytes, mut start, mut failed) = (block.bytes(), 0, Ok(()));
         let Batch { ends, odd, scratch, .. } = batch;
         block.each_end(|end| {
             let record = block.without_end(&bytes[start..end]);
@@ -345,20 +348,23 @@ impl Keys {
             };
             match found {
                 Found::Key(key) => failed = take(record, key),
-                Found::Odd(why) => {
-                    keyless += u64::from(why == Odd::Keyless);
-                    odd.push((ends.len(), why));
-                }
+                Found::Odd(why) => odd.push((ends.len(), why)),
             }
             ends.push(end);
             start = end;
         });
-        self.keyless.fetch_add(keyless, Ordering::Relaxed);
         failed
     }
 
     /// Finds the keys themselves.
     pub(crate) fn texts(&self, block: Block<'_>, found: &mut KeyTexts) -> anyhow::Result<()> {
+        self.texts_too(block, found)?;
+        self.note(&found.batch);
+        Ok(())
+    }
+
+    /// As [`texts`](Self::texts), of a block that was [`read`](Self::read).
+    pub(crate) fn texts_too(&self, block: Block<'_>, found: &mut KeyTexts) -> anyhow::Result<()> {
         found.plain = self.is_plain();
         if found.plain {
             return Ok(());
@@ -371,6 +377,12 @@ impl Keys {
             ends.push(bytes.len());
             Ok(())
         })
+    }
+
+    /// Counts the records without a key.
+    fn note(&self, batch: &Batch) {
+        let keyless = batch.odd.iter().filter(|(_, why)| *why == Odd::Keyless).count();
+        self.keyless.fetch_add(keyless as u64, Ordering::Relaxed);
     }
 
     /// The digest of one record's key, if it has one.

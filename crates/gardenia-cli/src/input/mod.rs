@@ -134,6 +134,24 @@ impl Reading<'_> {
         look: impl Fn(&Keys, Block<'_>, &mut P) -> anyhow::Result<()> + Sync,
         work: &mut impl Work<P>,
     ) -> anyhow::Result<bool> {
+        self.run_and_tell(look, work, true)
+    }
+
+    /// As [`run`](Self::run), of inputs that were read before: what was said of their records is not said again.
+    pub(crate) fn run_again<P: Default + Send + 'static>(
+        &self,
+        look: impl Fn(&Keys, Block<'_>, &mut P) -> anyhow::Result<()> + Sync,
+        work: &mut impl Work<P>,
+    ) -> anyhow::Result<bool> {
+        self.run_and_tell(look, work, false)
+    }
+
+    fn run_and_tell<P: Default + Send + 'static>(
+        &self,
+        look: impl Fn(&Keys, Block<'_>, &mut P) -> anyhow::Result<()> + Sync,
+        work: &mut impl Work<P>,
+        tell: bool,
+    ) -> anyhow::Result<bool> {
         let mut trouble = false;
         for source in self.sources {
             work.begin();
@@ -147,7 +165,7 @@ impl Reading<'_> {
                 message::complain(&error);
                 trouble = true;
             }
-            if let Some(keys) = input.keys.filter(|keys| keys.keyless() > 0) {
+            if let Some(keys) = input.keys.filter(|keys| tell && keys.keyless() > 0) {
                 let records = human::plural(keys.keyless(), "record");
                 let have = if keys.keyless() == 1 { "has" } else { "have" };
                 say(&format!("gardenia: warning: {}: {records} {have} {}", source.name(), keys.missing()));

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &DedupArgs, sources: Vec<Source>) -> anyhow::Result<Outc
     let hasher = args.secret.read()?.map_or(KeyHasher::xxh3(0), KeyHasher::sip13);
     let look = |keys: &Keys, block: Block<'_>, part: &mut Part| {
         keys.read(&hasher, block, &mut part.batch)?;
-        keys.texts(block, &mut part.texts)
+        keys.texts_too(block, &mut part.texts)
     };
 
     let (mut chain, mut kept, mut new) =
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &DedupArgs, sources: Vec<Source>) -> anyhow::Result<Outc
         });
         print(&mut stdout, &output, args.line_buffered.then_some(block.end()))
     };
-    let again = reading(args, &sources, &keys, "printing").run(look, &mut once)?;
+    let again = reading(args, &sources, &keys, "printing").run_again(look, &mut once)?;
     let (lost, mode) = (Losses::default(), "exact");
     Report::new((read, printed), (lost, lost), 0.0, memory_bytes, mode).say(args.stats, args.json)?;
     Ok(if missing || trouble || again { Outcome::Trouble } else { Outcome::Done })

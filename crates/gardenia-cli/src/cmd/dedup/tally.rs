@@ -65,7 +65,7 @@ pub(crate) fn run(args: &DedupArgs, sources: Vec<Source>) -> anyhow::Result<Outc
         }
         print(&mut stdout, &output, args.line_buffered.then_some(block.end()))
     };
-    let again = reading(args, &sources, &keys, "printing").run(look, &mut once)?;
+    let again = reading(args, &sources, &keys, "printing").run_again(look, &mut once)?;
     let memory_bytes = sketch.memory_bytes() as u64 + seen.memory_bytes();
     let (lost, fpp) = (seen.losses(), seen.fpp());
     Report::new((lines, printed), (lost, Losses::default()), fpp, memory_bytes, "growing")
