@@ -95,6 +95,23 @@ pub fn expected_values(items: u64, range: u64) -> f64 {
     -(range as f64) * libm::expm1(items as f64 * libm::log1p(-1.0 / range as f64))
 }
 
+/// The false-positive probability of a set of `items` keys in [0, `range`): the share of values that are taken,
+/// 1 − (1 − 1/N)^n on average, and never more than n/N.
+///
+/// ```
+/// use gardenia::theory::golomb::fpp;
+/// assert!((fpp(1_000, 100_000) - 0.00995).abs() < 1e-5);
+/// assert_eq!((fpp(0, 10), fpp(1, 0)), (0.0, 1.0));
+/// ```
+#[must_use]
+pub fn fpp(items: u64, range: u64) -> f64 {
+    match (items, range) {
+        (0, _) => 0.0,
+        (_, 0) => 1.0,
+        _ => expected_values(items, range) / range as f64,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

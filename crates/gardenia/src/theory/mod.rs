@@ -8,6 +8,7 @@
 //! | which whole number of hashes is best for given cells? | [`bloom::best_hashes`] |
 //! | which false-positive probability to expect? | [`bloom::fpp_exact`] and its neighbours |
 //! | what does deriving all positions from two values cost? | [`kirsch_mitzenmacher`] |
+//! | how surely is the rate of one filter near that probability? | [`concentration::rate_at_most`] and its neighbours |
 //! | how many keys are in a filter with so many ones? | [`bloom::estimate_items`] |
 //! | how many keys do two filters have in common? | [`overlap::overlap`] |
 //! | how wide must a counter be? | [`counting::width`] |
@@ -40,6 +41,7 @@ pub mod blocked;
 pub mod bloom;
 pub mod choices;
 pub mod compressed;
+pub mod concentration;
 pub mod count_min;
 pub mod count_sketch;
 pub mod counting;

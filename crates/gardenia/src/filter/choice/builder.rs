@@ -180,6 +180,19 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
         self.wish.shape(MAX_HASHES, |items, fpp| size(items, fpp, rate, fit), best, fit)
     }
 
+    /// The false-positive probability to expect once the `items` are in, by the effort asked for.
+    ///
+    /// ```
+    /// use gardenia::{ChoiceBloom, Effort};
+    /// let of = |effort| ChoiceBloom::builder().items(10_000).bits(80_000).effort(effort).planned_fpp();
+    /// assert!(of(Effort::Partitioned)? < 0.8 * of(Effort::Online)?);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn planned_fpp(&self) -> Result<f64, SizeError> {
+        let items = self.wish.items.ok_or(SizeError::ZeroItems)?;
+        Ok(self.rate(self.shape()?, items, self.checked_choices()?))
+    }
+
     /// An empty filter, for keys that come one by one.
     ///
     /// Its size counts on the effort: only [`Effort::Online`] keeps the rate that was asked for this way. Of a partitioned

@@ -173,6 +173,25 @@ impl GolombSetBuilder {
 
     hash_verbs!(hasher);
 
+    /// Bytes that a set of so many different keys takes, about: the mean over all such sets, index included.
+    ///
+    /// ```
+    /// let digests = (0..10_000).map(|i| gardenia::Digest(gardenia::Digest(7).word(i))).collect();
+    /// let builder = gardenia::GolombSet::builder().fpp(0.01);
+    /// let (about, set) = (builder.memory_bytes(10_000)?, builder.build_from_digests(digests)?);
+    /// assert!((set.memory_bytes() as f64 / about as f64 - 1.0).abs() < 0.01);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn memory_bytes(&self, items: u64) -> Result<u64, SizeError> {
+        let fpp = self.fpp.ok_or(SizeError::Conflict("a set of digests needs fpp"))?;
+        let shape = Shape::new(items, fpp, self.gaps_per_run)?;
+        let values = golomb::expected_values(items, shape.range());
+        let mean = shape.range() as f64 / values.max(1.0);
+        let divisor = if self.rice { golomb::rice_divisor(mean) } else { golomb::divisor(mean) };
+        let words = libm::ceil(values * golomb::bits(mean, divisor) / 64.0) as u64;
+        Ok((words + shape.index_words() as u64) * 8)
+    }
+
     /// The set of these keys. They may repeat and come in any order; of no keys it is the set that contains nothing.
     pub fn build_from<K: Key>(self, keys: &[K]) -> Result<GolombSet, SizeError> {
         let mut digests = Vec::new();

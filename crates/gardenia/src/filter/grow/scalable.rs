@@ -194,13 +194,32 @@ impl ScalableBloomBuilder {
 
     hash_verbs!(hasher);
 
+    /// The shape of slice `number`, counted from 0, and the keys that it takes, before any memory is taken.
+    ///
+    /// ```
+    /// let builder = gardenia::ScalableBloom::builder().fpp(0.01).items(100);
+    /// let ((first, few), (second, more)) = (builder.shape(0)?, builder.shape(1)?);
+    /// assert_eq!((few, more), (100, 200));
+    /// assert!(second.cells > 2 * first.cells);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn shape(&self, number: usize) -> Result<(Shape, u64), SizeError> {
+        let rule = self.rule()?;
+        Ok((rule.shape(number)?, rule.capacity(number)))
+    }
+
     /// The filter, with its first slice.
     pub fn build(self) -> Result<ScalableBloom, SizeError> {
-        let Self { fpp, tightening, growth, items, scheme, hasher } = self;
+        let rule = self.rule()?;
+        let (slices, about) = (alloc::vec![rule.slice(0)?], About::planned(0, rule.fpp));
+        Ok(ScalableBloom { hasher: self.hasher, rule, slices, about })
+    }
+
+    fn rule(&self) -> Result<Rule, SizeError> {
+        let Self { fpp, tightening, growth, items, scheme, .. } = *self;
         let fpp = fpp.ok_or(SizeError::Conflict("give fpp: the rate that is kept at every size"))?;
         let rule = Rule { scheme, fpp, tightening, growth, first: items };
-        rule.check()?;
-        Ok(ScalableBloom { hasher, rule, slices: alloc::vec![rule.slice(0)?], about: About::planned(0, fpp) })
+        rule.check().map(|()| rule)
     }
 }
 
