@@ -6,6 +6,7 @@ use crate::cmd::generate::{CompletionsArgs, ManArgs};
 use crate::cmd::improve::ImproveArgs;
 use crate::cmd::map::GetArgs;
 use crate::cmd::merge::MergeArgs;
+use crate::cmd::plan::PlanArgs;
 use crate::input::KeyArgs;
 use crate::{human, secret};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -43,6 +44,7 @@ Examples:
   gardenia improve tight.gdn urls.txt            fewer false positives, for filters of kind choice
   gardenia bench                                 what a key costs on this machine
   gardenia lab list                              the papers' experiments, to be repeated
+  gardenia plan -n 10M -p 0.1% --remove          which filter to take, and how large
 
 Exit codes: 0 found or done, 1 nothing found, 2 error.
 Numbers can be written 10M, 1e7, 64MiB, 0.1% or 1/1000.";
@@ -70,6 +72,7 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     Man(ManArgs),
     Dedup(crate::cmd::dedup::DedupArgs),
+    Plan(Box<PlanArgs>),
 }
 
 /// Build a filter from lines
@@ -744,6 +747,7 @@ Examples:
   gardenia bench --items 1e8 --kind blocked       one size, one kind
   gardenia bench --keys text --fpp 1/1000 --threads 2
   gardenia bench --json | jq '.rows[] | {kind, items, hit: .ns_per_key.batch_hit.best}'
+  gardenia bench --calibrate                      what queries of all kinds cost, for `gardenia plan`; a minute
 
 Columns:
   insert      put a key into an empty filter until it is full as planned
@@ -810,6 +814,10 @@ pub(crate) struct BenchArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Measure a query of every kind at the smallest and the largest of --items, and store it for `gardenia plan`
+    #[arg(long, conflicts_with_all = ["fpp", "kind", "keys", "threads", "json"])]
+    pub(crate) calibrate: bool,
 }
 
 /// Repeat the papers' experiments

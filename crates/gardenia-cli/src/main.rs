@@ -73,5 +73,6 @@ fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Completions(args) => cmd::generate::completions(&args),
         Command::Man(args) => cmd::generate::man(&args),
         Command::Dedup(args) => cmd::dedup::run(&args),
+        Command::Plan(args) => cmd::plan::run(&args),
     }
 }

@@ -5,7 +5,7 @@ mod common;
 use common::{Shell, has};
 use std::process::Command;
 
-const SUBCOMMANDS: [&str; 19] = [
+const SUBCOMMANDS: [&str; 20] = [
     "build",
     "query",
     "add",
@@ -25,6 +25,7 @@ const SUBCOMMANDS: [&str; 19] = [
     "improve",
     "completions",
     "man",
+    "plan",
 ];
 
 #[test]

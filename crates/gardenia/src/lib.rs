@@ -33,6 +33,7 @@ mod filter;
 pub mod format;
 pub mod hash;
 pub mod index;
+pub mod plan;
 mod simd;
 pub mod theory;
 mod traits;

@@ -3,6 +3,7 @@
 //! Repeats are the outer loop and kinds the inner one, so that whatever disturbs the machine hits all kinds
 //! alike. All sizes are checked before the first is measured: nobody should wait for a run that must fail.
 
+mod calibrate;
 mod measure;
 mod table;
 
@@ -28,6 +29,9 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
     if cfg!(debug_assertions) {
         say("gardenia: warning: this is a debug build: its times are too long");
         say("hint: cargo run --release -p gardenia-cli -- bench");
+    }
+    if args.calibrate {
+        return calibrate::run(args);
     }
     let (host, mut stdout) = (Host::here(), io::stdout().lock());
     if args.json {

@@ -3,6 +3,7 @@
 pub(crate) mod aside;
 pub(crate) mod bench;
 pub(crate) mod build;
+pub(crate) mod calibration;
 pub(crate) mod change;
 pub(crate) mod convert;
 pub(crate) mod count;
@@ -15,6 +16,7 @@ pub(crate) mod info;
 pub(crate) mod lab;
 pub(crate) mod map;
 pub(crate) mod merge;
+pub(crate) mod plan;
 pub(crate) mod points;
 pub(crate) mod query;
 pub(crate) mod relatives;

@@ -108,7 +108,10 @@ pub fn convergence(items: u64, hashes: u32, overlap: &Overlap) -> f64 {
     if sum.is_nan() { 1.0 } else { sum.min(1.0) }
 }
 
-/// ξ of Theorem 7.1, put right: nkΔ·(2λ + nkΔ). It is 0 for partitioned and double hashing over a prime, where Δ is.
+/// ξ of Theorem 7.1, put right: nkΔ·(2λ + nkΔ).
+///
+/// The paper's Δ has a sign, and is not above 0 for any of its schemes (Remark 5), so that ξ could be left out. That of
+/// [`Overlap`] is a distance, as Theorem 6.1 needs it, and makes the bound weaker by a little.
 ///
 /// ```
 /// use gardenia::theory::concentration::xi;

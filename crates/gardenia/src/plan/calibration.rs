@@ -1,0 +1,101 @@
+//! What a query costs on a machine: nanoseconds per cache line, kind by kind.
+//!
+//! A query of a batch costs about as much as the lines that it touches, at a price that depends on the kind (arithmetic
+//! between the lines, and whether a batch can ask ahead) and on whether the table is near the core. So a kind is measured
+//! at two sizes, and the figures between them go by the logarithm of the size.
+
+use crate::Kind;
+use alloc::vec::Vec;
+
+/// Nanoseconds per cache line of a query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// Of a table of [`Calibration::near_bytes`] or less.
+    pub near: f64,
+    /// Of a table of [`Calibration::far_bytes`] or more.
+    pub far: f64,
+}
+
+/// What the kinds cost on one machine. The default has the figures of one server core; `gardenia bench --calibrate`
+/// measures those of another.
+///
+/// ```
+/// use gardenia::{Kind, plan::{Calibration, Cost, Need}};
+/// let mut slow = Calibration::default();
+/// slow.set(Kind::Blocked, Cost { near: 1e6, far: 1e6 });
+/// let of = |calibration: &Calibration| Need::of(1_000).fpp(0.01).plan_with(calibration).unwrap().best().kind;
+/// assert_eq!(of(&Calibration::default()), Kind::Blocked);
+/// assert_ne!(of(&slow), Kind::Blocked);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibration {
+    /// Tables up to this size cost `near`.
+    pub near_bytes: u64,
+    /// Tables from this size on cost `far`.
+    pub far_bytes: u64,
+    costs: Vec<(Kind, Cost)>,
+}
+
+/// ns per line near and far, in batches of digests: `gardenia bench --calibrate` on one core of a server of 2024.
+const DEFAULT: [(Kind, f64, f64); 16] = [
+    (Kind::Bloom, 2.0, 6.0),
+    (Kind::Blocked, 1.5, 4.0),
+    (Kind::Counting, 2.5, 7.0),
+    (Kind::Spectral, 3.0, 8.0),
+    (Kind::Stable, 2.5, 7.0),
+    (Kind::A2, 2.0, 6.0),
+    (Kind::Choice, 2.5, 7.0),
+    (Kind::CountMin, 4.0, 9.0),
+    (Kind::BinaryFuse, 1.2, 4.0),
+    (Kind::Bloomier, 3.0, 7.0),
+    (Kind::Ribbon, 10.0, 14.0),
+    (Kind::Cuckoo, 2.5, 6.0),
+    (Kind::GolombSet, 150.0, 160.0),
+    (Kind::Compressed, 2.0, 6.0),
+    (Kind::Scalable, 2.5, 7.0),
+    (Kind::Dynamic, 3.0, 8.0),
+];
+
+impl Default for Calibration {
+    fn default() -> Self {
+        let costs = DEFAULT.into_iter().map(|(kind, near, far)| (kind, Cost { near, far })).collect();
+        Self { near_bytes: 1 << 20, far_bytes: 64 << 20, costs }
+    }
+}
+
+impl Calibration {
+    /// The kinds that have figures: those that can be planned.
+    pub fn kinds(&self) -> impl Iterator<Item = (Kind, Cost)> + '_ {
+        self.costs.iter().copied()
+    }
+
+    /// Sets the figures of a kind. What is not a positive number is left out.
+    pub fn set(&mut self, kind: Kind, cost: Cost) {
+        let sane = |ns: f64| ns.is_finite() && ns > 0.0;
+        if !(sane(cost.near) && sane(cost.far)) {
+            return;
+        }
+        match self.costs.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, known)) => *known = cost,
+            None => self.costs.push((kind, cost)),
+        }
+    }
+
+    /// Nanoseconds of a query that touches `lines` cache lines of a table of `bytes`; NaN for a kind without figures.
+    ///
+    /// ```
+    /// use gardenia::{Kind, plan::{Calibration, Cost}};
+    /// let mut here = Calibration::default();
+    /// (here.near_bytes, here.far_bytes) = (1 << 10, 1 << 20);
+    /// here.set(Kind::Bloom, Cost { near: 1.0, far: 3.0 });
+    /// let of = |bytes| here.ns(Kind::Bloom, bytes, 2.0);
+    /// assert_eq!([of(1), of(1 << 15), of(1 << 30)], [2.0, 4.0, 6.0]);
+    /// ```
+    #[must_use]
+    pub fn ns(&self, kind: Kind, bytes: u64, lines: f64) -> f64 {
+        let Some((_, cost)) = self.costs.iter().find(|(known, _)| *known == kind) else { return f64::NAN };
+        let (near, far) = (self.near_bytes.max(1) as f64, self.far_bytes.max(2) as f64);
+        let way = libm::log(bytes.max(1) as f64 / near) / libm::log(far.max(near * 1.001) / near);
+        lines * (cost.near + (cost.far - cost.near) * way.clamp(0.0, 1.0))
+    }
+}

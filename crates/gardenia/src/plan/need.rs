@@ -1,0 +1,353 @@
+//! What is wanted, and what cannot be.
+
+use super::candidates;
+use super::{Calibration, Design, Plan};
+use crate::{KeyHasher, SizeError};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// What is wanted of a filter: how many keys, how many errors, how much memory, and what must be possible.
+///
+/// Without [`fpp`](Self::fpp) and [`memory`](Self::memory) it is planned for 1 %; with memory alone for the least errors
+/// in it; with both, for designs that keep the rate and fit.
+///
+/// ```
+/// use gardenia::{Kind, plan::{Need, Prefer}};
+/// let first = |need: Need| need.plan().unwrap().best().kind;
+/// assert_eq!(first(Need::of(1_000_000).fpp(0.01)), Kind::Blocked);
+/// assert_eq!(first(Need::of(1_000_000).fpp(0.01).remove()), Kind::Cuckoo);
+/// assert_eq!(first(Need::of(1_000_000).fpp(0.01).fixed().prefer(Prefer::Memory)), Kind::Ribbon);
+/// assert_eq!(first(Need::unknown().fpp(0.01)), Kind::Scalable);
+/// assert_eq!(first(Need::of(10_000).fpp(0.01).window()), Kind::A2);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+pub struct Need {
+    pub(super) items: Option<u64>,
+    pub(super) fpp: Option<f64>,
+    pub(super) bytes: Option<u64>,
+    pub(super) abilities: Vec<Ability>,
+    /// The largest count that must fit.
+    pub(super) counts: u64,
+    /// Bits of a value.
+    pub(super) values: u32,
+    pub(super) present: f64,
+    pub(super) confidence: f64,
+    pub(super) prefer: Prefer,
+    pub(super) hasher: KeyHasher,
+}
+
+/// What must be possible with a filter, beside asking it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Ability {
+    /// Take keys out again.
+    Remove,
+    /// Tell how often a key came.
+    Count,
+    /// Keep the last keys of an endless stream, and forget older ones.
+    Window,
+    /// Take any number of keys.
+    Grow,
+    /// All keys are at hand, and never change.
+    Fixed,
+    /// Hold a value for each key.
+    Values,
+    /// Unite filters that were filled apart.
+    Unite,
+    /// Insert from several threads at once.
+    Share,
+    /// Be small in a file, or on the wire.
+    Send,
+}
+
+impl Ability {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Remove,
+        Self::Count,
+        Self::Window,
+        Self::Grow,
+        Self::Fixed,
+        Self::Values,
+        Self::Unite,
+        Self::Share,
+        Self::Send,
+    ];
+
+    /// Name for people and for the command line.
+    ///
+    /// ```
+    /// use gardenia::plan::Ability;
+    /// assert_eq!(Ability::ALL.map(Ability::name)[..3], ["remove", "count", "window"]);
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Remove => "remove",
+            Self::Count => "count",
+            Self::Window => "window",
+            Self::Grow => "grow",
+            Self::Fixed => "fixed",
+            Self::Values => "values",
+            Self::Unite => "unite",
+            Self::Share => "share",
+            Self::Send => "send",
+        }
+    }
+}
+
+/// By what designs are ranked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Prefer {
+    /// Time of a query times memory; if the filter is to be sent, its size in a file.
+    #[default]
+    Balance,
+    /// Time of a query.
+    Speed,
+    /// Memory; if it is given, the rate of errors.
+    Memory,
+}
+
+impl Need {
+    /// So many different keys; of a [`window`](Self::window), so many that are remembered.
+    pub fn of(items: u64) -> Self {
+        Self { items: Some(items), ..Self::unknown() }
+    }
+
+    /// Nobody knows how many keys will come.
+    pub fn unknown() -> Self {
+        Self {
+            items: None,
+            fpp: None,
+            bytes: None,
+            abilities: Vec::new(),
+            counts: 0,
+            values: 0,
+            present: 0.5,
+            confidence: 0.999,
+            prefer: Prefer::Balance,
+            hasher: KeyHasher::default(),
+        }
+    }
+
+    /// The probability that an absent key is reported, at most; of filters that count, that a count is too large.
+    pub fn fpp(mut self, fpp: f64) -> Self {
+        self.fpp = Some(fpp);
+        self
+    }
+
+    /// Bytes of memory that the cells may take.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.bytes = Some(bytes);
+        self
+    }
+
+    /// In any memory.
+    pub fn any_memory(mut self) -> Self {
+        self.bytes = None;
+        self
+    }
+
+    /// Keys are taken out again.
+    pub fn remove(self) -> Self {
+        self.with(Ability::Remove)
+    }
+
+    /// Keys are counted, up to `largest`.
+    pub fn count(mut self, largest: u64) -> Self {
+        self.counts = largest.max(1);
+        self.with(Ability::Count)
+    }
+
+    /// Only the last `items` keys of an endless stream matter.
+    pub fn window(self) -> Self {
+        self.with(Ability::Window)
+    }
+
+    /// More keys may come than are known of.
+    pub fn grow(self) -> Self {
+        self.with(Ability::Grow)
+    }
+
+    /// All keys are at hand, and never change.
+    pub fn fixed(self) -> Self {
+        self.with(Ability::Fixed)
+    }
+
+    /// Each key of a set that never changes has a value of so many bits, 1 to 32.
+    pub fn values(mut self, bits: u32) -> Self {
+        self.values = bits;
+        self.with(Ability::Values)
+    }
+
+    /// Filters that were filled apart are united.
+    pub fn unite(self) -> Self {
+        self.with(Ability::Unite)
+    }
+
+    /// Several threads insert at once. Designs then name kinds whose filters have `into_shared`.
+    pub fn share(self) -> Self {
+        self.with(Ability::Share)
+    }
+
+    /// The filter is sent or kept in a file, and its size there is what counts.
+    pub fn send(self) -> Self {
+        self.with(Ability::Send)
+    }
+
+    /// Any of the abilities; [`count`](Self::count) and [`values`](Self::values) say more.
+    pub fn with(mut self, ability: Ability) -> Self {
+        if !self.abilities.contains(&ability) {
+            self.abilities.push(ability);
+            self.abilities.sort_unstable();
+        }
+        if ability == Ability::Count {
+            self.counts = self.counts.max(1);
+        }
+        if ability == Ability::Values {
+            self.values = if self.values == 0 { 8 } else { self.values };
+        }
+        self
+    }
+
+    /// Without this ability.
+    pub fn without(mut self, ability: Ability) -> Self {
+        self.abilities.retain(|other| *other != ability);
+        self
+    }
+
+    /// The share of queries for keys that are in: a half unless said.
+    pub fn present(mut self, share: f64) -> Self {
+        self.present = share;
+        self
+    }
+
+    /// How surely a built filter's rate is within [`Design::bound`]: 0.999 unless said.
+    pub fn confidence(mut self, confidence: f64) -> Self {
+        self.confidence = confidence;
+        self
+    }
+
+    /// By what designs are ranked.
+    pub fn prefer(mut self, prefer: Prefer) -> Self {
+        self.prefer = prefer;
+        self
+    }
+
+    /// The hash function of the filters that are built.
+    pub fn hasher(mut self, hasher: KeyHasher) -> Self {
+        self.hasher = hasher;
+        self
+    }
+
+    /// What was asked for, beside being asked.
+    #[must_use]
+    pub fn abilities(&self) -> &[Ability] {
+        &self.abilities
+    }
+
+    pub(super) fn needs(&self, ability: Ability) -> bool {
+        self.abilities.contains(&ability)
+    }
+
+    /// All designs that will do, the best first, by the default figures for time.
+    ///
+    /// ```
+    /// use gardenia::plan::{Ability, Need, Reason};
+    /// let plan = Need::of(1_000).fpp(0.01).plan().unwrap();
+    /// assert!(plan.designs().iter().all(|design| design.fpp <= 0.01));
+    /// // What cannot be is told, with what could be instead.
+    /// let impossible = Need::of(1_000).fpp(0.01).remove().fixed().plan().unwrap_err();
+    /// assert_eq!(impossible.reason, Reason::Together(vec![Ability::Remove, Ability::Fixed]));
+    /// assert!(impossible.nearest.is_some());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Impossible`], if no kind can do it all, or none in the memory.
+    pub fn plan(&self) -> Result<Plan, Impossible> {
+        self.plan_with(&Calibration::default())
+    }
+
+    /// The same by the figures of a machine.
+    pub fn plan_with(&self, calibration: &Calibration) -> Result<Plan, Impossible> {
+        candidates::plan(self, calibration)
+    }
+}
+
+/// A need that no design fulfils: why, and the nearest that can be.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Impossible {
+    /// What is impossible.
+    pub reason: Reason,
+    /// The design that comes nearest, if there is one.
+    pub nearest: Option<Box<Design>>,
+    /// What is given up by it.
+    pub without: String,
+}
+
+/// What is impossible about a need.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// No kind of filter has all these abilities.
+    Together(Vec<Ability>),
+    /// The least that any design takes is more than is allowed.
+    Memory {
+        /// Bytes that the smallest design takes.
+        needed: u64,
+        /// Bytes that are allowed.
+        allowed: u64,
+    },
+    /// In this memory every design answers yes to more than half of all absent keys.
+    Useless {
+        /// Bytes that are allowed.
+        allowed: u64,
+        /// Keys that are to go in.
+        items: u64,
+    },
+    /// This ability is planned for a number of keys, and none was given.
+    Items(Ability),
+    /// A probability, a share or a confidence that is none, or other parameters that are out of range.
+    Size(SizeError),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Together(abilities) => {
+                write!(f, "no kind of filter can do all of: ")?;
+                for (at, ability) in abilities.iter().enumerate() {
+                    write!(f, "{}{}", if at > 0 { ", " } else { "" }, ability.name())?;
+                }
+                Ok(())
+            }
+            Self::Memory { needed, allowed } => {
+                write!(f, "the smallest design takes {needed} bytes, and {allowed} are allowed")
+            }
+            Self::Useless { allowed, items } => {
+                write!(
+                    f,
+                    "in {allowed} bytes a filter of {items} keys answers yes to more than half of all others"
+                )
+            }
+            Self::Items(ability) => {
+                write!(f, "{} is planned for a number of keys, and none is given", ability.name())
+            }
+            Self::Size(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Impossible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reason.fmt(f)
+    }
+}
+
+impl core::error::Error for Impossible {}

@@ -1,0 +1,169 @@
+//! Filters that grow, and filters that forget.
+
+use super::count::width_of;
+use super::{
+    ErrorMeans, MANY, Need, Parameters, Shape, Sized, bits_bytes, bloom_probes, cell_bytes, cells_in, floor,
+    no_room, probes, rates_at, scheme,
+};
+use crate::theory::concentration::bennett;
+use crate::theory::scalable::compound;
+use crate::theory::stable;
+use crate::{A2Bloom, DynamicBloom, ScalableBloom, Scheme, SizeError, StableBloom};
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::vec::Vec;
+
+/// Keys in a layer of a dynamic filter for any number.
+const LAYER: u64 = 100_000;
+
+pub(in crate::plan) fn scalable_design(need: &Need, fpp: f64) -> Result<Sized, SizeError> {
+    // The first slice takes what is expected; of an unknown number, some thousand.
+    let first = need.items.unwrap_or(10_000);
+    let builder = ScalableBloom::builder().fpp(fpp).items(first);
+    let (mut items, mut bytes, mut slices) = (0u64, 0u64, Vec::new());
+    let goal = need.items.unwrap_or(if need.bytes.is_some() { u64::MAX } else { MANY });
+    while items < goal {
+        let Ok((shape, capacity)) = builder.shape(slices.len()) else { break };
+        let more = bits_bytes(shape.cells);
+        if need.items.is_none() && need.bytes.is_some_and(|allowed| bytes + more > allowed) {
+            break;
+        }
+        let here = capacity.min(goal - items);
+        bytes += more;
+        items += here;
+        slices.push((shape, here));
+    }
+    if slices.is_empty() {
+        builder.shape(0)?;
+        return Err(no_room(need.bytes.unwrap_or(0)));
+    }
+    let confidence = 1.0 - (1.0 - need.confidence) / slices.len() as f64;
+    let rates: Vec<(f64, f64)> = slices
+        .iter()
+        .map(|(shape, here)| {
+            // Keys that a slice takes for known are not counted: it is a little fuller than its count.
+            let planned = scheme(shape.hashes).planned_fpp(shape.cells, *here);
+            rates_at(*shape, libm::ceil(*here as f64 / (1.0 - planned.min(0.5))) as u64, confidence)
+        })
+        .collect();
+    // An absent key is looked for in all slices; a present one from the newest back to its own.
+    let lines: f64 = slices
+        .iter()
+        .rev()
+        .scan(0.0, |newer, (shape, here)| {
+            let absent = bloom_probes(&Need { present: 0.0, ..need.clone() }, *shape, *here);
+            let found = *here as f64 / items as f64 * (*newer + f64::from(shape.hashes));
+            *newer += absent;
+            Some((1.0 - need.present) * absent + need.present * found)
+        })
+        .sum();
+    Ok(Sized {
+        parameters: Parameters::Scalable { first, fpp },
+        items,
+        bytes,
+        file_bytes: None,
+        fpp: compound(rates.iter().map(|rate| rate.0)),
+        bound: compound(rates.iter().map(|rate| rate.1)),
+        error: ErrorMeans::FalsePositive,
+        lines,
+        why: "grows slice by slice, and keeps the rate however many keys come".to_owned(),
+    })
+}
+
+pub(in crate::plan) fn dynamic_design(need: &Need, fpp: f64) -> Result<Sized, SizeError> {
+    let width = width_of(need.counts, 4);
+    let layer = need.items.unwrap_or(LAYER);
+    let of = |rate: f64| DynamicBloom::builder().items(layer).fpp(rate).width(width).shape();
+    // Of an unknown number, so many layers as memory has room for, or a million keys fill.
+    let layers = match (need.items, need.bytes) {
+        (Some(_), _) => 1,
+        (None, None) => MANY / LAYER,
+        (None, Some(bytes)) => (bytes / cell_bytes(of(fpp)?.cells, width).max(1)).clamp(1, 4096),
+    };
+    let mut rate = -libm::expm1(libm::log1p(-fpp) / layers as f64);
+    let (mut shape, mut layers) = (of(rate)?, layers);
+    if let (None, Some(bytes)) = (need.items, need.bytes) {
+        while layers > 1 && layers * cell_bytes(shape.cells, width) > bytes {
+            layers -= 1;
+            rate = -libm::expm1(libm::log1p(-fpp) / layers as f64);
+            shape = of(rate)?;
+        }
+    }
+    let confidence = 1.0 - (1.0 - need.confidence) / layers as f64;
+    let one = rates_at(shape, layer, confidence);
+    let (probes, hashes) = (bloom_probes(&Need { present: 0.0, ..need.clone() }, shape, layer), shape.hashes);
+    let asked = layers as f64;
+    let present = f64::from(hashes) + (asked - 1.0) / 2.0 * probes;
+    Ok(Sized {
+        parameters: Parameters::Dynamic { layer, fpp: rate, width },
+        items: layers * layer,
+        bytes: layers * cell_bytes(shape.cells, width),
+        file_bytes: None,
+        fpp: compound((0..layers).map(|_| one.0)),
+        bound: compound((0..layers).map(|_| one.1)),
+        error: ErrorMeans::FalsePositive,
+        lines: (1.0 - need.present) * asked * probes + need.present * present,
+        why: format!(
+            "grows by layers of {layer} keys, which come out again; the rate grows with their number"
+        ),
+    })
+}
+
+pub(in crate::plan) fn a2_design(need: &Need, fpp: f64, within: Option<u64>) -> Result<Sized, SizeError> {
+    let builder = A2Bloom::builder();
+    let builder = match (need.items, need.bytes, within) {
+        (Some(items), _, None) => builder.items(items).fpp(fpp),
+        (Some(items), _, Some(bytes)) => builder.items(items).bits(bytes / 16 * 128),
+        (None, Some(bytes), _) => builder.bits(bytes / 16 * 128).fpp(fpp),
+        (None, None, _) => return Err(SizeError::ZeroItems),
+    };
+    let shape = builder.shape()?;
+    let half = Shape { cells: shape.bits / 2, hashes: shape.hashes };
+    // New keys that the active buffer takes for known are not counted: it is a little fuller than its count.
+    let planned = scheme(half.hashes).planned_fpp(half.cells, shape.capacity);
+    let met = libm::ceil(shape.capacity as f64 / (1.0 - planned.min(0.5))) as u64;
+    let (one, _) = rates_at(half, shape.capacity, need.confidence);
+    let (_, most) = rates_at(half, met, 1.0 - (1.0 - need.confidence) / 2.0);
+    let absent = bloom_probes(&Need { present: 0.0, ..need.clone() }, half, shape.capacity);
+    Ok(Sized {
+        parameters: Parameters::A2 { bits: shape.bits, hashes: shape.hashes, window: shape.capacity },
+        items: shape.capacity,
+        bytes: 2 * bits_bytes(half.cells),
+        file_bytes: None,
+        fpp: compound([one, one]),
+        bound: compound([most, most]),
+        error: ErrorMeans::FalsePositive,
+        lines: (1.0 - need.present) * 2.0 * absent + need.present * (f64::from(half.hashes) + 0.5 * absent),
+        why: "two buffers that take turns: the last keys are found for certain, older ones go".to_owned(),
+    })
+}
+
+pub(in crate::plan) fn stable_design(need: &Need, fpp: f64) -> Result<Sized, SizeError> {
+    const WIDTH: u32 = 4;
+    let builder = StableBloom::builder().fpp(fpp).width(WIDTH);
+    let builder = match (need.items, need.bytes) {
+        (Some(items), _) => builder.items(items),
+        (None, Some(bytes)) => builder.cells(cells_in(bytes, WIDTH)),
+        (None, None) => return Err(SizeError::ZeroItems),
+    };
+    let stable::Shape { cells, hashes, max, decrements } = builder.shape()?;
+    let zeros = stable::zero_fraction(cells, hashes, max, decrements);
+    let rate = stable::stable_fpp(cells, hashes, max, decrements);
+    // What it remembers, as surely as it tells absent keys.
+    let items = need.items.unwrap_or_else(|| stable::memory(cells, hashes, max, decrements, fpp));
+    // Cells are set and lowered by chance; a run lowers neighbours together, which the factor allows for.
+    let variance = 2.0 * cells as f64 * zeros * (1.0 - zeros);
+    let fill = 1.0 - zeros + bennett(variance, need.confidence) / cells as f64;
+    Ok(Sized {
+        parameters: Parameters::Stable { cells, hashes, width: WIDTH, decrements },
+        items,
+        bytes: cell_bytes(cells, WIDTH),
+        file_bytes: None,
+        fpp: rate + floor(items),
+        bound: libm::pow(fill.min(1.0), f64::from(hashes)) + floor(items),
+        error: ErrorMeans::FalsePositive,
+        lines: probes(hashes, 1.0 - zeros, need.present),
+        why: "forgets keys by chance, the older the likelier, with the same small work at every key"
+            .to_owned(),
+    })
+}

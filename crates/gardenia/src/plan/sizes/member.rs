@@ -1,0 +1,206 @@
+//! Sets that keys are put into one by one.
+
+use super::{
+    ErrorMeans, Need, Parameters, Shape, Sized, bits_bytes, bloom_probes, bloom_rates, cells_in, floor,
+    no_room, probes, scheme,
+};
+use crate::cells::{WIDTHS, bucket_bytes};
+use crate::theory::concentration::{bennett, blocked_rate_at_most, ones};
+use crate::theory::{blocked, bloom, choices, compressed, cuckoo};
+use crate::{BlockedBloom, Bloom, ChoiceBloom, CompressedBloom, Effort, Scheme, SizeError};
+use alloc::borrow::ToOwned;
+use alloc::format;
+
+/// Bits per key in memory that a compressed filter may take where no memory is given.
+const WIRE_MEMORY: f64 = 32.0;
+
+pub(in crate::plan) fn blocked_design(
+    need: &Need,
+    items: u64,
+    fpp: f64,
+    within: Option<u64>,
+) -> Result<Sized, SizeError> {
+    let shape = match within {
+        None => BlockedBloom::builder().items(items).fpp(fpp).shape()?,
+        Some(bytes) => {
+            let blocks = bytes / 64;
+            if blocks == 0 {
+                return Err(no_room(bytes));
+            }
+            Shape { cells: blocks.min(1 << 31) * 512, hashes: blocked::best_hashes(blocks, items) }
+        }
+    };
+    let blocks = shape.cells / blocked::BLOCK_BITS;
+    // The closed form cancels below this.
+    let fpp = blocked::fpp(blocks, items, shape.hashes).max(1e-11) + floor(items);
+    Ok(Sized {
+        parameters: Parameters::Blocked { bits: shape.cells, hashes: shape.hashes },
+        items,
+        bytes: bits_bytes(shape.cells),
+        file_bytes: None,
+        fpp,
+        bound: blocked_rate_at_most(blocks, items, shape.hashes, need.confidence) + floor(items),
+        error: ErrorMeans::FalsePositive,
+        lines: 1.0,
+        why: "one cache line per key, present or absent: the fastest to fill and to ask".to_owned(),
+    })
+}
+
+/// The shape of a filter of the default scheme: for the rate, or the best of so many cells.
+pub(super) fn cells_shape(items: u64, fpp: f64, cells: Option<u64>) -> Result<Shape, SizeError> {
+    let builder = Bloom::builder().items(items);
+    match cells {
+        None => builder.fpp(fpp).shape(),
+        Some(cells) => builder.bits(cells.min(crate::MAX_CELLS)).shape(),
+    }
+}
+
+pub(in crate::plan) fn bloom_design(
+    need: &Need,
+    items: u64,
+    fpp: f64,
+    within: Option<u64>,
+) -> Result<Sized, SizeError> {
+    let shape = cells_shape(items, fpp, within.map(|bytes| cells_in(bytes, 1)))?;
+    let (fpp, bound) = bloom_rates(need, shape, items);
+    Ok(Sized {
+        parameters: Parameters::Bloom { bits: shape.cells, hashes: shape.hashes },
+        items,
+        bytes: bits_bytes(shape.cells),
+        file_bytes: None,
+        fpp,
+        bound,
+        error: ErrorMeans::FalsePositive,
+        lines: bloom_probes(need, shape, items),
+        why: "the classical filter: any rate, and a little smaller than blocked".to_owned(),
+    })
+}
+
+pub(in crate::plan) fn choice_design(
+    need: &Need,
+    items: u64,
+    fpp: f64,
+    within: Option<u64>,
+    effort: Effort,
+) -> Result<Sized, SizeError> {
+    let builder = ChoiceBloom::builder().items(items).effort(effort);
+    let builder = match within {
+        None => builder.fpp(fpp),
+        Some(bytes) => builder.bits(cells_in(bytes, 1).min(crate::MAX_CELLS)),
+    };
+    let (Shape { cells, hashes }, fpp) = (builder.shape()?, builder.planned_fpp()?);
+    let partitioned = effort == Effort::Partitioned;
+    let groups = if partitioned { 1 } else { 2 };
+    // The fill that gives this rate, and what chance adds to it, as in a plain filter of as many throws: keys that choose
+    // even out what chance does.
+    let one = -libm::expm1(libm::log1p(-fpp.min(1.0 - 1e-9)) / f64::from(groups));
+    let fill = libm::pow(one, 1.0 / f64::from(hashes));
+    let spread = ones(cells, items, hashes).std_dev;
+    let more = bennett(spread * spread, need.confidence) / cells as f64;
+    let bound = choices::fpp_at_fill((fill + more).min(1.0), hashes, groups);
+    let absent = probes(hashes, fill, 0.0);
+    let lines = if partitioned {
+        1.0 + probes(hashes, fill, need.present)
+    } else {
+        // A present key is found in its first group, or in its second after a look at the first.
+        (1.0 - need.present) * 2.0 * absent + need.present * (f64::from(hashes) + 0.5 * absent)
+    };
+    Ok(Sized {
+        parameters: Parameters::Choice { bits: cells, hashes, effort },
+        items,
+        bytes: bits_bytes(cells),
+        file_bytes: None,
+        fpp,
+        bound,
+        error: ErrorMeans::FalsePositive,
+        lines,
+        why: if partitioned {
+            "a Bloom filter whose keys choose their bits together: a fifth smaller, and slow to build"
+                .to_owned()
+        } else {
+            "a Bloom filter whose keys choose between two groups: fewer errors at low rates".to_owned()
+        },
+    })
+}
+
+pub(in crate::plan) fn cuckoo_design(items: u64, fpp: f64, within: Option<u64>) -> Result<Sized, SizeError> {
+    let shape = match within {
+        None => cuckoo::shape(items, fpp)?,
+        Some(bytes) => {
+            let mut shapes =
+                WIDTHS.rev().map(|width| cuckoo::Shape { buckets: cuckoo::buckets(items), width });
+            shapes.find(|shape| cuckoo_bytes(*shape) <= bytes).ok_or(no_room(bytes))?
+        }
+    };
+    // Each of n keys has one fingerprint in one pair of buckets, and no query meets more than all of them.
+    let same = 8.0 / (shape.cells() as f64 * (libm::exp2(f64::from(shape.width)) - 1.0));
+    Ok(Sized {
+        parameters: Parameters::Cuckoo { cells: shape.cells(), width: shape.width },
+        items,
+        bytes: cuckoo_bytes(shape),
+        file_bytes: None,
+        fpp: cuckoo::fpp(shape.cells(), items, shape.width) + floor(items),
+        bound: items as f64 * same + floor(items),
+        error: ErrorMeans::FalsePositive,
+        lines: 2.0,
+        why: format!(
+            "fingerprints of {} bits: keys come out again, in the size of a Bloom filter",
+            shape.width
+        ),
+    })
+}
+
+/// Bytes of a cuckoo filter.
+fn cuckoo_bytes(shape: cuckoo::Shape) -> u64 {
+    bucket_bytes(shape.buckets, shape.width).unwrap_or(u64::MAX)
+}
+
+pub(in crate::plan) fn compressed_design(
+    need: &Need,
+    items: u64,
+    fpp: f64,
+    within: Option<u64>,
+) -> Result<Sized, SizeError> {
+    let memory = match need.bytes {
+        // Rounding up to whole words must not exceed it.
+        Some(bytes) => {
+            let bits = (bytes as f64 * 8.0 - 64.0).max(1.0) / items as f64;
+            libm::floor(bits.min(compressed::MAX_BITS_PER_ITEM) * 64.0) / 64.0
+        }
+        None => WIRE_MEMORY.max(3.0 * bloom::shape(items, fpp)?.cells as f64 / items as f64),
+    };
+    if within.is_some() {
+        // With memory alone there is no rate to send in fewer bits.
+        return Err(SizeError::Conflict("a compressed filter is made for a rate"));
+    }
+    // The paper's formula is that of many keys: few err a little more, and are asked for less.
+    let mut asked = fpp;
+    let shape_of = |asked| CompressedBloom::builder().items(items).fpp(asked).memory(memory).shape();
+    let mut shape = shape_of(asked)?;
+    for _ in 0..20 {
+        let found = scheme(shape.hashes).planned_fpp(shape.cells, items);
+        if found <= fpp {
+            break;
+        }
+        asked *= 0.999 * fpp / found;
+        shape = shape_of(asked)?;
+    }
+    if scheme(shape.hashes).planned_fpp(shape.cells, items) > fpp {
+        return Err(SizeError::Conflict("the rate needs more bits per key in memory than are allowed"));
+    }
+    let (rate, bound) = bloom_rates(need, shape, items);
+    let fill = bloom::expected_fill(shape.cells, items, shape.hashes);
+    let wire = shape.cells as f64 * compressed::entropy(fill) / 8.0;
+    Ok(Sized {
+        parameters: Parameters::Compressed { bits: shape.cells, hashes: shape.hashes, fpp: asked, memory },
+        items,
+        bytes: bits_bytes(shape.cells),
+        // The coder stays within 1 % of the entropy.
+        file_bytes: Some(libm::ceil(1.01 * wire) as u64 + 16),
+        fpp: rate,
+        bound,
+        error: ErrorMeans::FalsePositive,
+        lines: bloom_probes(need, shape, items),
+        why: "a Bloom filter with few ones, which are coded when it is sent".to_owned(),
+    })
+}
