@@ -261,7 +261,10 @@ fn heading(args: &PlanArgs, need: &Need, sample: Option<Estimate>) -> String {
         } else {
             human::count(distinct as u64)
         };
-        let seen = format!("one came {} times", human::count(most));
+        let seen = match most {
+            0 | 1 => "none came twice".to_owned(),
+            most => format!("one came {} times", human::count(most)),
+        };
         text += &format!(
             "sample: {}, {about} different; {} repeat an earlier one, {seen}\n",
             human::plural(lines, "key"),
@@ -368,7 +371,8 @@ fn curves(need: &Need, calibration: &Calibration, plan: &Plan) -> Vec<Curve> {
             if let Some(at) = kinds.iter().position(|kind| *kind == design.kind) {
                 // Of two designs of one kind the first stands for it.
                 let known = curves[at].points.iter().any(|(_, rate)| *rate == design.fpp);
-                if !known && design.bits_per_key <= 64.0 {
+                // A kind with few rates errs far less than asked: it is shown where it was asked for that.
+                if !known && design.bits_per_key <= 64.0 && design.fpp > fpp / 10.0 {
                     curves[at].points.push((design.bits_per_key, design.fpp));
                 }
             }

@@ -31,8 +31,14 @@ pub(in crate::plan) fn fuse_design(items: u64, fpp: f64, within: Option<u64>) ->
     })
 }
 
+/// The rate without what equal digests add to it, if that shows.
+fn above_floor(fpp: f64, items: u64) -> f64 {
+    let floor = floor(items);
+    if floor > 9e-10 * fpp { fpp - floor } else { fpp }
+}
+
 pub(in crate::plan) fn ribbon_design(items: u64, fpp: f64) -> Result<Sized, SizeError> {
-    let fpp = fpp - floor(items); // what two equal digests add
+    let fpp = above_floor(fpp, items);
     let bits = ribbon::bits(fpp)?;
     // Beyond what many keys take: the last layer, the borders of segments, whole blocks, and an attempt or two more.
     let n = items as f64;
@@ -54,7 +60,7 @@ pub(in crate::plan) fn ribbon_design(items: u64, fpp: f64) -> Result<Sized, Size
 }
 
 pub(in crate::plan) fn golomb_design(items: u64, fpp: f64) -> Result<Sized, SizeError> {
-    let fpp = fpp - floor(items);
+    let fpp = above_floor(fpp, items);
     let builder = GolombSet::builder().fpp(fpp);
     let mean = builder.memory_bytes(items)?;
     // The lengths of gaps vary by 1.5 bits or so each: five deviations, and the last word of the index.
