@@ -457,7 +457,7 @@ mod tests {
     #[test]
     fn theorem_6_1_covers_double_hashing_where_its_difference_can_be_seen() {
         // Few cells, and steps that may be 0 or m/2.
-        let (m, n, k) = (80u32, 10u32, 2u32);
+        let (m, n, k) = (16u32, 2u32, 2u32);
         let mut random = SplitMix(61);
         let draw = |random: &mut SplitMix| (random.below(m as usize), random.below(m as usize));
         let rates: Vec<f64> = (0..20_000)
@@ -478,7 +478,7 @@ mod tests {
         let bound = convergence(n.into(), k, &Overlap::double(m.into(), n.into(), k));
         let difference = (mean - fpp_asymptotic(8.0, k)).abs();
         assert!(difference > 5.0 * error, "cannot be seen: {difference} ± {error}");
-        assert!(bound < 0.1 && difference < bound, "{difference} ± {error}, {bound}");
+        assert!(bound < 0.3 && difference < bound, "{difference} ± {error}, {bound}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(crate) fn draw(curves: &[Curve], rate: Option<f64>) -> Vec<String> {
     let (low, high) = (rates.clone().fold(1.0, f64::min), rates.fold(0.0, f64::max));
     // Whole powers of ten at both ends, and a little room at the sides.
     let (bottom, top) = (low.log10().floor(), high.log10().ceil().max(low.log10().floor() + 1.0));
-    let (left, right) = ((least - 0.5).max(0.0), most + 0.5);
+    let (left, right) = ((least - 0.5).max(0.0).floor(), (most + 0.5).ceil());
     let column = |bits: f64| ((bits - left) / (right - left) * (WIDTH - 1) as f64).round() as usize;
     let row = |rate: f64| ((top - rate.log10()) / (top - bottom) * (HEIGHT - 1) as f64).round() as usize;
     let mut grid = vec![[' '; WIDTH]; HEIGHT];
@@ -67,7 +67,7 @@ mod tests {
     fn points_stand_where_their_figures_say() {
         let line = |mark, points: &[(f64, f64)]| Curve { mark, points: points.to_vec() };
         let plot = draw(
-            &[line('1', &[(5.0, 0.1), (15.0, 0.001)]), line('2', &[(15.0, 0.1), (15.0, 0.001)])],
+            &[line('a', &[(5.0, 0.1), (15.0, 0.001)]), line('b', &[(15.0, 0.1), (15.0, 0.001)])],
             Some(0.01),
         );
         assert_eq!(plot.len(), HEIGHT + 2);
@@ -76,9 +76,9 @@ mod tests {
             "{plot:#?}"
         );
         let at = |row: usize, mark: char| plot[row].chars().position(|c| c == mark);
-        // Half a bit of room at each side of eleven: 72 columns.
-        assert_eq!((at(0, '1'), at(0, '2')), (Some(14), Some(79)), "{plot:#?}");
-        assert_eq!((at(HEIGHT - 1, '1'), at(HEIGHT - 1, '2')), (Some(79), None)); // the first is on top
+        // From 4 to 16 bits on 72 columns, behind eleven of labels.
+        assert_eq!((at(0, 'a'), at(0, 'b')), (Some(17), Some(76)), "{plot:#?}");
+        assert_eq!((at(HEIGHT - 1, 'a'), at(HEIGHT - 1, 'b')), (Some(76), None)); // the first is on top
         assert!(plot.iter().filter(|line| line.contains('·')).count() == 1);
         assert!(plot[HEIGHT + 1].contains("bits per key") && plot[HEIGHT + 1].ends_with("16"));
         assert!(draw(&[], Some(0.1)).is_empty());
