@@ -96,7 +96,7 @@ pub fn limit(fpp: f64) -> f64 {
 /// let set = Ribbon::builder().fingerprint(8).build_from(&(0..300_000).collect::<Vec<u32>>())?;
 /// let (found, expected) = (set.memory_bytes() as f64 * 8.0 / 3e5, bits_per_key(Bits { width: 8, share: 1.0 }));
 /// assert!((found / expected - 1.0).abs() < 0.003);
-/// # Ok::<(), gardenia::SizeError>(())
+/// # Ok::<(), gardenia::BuildError>(())
 /// ```
 #[must_use]
 pub fn bits_per_key(bits: Bits) -> f64 {
