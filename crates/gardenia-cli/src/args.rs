@@ -1,6 +1,7 @@
 //! The command line, as clap reads it. Every `--help` ends in examples.
 
 use crate::cmd::convert::ConvertArgs;
+use crate::cmd::dedup::DedupArgs;
 use crate::cmd::diff::DiffArgs;
 use crate::cmd::generate::{CompletionsArgs, ManArgs};
 use crate::cmd::improve::ImproveArgs;
@@ -28,6 +29,7 @@ pub(crate) struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   gardenia tour                                  see all of it in a few seconds
+  gardenia plan -n 10M -p 0.1% --remove          which filter to take, and how large
   gardenia build -o seen.gdn urls.txt            a filter of the lines of a file
   gardenia query seen.gdn new.txt                the lines that may be in it
   gardenia query -v seen.gdn new.txt             the lines that certainly are not
@@ -44,7 +46,6 @@ Examples:
   gardenia improve tight.gdn urls.txt            fewer false positives, for filters of kind choice
   gardenia bench                                 what a key costs on this machine
   gardenia lab list                              the papers' experiments, to be repeated
-  gardenia plan -n 10M -p 0.1% --remove          which filter to take, and how large
 
 Exit codes: 0 found or done, 1 nothing found, 2 error.
 Numbers can be written 10M, 1e7, 64MiB, 0.1% or 1/1000.";
@@ -55,24 +56,24 @@ pub(crate) enum Command {
     Build(Box<BuildArgs>),
     #[command(visible_alias = "grep")]
     Query(QueryArgs),
+    Dedup(DedupArgs),
     Add(AddArgs),
     Remove(RemoveArgs),
     Count(CountArgs),
     Get(GetArgs),
     Top(TopArgs),
-    Eval(EvalArgs),
+    Merge(MergeArgs),
+    Diff(DiffArgs),
     Info(InfoArgs),
+    Eval(EvalArgs),
+    Convert(ConvertArgs),
+    Improve(ImproveArgs),
+    Plan(Box<PlanArgs>),
     Tour(TourArgs),
     Bench(BenchArgs),
     Lab(LabArgs),
-    Merge(MergeArgs),
-    Diff(DiffArgs),
-    Convert(ConvertArgs),
-    Improve(ImproveArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
-    Dedup(crate::cmd::dedup::DedupArgs),
-    Plan(Box<PlanArgs>),
 }
 
 /// Build a filter from lines

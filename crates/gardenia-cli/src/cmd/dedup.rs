@@ -59,16 +59,16 @@ Examples:
   gardenia dedup big.log > once.log                    as awk '!seen[$0]++', in 4 bytes per line
   cat *.log | gardenia dedup --stats > once.log        and how many lines were probably lost
   gardenia dedup --state seen.gdn today.log            only what no day before had
-  tail -f log | gardenia dedup --window 10M            repeats among the last ten million different lines
-  gardenia dedup --decay --memory 64MiB stream.txt     in fixed memory, for ever: forgets old lines at random
-  gardenia dedup --memory 1GiB huge.txt                at most so much memory; warns when lines begin to be lost
+  tail -f log | gardenia dedup --window 10M            repeats among the last 10M different ones
+  gardenia dedup --decay --memory 64MiB stream.txt     fixed memory, for ever: forgets old lines
+  gardenia dedup --memory 1GiB huge.txt                at most so much; warns when lines are lost
   gardenia dedup --exact urls.txt                      no line is lost: reads the files twice
   gardenia dedup -d access.log                         lines that came twice or more, each once
   gardenia dedup -c access.log | sort -rn | head       counts of all lines; reads the files twice
 
---json prints on stderr, in one line: read, printed and dropped lines, lost (expected number of new lines that were
-dropped) with lost_low and lost_high (95%), wrong (expected number of lines that -d printed though they came once), fpp
-(present rate), memory_bytes, and mode.
+--json prints on stderr, in one line: read, printed and dropped lines, lost (expected number of new lines that were \
+dropped) with lost_low and lost_high (95%), wrong (expected number of lines that -d printed though they came once), \
+fpp (present rate), memory_bytes, and mode.
 
 Exit codes: 0 done, 2 error, 128 and the signal's number after a signal. An input that cannot be read does not stop the others.")]
 pub(crate) struct DedupArgs {
