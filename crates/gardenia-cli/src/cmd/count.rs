@@ -17,38 +17,56 @@ pub(crate) fn run(args: &CountArgs) -> anyhow::Result<Outcome> {
     let (progress, threads) = (!stdout.is_terminal(), args.threads.count());
     let reading =
         Reading { sources: &sources, keys: &keys, doing: "counting", progress, threads, strict: false };
-    let look = |keys: &Keys, block: Block<'_>, part: &mut Part| {
+    let look = |keys: &Keys, block: Block<'_>, part: &mut Numbered| {
         keys.read(&hasher, block, &mut part.batch)?;
         part.counts.resize(part.batch.digests.len(), 0);
         opened.counts()?.count_digests(&part.batch.digests, &mut part.counts);
+        part.numbers.clear();
+        part.numbers.extend(part.counts.iter().map(|&count| (count >= args.min).then_some(count)));
+        part.keyless = (args.min == 0).then_some(0); // what has no key never went in
         Ok(())
     };
-    let (mut found, mut output) = (false, Vec::new());
-    let trouble = reading.run(look, &mut |block: Block<'_>, part: &mut Part| {
-        found |= part.counts.iter().any(|&count| count > 0);
+    let mut found = false;
+    let trouble = print_numbers(&reading, look, &mut stdout, |count| found |= count > 0)?;
+    Ok(outcome(trouble, found))
+}
+
+/// The records of a block, and the number to print before each of them.
+#[derive(Default)]
+pub(crate) struct Numbered {
+    pub(crate) batch: Batch,
+    /// For each key; none if its record is not to be printed.
+    pub(crate) numbers: Vec<Option<u64>>,
+    /// For records without a key.
+    pub(crate) keyless: Option<u64>,
+    counts: Vec<u64>,
+}
+
+/// Prints records after their numbers and a tab, and hands the numbers to `note`. Whether an input could not be read.
+pub(crate) fn print_numbers(
+    reading: &Reading<'_>,
+    look: impl Fn(&Keys, Block<'_>, &mut Numbered) -> anyhow::Result<()> + Sync,
+    stdout: &mut impl Write,
+    mut note: impl FnMut(u64),
+) -> anyhow::Result<bool> {
+    let mut output = Vec::new();
+    let trouble = reading.run(look, &mut |block: Block<'_>, part: &mut Numbered| {
         for record in part.batch.records(block) {
-            let count = match record.row {
-                Row::Key(at) => part.counts[at],
-                Row::Keyless => 0,
-                Row::Header => continue,
+            let number = match record.row {
+                Row::Key(at) => part.numbers[at],
+                Row::Keyless => part.keyless,
+                Row::Header => None,
             };
-            if count >= args.min {
-                let _ = write!(output, "{count}\t"); // a vector takes all
-                output.extend_from_slice(block.without_end(record.bytes));
-                output.push(block.end());
-            }
+            let Some(number) = number else { continue };
+            note(number);
+            let _ = write!(output, "{number}\t"); // a vector takes all
+            output.extend_from_slice(block.without_end(record.bytes));
+            output.push(block.end());
         }
         stdout.write_all(&output).context("stdout")?;
         output.clear();
         Ok(())
     })?;
     stdout.flush().context("stdout")?;
-    Ok(outcome(trouble, found))
-}
-
-/// The counts of a block's records.
-#[derive(Default)]
-struct Part {
-    batch: Batch,
-    counts: Vec<u64>,
+    Ok(trouble)
 }

@@ -185,14 +185,14 @@ pub(crate) fn run(args: &DedupArgs) -> anyhow::Result<Outcome> {
         return tally::run(args, sources);
     }
     let (lines, keys) = (estimate(&sources), args.key.keys()?);
-    let session = Session::open(args, lines)?;
-    let hasher = session.hasher;
-    let session = Arc::new(Mutex::new(session));
+    let job = Job::open(args, lines)?;
+    let hasher = job.hasher;
+    let job = Arc::new(Mutex::new(job));
     if args.state.is_some() {
-        let session = Arc::clone(&session);
+        let job = Arc::clone(&job);
         let last = move || {
             // Between two blocks: no line is half printed.
-            if let Err(error) = lock(&session).finish() {
+            if let Err(error) = lock(&job).finish() {
                 message::complain(&error);
                 std::process::exit(2);
             }
@@ -202,7 +202,7 @@ pub(crate) fn run(args: &DedupArgs) -> anyhow::Result<Outcome> {
     let total = sources.iter().map(len).sum::<Option<u64>>();
     let mut dedup = Dedup {
         args,
-        session: &session,
+        job: &job,
         header: false,
         answers: Vec::new(),
         output: Vec::new(),
@@ -211,20 +211,20 @@ pub(crate) fn run(args: &DedupArgs) -> anyhow::Result<Outcome> {
     };
     let look = |keys: &Keys, block: Block<'_>, batch: &mut Batch| keys.read(&hasher, block, batch);
     let read = reading(args, &sources, &keys, "reading").run(look, &mut dedup);
-    let mut session = lock(&session);
+    let mut job = lock(&job);
     match read {
         Ok(trouble) => {
-            session.finish()?;
+            job.finish()?;
             if let Some(signal) = signal::came() {
                 signal::exit(signal);
             }
             Ok(if trouble { Outcome::Trouble } else { Outcome::Done })
         }
         Err(error) => {
-            if session.seen.is_certain() {
-                session.finish()?;
+            if job.seen.is_certain() {
+                job.finish()?;
             } else if args.state.is_some() {
-                session.finished = true;
+                job.finished = true;
                 say("gardenia: the state is left as it was: not all lines that are in it now were printed");
             }
             Err(error)
@@ -332,7 +332,7 @@ fn filter(mode: Mode, fpp: f64, lines: Option<u64>, hasher: KeyHasher) -> anyhow
 }
 
 /// What a run remembers and has done: all that must be consistent when it ends, by itself or by a signal.
-struct Session {
+struct Job {
     seen: Seen,
     /// With -d, what was printed.
     repeated: Option<Seen>,
@@ -349,7 +349,7 @@ struct Session {
     json: bool,
 }
 
-impl Session {
+impl Job {
     fn open(args: &DedupArgs, lines: Option<u64>) -> anyhow::Result<Self> {
         let fpp = args.fpp(FPP)?;
         let mode = args.mode().unwrap_or(Mode::Growing);
@@ -497,22 +497,22 @@ impl Report {
         Self { read, printed, dropped, lost, lost_low, lost_high, wrong, fpp, memory_bytes, mode }
     }
 
-    fn of(session: &mut Session) -> Self {
-        let first = session.seen.losses();
-        let losses = match &mut session.repeated {
+    fn of(job: &mut Job) -> Self {
+        let first = job.seen.losses();
+        let losses = match &mut job.repeated {
             Some(repeated) => (repeated.losses(), first),
             None => (first, Losses::default()),
         };
-        let others = session.repeated.as_ref().map_or(0, Seen::memory_bytes);
-        let mode = match session.mode {
+        let others = job.repeated.as_ref().map_or(0, Seen::memory_bytes);
+        let mode = match job.mode {
             Mode::Growing => "growing",
             Mode::Items(_) => "items",
             Mode::Memory(_) => "memory",
             Mode::Window(_) => "window",
             Mode::Decay(_) => "decay",
         };
-        let memory_bytes = session.seen.memory_bytes() + others;
-        Self::new((session.read, session.printed), losses, session.seen.fpp(), memory_bytes, mode)
+        let memory_bytes = job.seen.memory_bytes() + others;
+        Self::new((job.read, job.printed), losses, job.seen.fpp(), memory_bytes, mode)
     }
 
     /// Prints it on stderr, if it is asked for.
@@ -575,7 +575,7 @@ impl Forecast {
 /// Lines on their way from the inputs to stdout.
 struct Dedup<'a> {
     args: &'a DedupArgs,
-    session: &'a Mutex<Session>,
+    job: &'a Mutex<Job>,
     /// The names of fields were printed.
     header: bool,
     answers: Vec<bool>,
@@ -588,7 +588,7 @@ struct Dedup<'a> {
 impl Work<Batch> for Dedup<'_> {
     /// Takes a block from the first question to the last printed byte: no signal comes between.
     fn take(&mut self, block: Block<'_>, batch: &mut Batch) -> anyhow::Result<ControlFlow<()>> {
-        let mut session = lock(self.session);
+        let mut job = lock(self.job);
         if signal::came().is_some() {
             return Ok(ControlFlow::Break(())); // as if it had not been read
         }
@@ -596,7 +596,7 @@ impl Work<Batch> for Dedup<'_> {
         (self.forecast.read, self.forecast.lines) =
             (self.forecast.read + block.bytes().len() as u64, self.forecast.lines + lines);
         self.answers.resize(digests.len(), false);
-        session.ask(digests, &mut self.answers, || self.forecast.expected())?;
+        job.ask(digests, &mut self.answers, || self.forecast.expected())?;
         let new = count(&self.answers);
         self.output.clear();
         // A record without a key is nobody's repeat.
@@ -609,7 +609,7 @@ impl Work<Batch> for Dedup<'_> {
         print(&mut self.stdout, &self.output, self.args.line_buffered.then_some(block.end()))?;
         self.forecast.saw(lines, new);
         let others = if keyless { lines - digests.len() as u64 } else { 0 };
-        session.commit(lines, new, others)?;
+        job.commit(lines, new, others)?;
         Ok(if signal::came().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }

@@ -1,16 +1,17 @@
 //! Maps from lines to numbers: `gardenia build --kind bloomier`, and `gardenia get`.
 
 use super::build;
+use super::count::{Numbered, print_numbers};
 use super::query::{check_stdin, outcome};
 use crate::args::{BuildArgs, SecretArgs, ThreadArgs};
-use crate::input::{Batch, Block, KeyArgs, Keys, Reading, Row, Source, name};
+use crate::input::{Batch, Block, KeyArgs, Keys, Reading, Source, name};
 use crate::message::{self, hinted};
 use crate::open::{Opened, open};
 use crate::{Outcome, memory};
 use anyhow::Context;
 use gardenia::cells::Memory;
 use gardenia::{AnyFilter, Bloomier, Digest, KeyHasher};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 /// Print the numbers that a map has for lines
@@ -51,36 +52,17 @@ pub(crate) fn get(args: &GetArgs) -> anyhow::Result<Outcome> {
     let (progress, threads) = (!stdout.is_terminal(), args.threads.count());
     let reading =
         Reading { sources: &sources, keys: &keys, doing: "looking up", progress, threads, strict: false };
-    let look = |keys: &Keys, block: Block<'_>, part: &mut Part| {
+    let look = |keys: &Keys, block: Block<'_>, part: &mut Numbered| {
         keys.read(&hasher, block, &mut part.batch)?;
-        part.values.resize(part.batch.digests.len(), None);
-        values(&opened, &part.batch.digests, &mut part.values)
-    };
-    let (mut found, mut output) = (false, Vec::new());
-    let trouble = reading.run(look, &mut |block: Block<'_>, part: &mut Part| {
-        for record in part.batch.records(block) {
-            if let Row::Key(at) = record.row
-                && let Some(value) = part.values[at]
-            {
-                found = true;
-                let _ = write!(output, "{value}\t"); // a vector takes all
-                output.extend_from_slice(block.without_end(record.bytes));
-                output.push(block.end());
-            }
-        }
-        stdout.write_all(&output).context("stdout")?;
-        output.clear();
+        let mut found = vec![None; part.batch.digests.len()];
+        values(&opened, &part.batch.digests, &mut found)?;
+        part.numbers.clear();
+        part.numbers.extend(found.into_iter().map(|value| value.map(u64::from)));
         Ok(())
-    })?;
-    stdout.flush().context("stdout")?;
+    };
+    let mut found = false;
+    let trouble = print_numbers(&reading, look, &mut stdout, |_| found = true)?;
     Ok(outcome(trouble, found))
-}
-
-/// The numbers for a block's records.
-#[derive(Default)]
-struct Part {
-    batch: Batch,
-    values: Vec<Option<u32>>,
 }
 
 /// What a map has for keys of these digests; an error if it is none.
