@@ -91,8 +91,11 @@ mod tests {
             sum ^ u32::from_le_bytes(cell)
         });
         assert_eq!(spots.sum::<K, B>(&table, digest), expected);
-        let short = std::panic::catch_unwind(|| spots.sum::<K, B>(&table[1..], digest));
-        assert!(short.is_err(), "a table that is too short was read");
+        #[cfg(feature = "std")]
+        {
+            let short = std::panic::catch_unwind(|| spots.sum::<K, B>(&table[1..], digest));
+            assert!(short.is_err(), "a table that is too short was read");
+        }
     }
 
     proptest! {
