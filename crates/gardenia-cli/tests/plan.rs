@@ -165,6 +165,8 @@ fn a_sample_is_counted_first() {
     assert!(plan["need"]["items"] == 1_000, "{plan}");
     assert!(plan["designs"][0]["command"].as_str().unwrap().ends_with(" KEYS"), "{plan}");
     assert!(planner.run(&["plan", "--sample", "nowhere"]).complaint().contains("nowhere: "));
+    let run = planner.0.pipe(b"", &["plan", "--sample", "-"]);
+    assert_eq!(run.complaint(), "gardenia: the sample has no keys");
 }
 
 #[test]

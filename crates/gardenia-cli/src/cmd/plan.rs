@@ -200,7 +200,11 @@ fn read_sample(args: &PlanArgs) -> anyhow::Result<Estimate> {
         smallest.add(&batch.digests);
         Ok(())
     })?;
-    Ok(smallest.estimate())
+    let estimate = smallest.estimate();
+    match estimate.lines {
+        0 => Err(hinted("the sample has no keys", "name files with some, or say --items N")),
+        _ => Ok(estimate),
+    }
 }
 
 fn need(args: &PlanArgs, sample: Option<&Estimate>) -> Need {
@@ -255,7 +259,7 @@ fn heading(args: &PlanArgs, need: &Need, sample: Option<Estimate>) -> String {
     parts.extend(need.abilities().iter().map(|ability| ability.name().to_owned()));
     let mut text = parts.join(", ") + "\n";
     if let Some(Estimate { lines, distinct, std_error, most }) = sample {
-        let repeats = 1.0 - distinct / lines.max(1) as f64;
+        let repeats = 1.0 - distinct / lines as f64;
         let about = if std_error > 0.0 {
             format!("about {} ± {}", human::count(distinct as u64), human::count(std_error as u64))
         } else {
