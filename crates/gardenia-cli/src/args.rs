@@ -857,7 +857,7 @@ Examples:
   gardenia lab run --all                                 minutes
   gardenia lab run --all --quick                         seconds: fewer trials, wider errors
   gardenia lab run --all --csv results --json results.json
-  gardenia lab run lumetta-rounds --json - | jq '.experiments[0].series'
+  gardenia lab run lumetta-rounds --json - | jq '.experiments[0].figures'
 
 Exit codes: 0 all verdicts agree or are explained, 1 some differ, 2 error.")]
 pub(crate) struct LabRunArgs {

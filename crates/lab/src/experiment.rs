@@ -1,6 +1,6 @@
 //! What an experiment is, and what it gives back.
 
-use crate::{Plan, Table, Verdict};
+use crate::{Figure, Plan, Table, Verdict};
 use serde::Serialize;
 
 /// Hears how far a run is. It is called by all threads at once.
@@ -31,26 +31,13 @@ pub trait Experiment: Sync {
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> anyhow::Result<Outcome>;
 }
 
-/// A line for a plot.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Series {
-    /// What the line shows.
-    pub name: String,
-    /// The horizontal axis.
-    pub x: &'static str,
-    /// The vertical axis.
-    pub y: &'static str,
-    /// Points: x, y and the standard error of y.
-    pub points: Vec<[f64; 3]>,
-}
-
 /// What came out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Outcome {
     /// Tables of numbers, with a verdict to each row that claims something.
     pub tables: Vec<Table>,
-    /// Lines for plots.
-    pub series: Vec<Series>,
+    /// Pictures of them.
+    pub figures: Vec<Figure>,
 }
 
 impl Outcome {

@@ -20,6 +20,7 @@
 mod choices;
 mod experiment;
 pub mod experiments;
+mod figure;
 mod plan;
 mod queries;
 mod report;
@@ -28,8 +29,9 @@ mod table;
 mod verdict;
 
 pub use choices::{Rule, Setting, Ties};
-pub use experiment::{Experiment, Outcome, Progress, Series};
+pub use experiment::{Experiment, Outcome, Progress};
 pub use experiments::{all, find};
+pub use figure::{Axis, Figure, Mark, Scale, Series};
 pub use plan::{Bench, Plan, Stream};
 pub use report::{Report, Run};
 pub use stats::{Mean, poisson_tail};

@@ -9,6 +9,7 @@ use anyhow::{Result, ensure};
 use gardenia::{Digest, KeyHasher};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -128,7 +129,7 @@ impl<'a> Bench<'a> {
     /// Makes `count` trials of `work` units each; their results, in order, or the error of the first that failed.
     ///
     /// `point` names what is tried: each name has its own streams.
-    pub fn trials<T: Send>(
+    pub fn trials<T: Send + Serialize + DeserializeOwned>(
         &self,
         point: &str,
         count: u64,

@@ -1,6 +1,6 @@
 //! What a run leaves behind: text for people, JSON for programs, a CSV file per table.
 
-use crate::{Experiment, Outcome, Plan, Series, Table, wrap};
+use crate::{Experiment, Figure, Outcome, Plan, Table, wrap};
 use serde::Serialize;
 
 /// One experiment with its outcome, in the form of JSON: fields are added, never renamed or removed.
@@ -13,7 +13,7 @@ pub struct Report {
     summary: String,
     differs: bool,
     tables: Vec<Table>,
-    series: Vec<Series>,
+    figures: Vec<Figure>,
 }
 
 impl Report {
@@ -21,7 +21,7 @@ impl Report {
     #[must_use]
     pub fn new(experiment: &dyn Experiment, outcome: Outcome) -> Self {
         let (summary, differs) = (outcome.summary(), outcome.differs());
-        let Outcome { tables, series } = outcome;
+        let Outcome { tables, figures } = outcome;
         let (name, title) = (experiment.name(), experiment.title());
         Self {
             name,
@@ -31,7 +31,7 @@ impl Report {
             summary,
             differs,
             tables,
-            series,
+            figures,
         }
     }
 

@@ -65,6 +65,7 @@ const POINTS: [Point; 4] = [
 ];
 
 /// One filter: its fill, the excess of its scheme over all groups, and what queries found.
+#[derive(serde::Serialize, serde::Deserialize)]
 struct Trial {
     fill: f64,
     excess: f64,
@@ -188,7 +189,7 @@ impl Experiment for ChoiceDoubleHashing {
                  mean that fill and excess give, the excess to a tenth.",
             );
         }
-        Ok(Outcome { tables, series: Vec::new() })
+        Ok(Outcome { tables, figures: Vec::new() })
     }
 }
 

@@ -65,6 +65,7 @@ impl Line {
 }
 
 /// One filter, built and asked.
+#[derive(serde::Serialize, serde::Deserialize)]
 struct Trial {
     bits: u64,
     hashes: u32,
@@ -247,7 +248,7 @@ impl Experiment for ChoiceEfforts {
              with what else the machine does; no verdict hangs on them.",
         );
         tables.push(times);
-        Ok(Outcome { tables, series: Vec::new() })
+        Ok(Outcome { tables, figures: Vec::new() })
     }
 }
 

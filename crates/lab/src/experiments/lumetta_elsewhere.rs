@@ -108,6 +108,6 @@ impl Experiment for LumettaElsewhere {
             "A row agrees if the mean is within four standard errors of (3.1), where that was iterated, and within four \
              standard errors and the terms of order 1/m, k²n/(2m²), of (3.2).",
         );
-        Ok(Outcome { tables: vec![table], series: Vec::new() })
+        Ok(Outcome { tables: vec![table], figures: Vec::new() })
     }
 }

@@ -5,7 +5,7 @@
 //! ten more. Random ties "improve performance nontrivially": by more than four standard errors.
 
 use crate::choices::{LUMETTA, Rounds, Setting, Ties};
-use crate::{Bench, Cell, Checks, Experiment, Form, Mean, Outcome, Plan, Progress, Series, Table};
+use crate::{Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Table};
 
 /// False positives against the number of rounds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,22 +73,17 @@ impl Experiment for LumettaRounds {
             Table::new(format!("False positives after rounds, {trials} trials, n = 10,000"), &columns);
         let columns = ["m/n", "c", "k", "rounds", "rate falls by", "paper", "first of equals errs more by"];
         let mut claims = Table::new("What more rounds and random ties bring", &columns);
-        let (mut all, mut series) = (Vec::new(), Vec::new());
+        let (mut all, mut figures) = (Vec::new(), Vec::new());
         for (setting, name) in settings.iter().zip(&names) {
             let (random, first) = (curves(setting, self.ties)?, curves(setting, Ties::First)?);
-            for (ties, curves) in [("random ties", &random), ("first of equals", &first)] {
-                let point = |round: usize| {
-                    let Mean { mean, standard_error, .. } = mean(curves, |curve| curve[round]);
-                    [(round + 1) as f64, mean, standard_error]
-                };
-                let points = (0..ROUNDS).map(point).collect();
-                series.push(Series {
-                    name: format!("{name}, {ties}"),
-                    x: "rounds",
-                    y: "false positives",
-                    points,
-                });
-            }
+            let points = |curves: &Curves| {
+                (0..ROUNDS)
+                    .map(|round| ((round + 1) as f64, mean(curves, |curve| curve[round])))
+                    .collect::<Vec<_>>()
+            };
+            let axes = (Axis::log("rounds"), Axis::log("false positives"));
+            let figure = Figure::new(name.clone(), axes.0, axes.1);
+            figures.push(figure.line("random ties", points(&random)).line("first of equals", points(&first)));
             let (from, to) = if setting.choices == 2 { (10, 15) } else { (30, 40) };
             let falls = mean(&random, |curve| 1.0 - curve[to - 1] / curve[from - 1]);
             let more = Mean::of(
@@ -128,6 +123,6 @@ impl Experiment for LumettaRounds {
             "A row agrees if the gain rounds to 1 or 2% (within four standard errors), random ties gain more than four \
              standard errors on the same keys, and no round made a filter worse.",
         );
-        Ok(Outcome { tables: vec![rates, claims], series })
+        Ok(Outcome { tables: vec![rates, claims], figures })
     }
 }

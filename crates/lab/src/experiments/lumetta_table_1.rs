@@ -73,6 +73,6 @@ impl Experiment for LumettaTable1 {
         table
             .note(format!("Source: {LUMETTA}, Table 1; the last two rows are from the text of section 3.1."));
         table.note("A row agrees if both means are within 1.5% or four standard errors of the paper's, whichever is wider.");
-        Ok(Outcome { tables: vec![table], series: Vec::new() })
+        Ok(Outcome { tables: vec![table], figures: Vec::new() })
     }
 }

@@ -119,6 +119,6 @@ impl Experiment for LumettaTable2 {
             "A row agrees if (3.2) rounds to the paper's evaluation of it, and both means are within four standard errors \
              of (3.1) and of what the paper observed.",
         );
-        Ok(Outcome { tables: vec![table], series: Vec::new() })
+        Ok(Outcome { tables: vec![table], figures: Vec::new() })
     }
 }

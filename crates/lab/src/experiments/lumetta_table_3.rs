@@ -82,6 +82,6 @@ impl Experiment for LumettaTable3 {
             "A row agrees if both means are within 1.5% or four standard errors of the paper's, whichever is wider; of the \
              library's fewer trials more standard errors, as Student's distribution has it.",
         );
-        Ok(Outcome { tables: vec![table], series: Vec::new() })
+        Ok(Outcome { tables: vec![table], figures: Vec::new() })
     }
 }
