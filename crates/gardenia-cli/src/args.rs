@@ -5,6 +5,7 @@ use crate::cmd::dedup::DedupArgs;
 use crate::cmd::diff::DiffArgs;
 use crate::cmd::generate::{CompletionsArgs, ManArgs};
 use crate::cmd::improve::ImproveArgs;
+use crate::cmd::lab::LabArgs;
 use crate::cmd::map::GetArgs;
 use crate::cmd::merge::MergeArgs;
 use crate::cmd::plan::PlanArgs;
@@ -819,96 +820,6 @@ pub(crate) struct BenchArgs {
     /// Measure a query of every kind at the smallest and the largest of --items, and store it for `gardenia plan`
     #[arg(long, conflicts_with_all = ["fpp", "kind", "keys", "threads", "json"])]
     pub(crate) calibrate: bool,
-}
-
-/// Repeat the papers' experiments
-///
-/// Every experiment states its claim and its source, prints our numbers beside the paper's with their standard errors,
-/// and computes a verdict for each row.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  gardenia lab list
-  gardenia lab run lumetta-table-1
-  gardenia lab run --all --quick")]
-pub(crate) struct LabArgs {
-    #[command(subcommand)]
-    pub(crate) command: LabCommand,
-}
-
-/// What to do in the lab.
-#[derive(Debug, Subcommand)]
-pub(crate) enum LabCommand {
-    /// Print the names of all experiments, with what they are about
-    #[command(after_help = "\
-Examples:
-  gardenia lab list | grep lumetta")]
-    List,
-    Run(LabRunArgs),
-}
-
-/// Run experiments
-///
-/// The same seed and trials give the same numbers, whatever the number of threads; only tables of times differ.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  gardenia lab run lumetta-table-1 lumetta-table-2
-  gardenia lab run --all                                 minutes
-  gardenia lab run --all --quick                         seconds: fewer trials, wider errors
-  gardenia lab run --all --csv results --json results.json
-  gardenia lab run lumetta-rounds --json - | jq '.experiments[0].figures'
-
-Exit codes: 0 all verdicts agree or are explained, 1 some differ, 2 error.")]
-pub(crate) struct LabRunArgs {
-    /// Names of experiments, as `gardenia lab list` prints them
-    #[arg(value_name = "NAME", required_unless_present = "all", value_parser = experiment())]
-    pub(crate) names: Vec<String>,
-
-    /// Run all of them
-    #[arg(long, conflicts_with = "names")]
-    pub(crate) all: bool,
-
-    /// Trials per point, at least 2, instead of each experiment's own number
-    #[arg(long, value_name = "N", value_parser = trials, allow_negative_numbers = true)]
-    pub(crate) trials: Option<u64>,
-
-    /// Seed of all random streams
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = human::parse_count, allow_negative_numbers = true)]
-    pub(crate) seed: u64,
-
-    /// Threads that work at once [default: all that the processor has]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), allow_negative_numbers = true)]
-    pub(crate) threads: Option<u32>,
-
-    /// Fewer trials and a part of the longest tables
-    #[arg(long)]
-    pub(crate) quick: bool,
-
-    /// Write a CSV file per table into this folder, which is made if need be
-    #[arg(long, value_name = "DIR")]
-    pub(crate) csv: Option<PathBuf>,
-
-    /// Write everything as JSON; - is stdout, in place of the text
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-
-    /// Replace files that exist
-    #[arg(long)]
-    pub(crate) force: bool,
-}
-
-/// The names of the experiments, from the lab.
-fn experiment() -> PossibleValuesParser {
-    PossibleValuesParser::new(lab::all().iter().map(|experiment| experiment.name()))
-}
-
-/// A number of trials.
-fn trials(text: &str) -> Result<u64, String> {
-    match human::parse_count(text)? {
-        0 | 1 => Err("a standard error takes at least 2 trials".to_owned()),
-        trials => Ok(trials),
-    }
 }
 
 /// A number of keys to measure with.

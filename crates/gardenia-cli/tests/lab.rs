@@ -117,3 +117,71 @@ fn wrong_wishes_are_errors_that_help() {
     assert!(complaint(&["lumetta-table-1", "--threads", "0"]).contains("1..=1024"));
     assert!(complaint(&["lumetta-table-1", "--csv", "/dev/null/x"]).contains("/dev/null/x"));
 }
+
+/// Files of a folder with their contents, by name.
+fn files(shell: &Shell, folder: &str) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(shell.path(folder)).unwrap().map(Result::unwrap);
+    entries
+        .map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap()))
+        .collect()
+}
+
+#[test]
+fn a_report_is_a_page_and_the_numbers() {
+    let shell = Shell::new();
+    let run = short(&shell, &["--report", "out"]);
+    assert_eq!((run.code, &*run.err), (Some(0), ""), "{}", run.text());
+    assert!(run.text().ends_with("\nThe report is in out/index.html\n"), "{}", run.text());
+    let files = files(&shell, "out");
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["index.html", "lab.json", "lumetta-table-1.csv"]);
+    let page = String::from_utf8(files["index.html"].clone()).unwrap();
+    assert!(page.contains("gardenia lab run lumetta-table-1 --quick --trials 4 --seed 1"), "{page}");
+    assert!(page.contains("4 trials per point") && page.contains("✓ 11 agree"), "{page}");
+    assert_eq!(short(&shell, &["--json", "-"]).out, files["lab.json"]);
+    // What is there stays there.
+    assert!(
+        short(&shell, &["--report", "out"]).complaint().contains("out/lumetta-table-1.csv: already exists")
+    );
+    std::fs::remove_file(shell.path("out/lumetta-table-1.csv")).unwrap();
+    assert!(short(&shell, &["--report", "out"]).complaint().contains("out/index.html: already exists"));
+    assert_eq!(short(&shell, &["--report", "out", "--force"]).code, Some(0));
+    assert!(shell.path("out/lumetta-table-1.csv").exists());
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_where_it_was() {
+    let shell = Shell::new();
+    let args = |folder| ["lab", "run", "lumetta-table-1", "lumetta-table-2", "--quick", "--report", folder];
+    let whole = shell.run(&args("whole"));
+    assert_eq!((whole.code, &*whole.err), (Some(0), ""), "{}", whole.text());
+    let mut child = shell.command(&args("killed")).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let journal = || std::fs::read(shell.path("killed/unfinished.jsonl")).unwrap_or_default();
+    while journal().iter().filter(|byte| **byte == b'\n').count() < 3 {
+        assert!(child.try_wait().unwrap().is_none(), "it was over before it could be killed");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!shell.path("killed/index.html").exists());
+    // Another run is not mixed with it.
+    let other = [&args("killed")[..], &["--seed", "2"]].concat();
+    assert!(shell.run(&other).complaint().contains("killed/unfinished.jsonl: was begun with another seed"));
+    let run = shell.run(&args("killed"));
+    assert!(run.code == Some(0) && run.err.contains("going on with a run that was stopped"), "{}", run.err);
+    let (mut expected, mut files) = (files(&shell, "whole"), files(&shell, "killed"));
+    // The page says how long it took.
+    assert!(expected.remove("index.html").is_some() && files.remove("index.html").is_some());
+    assert_eq!(files, expected);
+}
+
+#[test]
+fn figures_are_drawn_when_asked_for_and_never_into_a_pipe_by_themselves() {
+    let shell = Shell::new();
+    let run = |more: &[&str]| {
+        shell.run(&[&["lab", "run", "lumetta-rounds", "--quick", "--trials", "2"], more].concat())
+    };
+    let (plain, drawn) = (run(&[]), run(&["--figures", "always"]));
+    assert!(!plain.text().contains('●') && drawn.text().contains("● random ties  ■ first of equals"));
+    assert!(!drawn.text().contains('\x1b'));
+    assert_eq!(run(&["--figures", "never"]).out, plain.out);
+}

@@ -18,9 +18,12 @@
 //! ```
 
 mod choices;
+mod drawing;
 mod experiment;
 pub mod experiments;
 mod figure;
+mod html;
+mod journal;
 mod plan;
 mod queries;
 mod report;
@@ -29,9 +32,11 @@ mod table;
 mod verdict;
 
 pub use choices::{Rule, Setting, Ties};
+pub use drawing::{Look, draw};
 pub use experiment::{Experiment, Outcome, Progress};
 pub use experiments::{all, find};
 pub use figure::{Axis, Figure, Mark, Scale, Series};
+pub use journal::Journal;
 pub use plan::{Bench, Plan, Stream};
 pub use report::{Report, Run};
 pub use stats::{Mean, poisson_tail};

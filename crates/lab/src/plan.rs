@@ -4,17 +4,17 @@
 //! trial's number alone; results are gathered in the order of the trials. So the number of threads changes the
 //! time and nothing else.
 
-use crate::Progress;
+use crate::{Journal, Progress};
 use anyhow::{Result, ensure};
 use gardenia::{Digest, KeyHasher};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Serialize, de::DeserializeOwned};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 /// What a run is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// Trials per point, if not as many as the experiment takes by itself; at least 2.
     pub trials: Option<u64>,
@@ -25,11 +25,13 @@ pub struct Plan {
     /// Fewer trials, and a part of the longest tables: seconds instead of minutes. The standard errors, and with them
     /// what the verdicts allow, grow by themselves.
     pub quick: bool,
+    /// Where finished points are kept, and taken from if they are there.
+    pub journal: Option<Arc<Journal>>,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { trials: None, seed: 1, threads: 0, quick: false }
+        Self { trials: None, seed: 1, threads: 0, quick: false, journal: None }
     }
 }
 
@@ -136,6 +138,11 @@ impl<'a> Bench<'a> {
         work: u64,
         trial: impl Fn(&mut Stream, u64) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
+        let journal = self.plan.journal.as_deref();
+        if let Some(results) = journal.and_then(|journal| journal.recall(self.experiment, point, count)) {
+            self.advance(count * work);
+            return Ok(results);
+        }
         let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
         let results = Mutex::new(Vec::with_capacity(usize::try_from(count)?));
         let worker = || {
@@ -149,8 +156,7 @@ impl<'a> Bench<'a> {
                     failed.store(true, Relaxed);
                 }
                 results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((number, result));
-                let done = self.done.fetch_add(work, Relaxed) + work;
-                self.progress.at(done.min(self.total), self.total);
+                self.advance(work);
             }
         };
         let workers = self.plan.workers(count);
@@ -160,7 +166,16 @@ impl<'a> Bench<'a> {
         });
         let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         results.sort_unstable_by_key(|(number, _)| *number);
-        results.into_iter().map(|(_, result)| result).collect()
+        let results: Vec<T> = results.into_iter().map(|(_, result)| result).collect::<Result<_>>()?;
+        if let Some(journal) = journal {
+            journal.keep(self.experiment, point, &results)?;
+        }
+        Ok(results)
+    }
+
+    fn advance(&self, work: u64) {
+        let done = self.done.fetch_add(work, Relaxed) + work;
+        self.progress.at(done.min(self.total), self.total);
     }
 }
 

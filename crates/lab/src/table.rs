@@ -66,7 +66,7 @@ impl Cell {
         value.map_or(Self::Empty, |value| Self::Number(value, form))
     }
 
-    fn show(&self) -> String {
+    pub(crate) fn show(&self) -> String {
         match self {
             Self::Empty => String::new(),
             Self::Text(text) => text.clone(),
@@ -92,7 +92,7 @@ impl Serialize for Cell {
 }
 
 /// 1,000,000
-fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -158,7 +158,7 @@ impl Table {
         self.notes.push(note.into());
     }
 
-    fn judged(&self) -> bool {
+    pub(crate) fn judged(&self) -> bool {
         self.rows.iter().any(|row| row.verdict.is_some())
     }
 
@@ -176,11 +176,7 @@ impl Table {
                 line.push(row.verdict.as_ref().map_or(String::new(), |verdict| verdict.word().to_owned()));
             }
         }
-        let columns = self.columns.len();
-        let is_text = |column: usize| {
-            let text = |row: &Row| matches!(row.cells[column], Cell::Text(_) | Cell::Empty);
-            column >= columns || self.rows.iter().all(text)
-        };
+        let is_text = |column: usize| column >= self.columns.len() || self.is_text(column);
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let layout: Vec<(usize, bool)> = (0..lines[0].len()).map(|at| (width(at), is_text(at))).collect();
         let mut out = format!("{}\n\n", self.title);
@@ -191,20 +187,31 @@ impl Table {
             out.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
             out.push('\n');
         }
-        let reasons = self.rows.iter().zip(1..).flat_map(|(row, number)| {
-            let reasons = match &row.verdict {
-                Some(Verdict::Differs(reasons)) => reasons.as_slice(),
-                Some(Verdict::Explained(reason)) => std::slice::from_ref(reason),
-                _ => &[],
-            };
-            let word = row.verdict.as_ref().map_or("", Verdict::word);
-            reasons.iter().map(move |reason| format!("row {number} {}: {reason}", word.to_lowercase()))
-        });
-        for below in reasons.chain(self.notes.iter().cloned()) {
+        for (_, below) in self.below() {
             out.push('\n');
             wrap(&below, &mut out);
         }
         out
+    }
+
+    /// Whether a column holds nothing but words.
+    pub(crate) fn is_text(&self, column: usize) -> bool {
+        self.rows.iter().all(|row| matches!(row.cells[column], Cell::Text(_) | Cell::Empty))
+    }
+
+    /// Paragraphs below the table: the reasons of verdicts, each with its verdict's word, and the notes.
+    pub(crate) fn below(&self) -> Vec<(&'static str, String)> {
+        let mut below = Vec::new();
+        for (row, number) in self.rows.iter().zip(1..) {
+            let (word, reasons) = match &row.verdict {
+                Some(Verdict::Differs(reasons)) => ("differs", reasons.as_slice()),
+                Some(Verdict::Explained(reason)) => ("explained", std::slice::from_ref(reason)),
+                _ => continue,
+            };
+            below.extend(reasons.iter().map(|reason| (word, format!("row {number} {word}: {reason}"))));
+        }
+        below.extend(self.notes.iter().map(|note| ("", note.clone())));
+        below
     }
 
     /// Comma-separated values with all digits. A column of means is followed by one of their standard errors.

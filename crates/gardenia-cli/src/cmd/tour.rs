@@ -6,6 +6,7 @@
 use crate::args::TourArgs;
 use crate::human::{bytes, count, seconds, share};
 use crate::keys::random;
+use crate::output;
 use crate::verbs::Verbs;
 use crate::{Outcome, message};
 use anyhow::{Context, bail};
@@ -18,7 +19,7 @@ use gardenia::{
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, IsTerminal, StdoutLock, Write};
+use std::io::{self, StdoutLock, Write};
 use std::time::Instant;
 use tempfile::TempDir;
 
@@ -67,10 +68,7 @@ struct Tour {
 impl Tour {
     fn new() -> Self {
         let stdout = io::stdout().lock();
-        // https://no-color.org: set and not empty
-        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        let colour = stdout.is_terminal() && !unwanted && !dumb;
+        let colour = output::colour();
         Self { stdout, colour }
     }
 

@@ -1,0 +1,58 @@
+//! The folder of a report: the page, the numbers, and, as long as the run is not over, what it has finished.
+
+use super::{already_exists, check_csv, write_csv, write_file};
+use crate::human;
+use crate::message::{hinted, say};
+use anyhow::{Context, Result};
+use lab::{Journal, Plan, Run};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const PAGE: &str = "index.html";
+const NUMBERS: &str = "lab.json";
+const JOURNAL: &str = "unfinished.jsonl";
+
+/// A folder that a report will be in.
+pub(super) struct Folder {
+    path: PathBuf,
+    pub(super) journal: Arc<Journal>,
+}
+
+impl Folder {
+    /// Makes the folder, or goes on with the run that was stopped in it.
+    pub(super) fn open(path: &Path, plan: &Plan, names: &[&str], force: bool) -> Result<Self> {
+        fs::create_dir_all(path).with_context(|| path.display().to_string())?;
+        let journal = path.join(JOURNAL);
+        if !force && !journal.exists() {
+            check_csv(path, names, force)?;
+            for file in [PAGE, NUMBERS].map(|name| path.join(name)) {
+                if file.exists() {
+                    return already_exists(&file);
+                }
+            }
+        }
+        let hint = "give the options that the run was begun with, another folder, or --force to begin anew";
+        let open = if force { Journal::begin } else { Journal::open };
+        let journal = open(&journal, plan).map_err(|error| hinted(format!("{error:#}"), hint))?;
+        if journal.points() > 0 {
+            say(&format!(
+                "gardenia: {}: going on with a run that was stopped; {} are done",
+                path.display(),
+                human::plural(journal.points() as u64, "point")
+            ));
+        }
+        Ok(Self { path: path.to_owned(), journal: Arc::new(journal) })
+    }
+
+    /// Writes everything; the page.
+    pub(super) fn finish(self, run: &Run, command: &str, facts: &str) -> Result<PathBuf> {
+        run.experiments().iter().try_for_each(|report| write_csv(&self.path, report))?;
+        write_file(&self.path.join(NUMBERS), &run.to_json()?)?;
+        let page = self.path.join(PAGE);
+        write_file(&page, &run.to_html(command, facts))?;
+        let journal = self.path.join(JOURNAL);
+        fs::remove_file(&journal).with_context(|| journal.display().to_string())?;
+        Ok(page)
+    }
+}
