@@ -280,6 +280,12 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
         self.form
     }
 
+    /// Whether a cell is set; `None` beyond the last. Queries need no such thing, studies of the fill do.
+    #[must_use]
+    pub fn cell(&self, at: u64) -> Option<bool> {
+        (at < self.cells()).then(|| self.bits.get(at))
+    }
+
     /// The share of cells that are set.
     #[must_use]
     pub fn fill(&self) -> f64 {

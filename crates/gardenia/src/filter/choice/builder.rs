@@ -2,7 +2,7 @@
 
 use super::bloom::{ChoiceBloom, ChoiceForm, MAX_CHOICES, rate_at_fill};
 use super::offline::ChoiceOffline;
-use super::partitions::{Partitions, SETS};
+use super::partitions::{Partitions, different_sets};
 use super::propagation::Propagation;
 use crate::cells::Bits;
 use crate::filter::wish::{Wish, wish_verbs};
@@ -280,7 +280,8 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
         let (cells, fill, ideal) = match self.effort {
             Effort::Partitioned => {
                 let Partitions { cells, partitions } = partitions(cells, items);
-                let fill = choices::expected_fill_partitioned(cells, items, hashes, partitions, SETS);
+                let sets = different_sets(hashes);
+                let fill = choices::expected_fill_partitioned(cells, items, hashes, partitions, sets);
                 (cells, fill, choices::fpp_at_fill(fill, hashes, 1))
             }
             // Too few keys for the laws of many: as if they came one by one.

@@ -32,6 +32,11 @@ const FAMILIES: u32 = 4;
 /// Hash sets to choose from: what a byte can name.
 pub(super) const SETS: u32 = FAMILIES * 64;
 
+/// Hash sets that differ: a key of three positions or fewer is turned alike by all families.
+pub(super) fn different_sets(hashes: u32) -> u32 {
+    if hashes as usize <= FIRST { SETS / FAMILIES } else { SETS }
+}
+
 /// How much further a set of family f turns each position after the third than the one before it, times f.
 const FURTHER: u64 = 17;
 
