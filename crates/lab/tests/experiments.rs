@@ -1,7 +1,8 @@
 //! Every experiment in a hurry: it agrees, it does not depend on threads, and it notices what is broken.
 
 use lab::experiments::{
-    ChoiceDoubleHashing, LumettaElsewhere, LumettaRounds, LumettaTable1, LumettaTable2, LumettaTable3,
+    ChoiceDoubleHashing, LumettaElsewhere, LumettaRounds, LumettaTable1, LumettaTable2, LumettaTable3, Space,
+    Speed,
 };
 use lab::{Experiment, Outcome, Plan, Rule, Table, Ties};
 
@@ -28,6 +29,7 @@ fn the_number_of_threads_changes_no_number() {
             let plan = Plan { threads, trials: Some(2), ..Plan::quick() };
             let mut outcome = run(&*experiment, &plan);
             outcome.tables.retain(|table| !table.timed);
+            outcome.figures.retain(|figure| !figure.timed);
             outcome
         };
         assert_eq!(numbers(1), numbers(3), "{}", experiment.name());
@@ -77,6 +79,15 @@ fn a_default_scheme_that_overlaps_is_noticed() {
         "{}",
         text(&outcome)
     );
+}
+
+#[test]
+fn filters_that_are_too_full_or_forget_are_noticed() {
+    // A tenth more keys is too much for all but those that grow, and those that had room to spare.
+    let (differ, all, outcome) = differing(&Space { overfull: true }, 4);
+    assert!(2 * differ > all, "{differ} of {all}: {}", text(&outcome));
+    let outcome = run(&Speed { forgetful: true }, &Plan::quick());
+    assert!(outcome.verdicts().all(lab::Verdict::differs), "{}", text(&outcome));
 }
 
 #[test]

@@ -4,11 +4,13 @@
 //! it checks both; `library` runs Gardenia's own [`ChoiceBloom`](gardenia::ChoiceBloom) on random digests and
 //! independent positions. Both must come out at the paper's numbers (`paper`).
 
+mod classes;
 mod library;
 mod odd_step;
 mod paper;
 mod simulation;
 
+pub(crate) use classes::{Classes, Law};
 pub(crate) use library::{library_offline, library_online};
 pub(crate) use odd_step::OddStep;
 pub(crate) use paper::{ELSEWHERE_16, LUMETTA, TABLE_1, TABLE_2, TABLE_3};
@@ -38,7 +40,12 @@ impl Setting {
     /// The rate of a filter with this share of ones, as in the paper: `1 - (1 - fill^k)^c`.
     #[must_use]
     pub fn rate(&self, fill: f64) -> f64 {
-        let group = libm::pow(fill, f64::from(self.hashes));
+        self.rate_of_groups(libm::pow(fill, f64::from(self.hashes)))
+    }
+
+    /// The rate of a filter of whose groups this share is found: `1 - (1 - group)^c`.
+    #[must_use]
+    pub fn rate_of_groups(&self, group: f64) -> f64 {
         -libm::expm1(f64::from(self.choices) * libm::log1p(-group))
     }
 

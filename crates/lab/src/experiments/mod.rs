@@ -7,6 +7,8 @@ mod lumetta_rounds;
 mod lumetta_table_1;
 mod lumetta_table_2;
 mod lumetta_table_3;
+mod space;
+mod speed;
 
 pub use choice_double_hashing::ChoiceDoubleHashing;
 pub use choice_efforts::ChoiceEfforts;
@@ -15,6 +17,8 @@ pub use lumetta_rounds::LumettaRounds;
 pub use lumetta_table_1::LumettaTable1;
 pub use lumetta_table_2::LumettaTable2;
 pub use lumetta_table_3::LumettaTable3;
+pub use space::Space;
+pub use speed::Speed;
 
 use crate::{Checks, Experiment, Mean};
 
@@ -29,6 +33,8 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(LumettaRounds::default()),
         Box::new(ChoiceEfforts),
         Box::new(ChoiceDoubleHashing::default()),
+        Box::new(Space::default()),
+        Box::new(Speed::default()),
     ]
 }
 

@@ -1,0 +1,229 @@
+//! How many bits a key takes at which rate of errors, in every filter, beside the least that any filter needs.
+//!
+//! A filter of n keys that errs at a rate ε for all others takes at least n·log2(1/ε) bits, however it works. What each kind
+//! takes above that pays for something: speed, keys that come later, removal, counts, forgetting. Sizes and rates are
+//! those of filters that the planner designed ([`gardenia::plan`]), filled with random keys and asked; the verdict
+//! is on its promise.
+
+use crate::queries::found;
+use crate::stats::poisson_tail;
+use crate::{
+    Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
+};
+use anyhow::Result;
+use gardenia::Kind;
+use gardenia::plan::{Ability, Design, ErrorMeans, Need, Parameters};
+use serde::{Deserialize, Serialize};
+
+/// Bits per key against the rate of errors.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Space {
+    /// Fills filters with a tenth more keys than they were designed for: it shows that the verdicts notice.
+    pub overfull: bool,
+}
+
+/// Rates that are planned for.
+const RATES: [f64; 6] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5];
+
+/// Filters of more bits per key are left out: they would push all others to the edge.
+const WIDEST: f64 = 130.0;
+
+/// How rare what was found may be: as four standard errors of a normal number.
+const RARE: f64 = 3.2e-5;
+
+/// What is asked of the planner, in the order of the figures.
+const NEEDS: [(&str, &[Ability]); 9] = [
+    ("sets that take more keys", &[]),
+    ("fixed sets", &[Ability::Fixed]),
+    ("fixed sets", &[Ability::Fixed, Ability::Values]),
+    ("fixed sets", &[Ability::Send]),
+    ("sets that remove, count, grow or forget", &[Ability::Remove]),
+    ("sets that remove, count, grow or forget", &[Ability::Count]),
+    ("sets that remove, count, grow or forget", &[Ability::Grow]),
+    ("sets that remove, count, grow or forget", &[Ability::Grow, Ability::Remove]),
+    ("sets that remove, count, grow or forget", &[Ability::Window]),
+];
+
+/// A design, with the figure that it belongs to.
+struct Point {
+    figure: &'static str,
+    name: String,
+    target: f64,
+    design: Design,
+}
+
+/// What people call a design.
+fn name(design: &Design) -> String {
+    match design.parameters {
+        Parameters::Choice { effort, .. } => format!("choice, {}", effort.name()),
+        Parameters::Bloomier { value_bits, .. } => format!("bloomier, values of {value_bits} bits"),
+        Parameters::Compressed { .. } => "compressed, as sent".to_owned(),
+        _ => design.kind.name().to_owned(),
+    }
+}
+
+/// All designs for so many keys, each kind once for each rate.
+fn points(items: u64, rates: &[f64]) -> Vec<Point> {
+    let mut points: Vec<Point> = Vec::new();
+    for (figure, abilities) in NEEDS {
+        for &target in rates {
+            let need = abilities.iter().fold(Need::of(items).fpp(target), |need, ability| match ability {
+                Ability::Count => need.count(15),
+                Ability::Values => need.values(8),
+                other => need.with(*other),
+            });
+            // A need that cannot be met at this rate has no point.
+            let Ok(plan) = need.plan() else { continue };
+            for design in plan.designs() {
+                let name = name(design);
+                let known = points.iter().any(|point| point.name == name && point.target == target);
+                let wide = design.bits_per_key > WIDEST || design.kind == Kind::CountMin;
+                if !known && !wide && design.error == ErrorMeans::FalsePositive {
+                    points.push(Point { figure, name, target, design: design.clone() });
+                }
+            }
+        }
+    }
+    points.sort_by(|a, b| (a.figure, &a.name).cmp(&(b.figure, &b.name)));
+    let order = |figure| NEEDS.iter().position(|(name, _)| *name == figure);
+    points.sort_by_key(|point| order(point.figure));
+    points
+}
+
+/// A filter that was built and asked.
+#[derive(Serialize, Deserialize)]
+struct Trial {
+    memory_bits: f64,
+    file_bits: f64,
+    found: u64,
+}
+
+fn trial(design: &Design, items: u64, queries: u64, stream: &mut Stream) -> Result<Trial> {
+    let keys = stream.digests(items);
+    let filter = match design.parameters {
+        Parameters::Bloomier { .. } => design.build_map(&keys, &vec![0; keys.len()])?,
+        _ => design.build_from(&keys)?,
+    };
+    let found = found(&filter, queries, stream);
+    let per_key = 8.0 / items as f64;
+    Ok(Trial {
+        memory_bits: filter.memory_bytes() as f64 * per_key,
+        file_bits: filter.to_vec()?.len() as f64 * per_key,
+        found,
+    })
+}
+
+/// The least bits that any filter needs, for rates as small as these.
+fn limit(rates: &[f64]) -> Vec<(f64, f64)> {
+    let least = rates.iter().copied().fold(1.0, f64::min);
+    (8..=40).map(|i| libm::pow(least, f64::from(i) / 40.0)).map(|rate| (-libm::log2(rate), rate)).collect()
+}
+
+impl Experiment for Space {
+    fn name(&self) -> &'static str {
+        "space"
+    }
+    fn title(&self) -> &'static str {
+        "Bits per key against the rate of errors, for every filter"
+    }
+    fn source(&self) -> &'static str {
+        "Our own; the limit log2(1/rate) is by Carter, Floyd, Gill, Markowsky and Wegman (1978)"
+    }
+    fn claim(&self) -> &'static str {
+        "Every filter errs no more than it was planned to, in the bits that were promised, and none goes below the limit."
+    }
+
+    fn run(&self, plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
+        plan.check()?;
+        let items = if plan.quick { 10_000 } else { 100_000 };
+        let rates = if plan.quick { &RATES[..4] } else { &RATES };
+        let filters = plan.trials(4, 2);
+        let points = points(items, rates);
+        let queries = |point: &Point| {
+            let enough = if plan.quick { 100.0 } else { 400.0 };
+            (enough / point.design.fpp).clamp(1_000.0, 2e7) as u64
+        };
+        let work = |point: &Point| queries(point) + 10 * items;
+        let total = points.iter().map(|point| filters * work(point)).sum();
+        let bench = Bench::new(plan, self.name(), progress, total);
+
+        let columns =
+            ["filter", "planned", "in memory", "in a file", "rate", "promised", "limit", "above the limit"];
+        let (mut tables, mut figures) = (Vec::new(), Vec::new());
+        let (mut table, mut figure) = (Table::new("", &columns), None);
+        let mut line = Vec::new();
+        let mut points = points.iter().peekable();
+        while let Some(point) = points.next() {
+            let keys = if self.overfull && !point.design.is_fixed() { items + items / 10 } else { items };
+            let name = format!("{} {} n={items}", point.name, point.target);
+            let trials = bench.trials(&name, filters, work(point), |stream, _| {
+                trial(&point.design, keys, queries(point), stream)
+            })?;
+            let asked = queries(point) * filters;
+            let found = trials.iter().map(|trial| trial.found).sum();
+            let rate = Mean::of_rate(found, asked);
+            let mean = |of: fn(&Trial) -> f64| trials.iter().map(of).sum::<f64>() / filters as f64;
+            let (memory, file) = (mean(|trial| trial.memory_bits), mean(|trial| trial.file_bits));
+            // Compressed filters are made to be sent: their size is that of the file.
+            let sent = matches!(point.design.parameters, Parameters::Compressed { .. });
+            let bits = if sent { file } else { memory };
+            let value_bits = match point.design.parameters {
+                Parameters::Bloomier { value_bits, .. } => f64::from(value_bits),
+                _ => 0.0,
+            };
+            let limit = -libm::log2(rate.mean.max(0.5 / asked as f64)) + value_bits;
+
+            let mut checks = Checks::default();
+            // The bound is on the rate of each filter; all together may not be above it by chance.
+            checks.that(poisson_tail(found, point.design.bound * asked as f64).1 > RARE, || {
+                format!("queries found {found} of {asked}, above the bound of {:.3e}", point.design.bound)
+            });
+            let least = -libm::log2(rate.mean + 4.0 * rate.standard_error) + value_bits;
+            checks.that(bits > least, || format!("{bits:.2} bits are below the limit of {least:.2}"));
+            // Sizes of fixed sets depend on their keys a little, and small filters are padded to whole cache lines.
+            let padding = 512.0 * 8.0 / items as f64;
+            checks.that(memory <= point.design.bits_per_key * 1.01 + padding, || {
+                format!("{memory:.2} bits were taken, where {:.2} were promised", point.design.bits_per_key)
+            });
+            let cells = vec![
+                Cell::text(&point.name),
+                Cell::Number(point.target, Form::Power(0)),
+                Cell::Number(memory, Form::Fixed(2)),
+                Cell::Number(file, Form::Fixed(2)),
+                Cell::Mean(rate, Form::Power(2)),
+                Cell::Number(point.design.fpp, Form::Power(2)),
+                Cell::Number(limit, Form::Fixed(2)),
+                Cell::Number(bits / limit - 1.0, Form::Percent(0)),
+            ];
+            table.row(cells, Some(checks.verdict()));
+            line.extend((rate.mean > 0.0).then_some((bits - value_bits, rate)));
+            // The last of its name ends the line, and the last of its figure ends that.
+            let next = points.peek();
+            if next.is_none_or(|next| (next.figure, &next.name) != (point.figure, &point.name)) {
+                line.sort_by(|a, b| a.0.total_cmp(&b.0));
+                let axes = || (Axis::linear("bits per key"), Axis::log("rate of errors"));
+                let empty = || Figure::new(point.figure, axes().0, axes().1);
+                figure =
+                    Some(figure.take().unwrap_or_else(empty).line(&point.name, std::mem::take(&mut line)));
+            }
+            if next.is_none_or(|next| next.figure != point.figure) {
+                figures.extend(figure.take().map(|figure| figure.theory("limit", self::limit(rates))));
+                table.title = format!("Bits per key: {}; {filters} filters of {items} keys", point.figure);
+                tables.push(std::mem::replace(&mut table, Table::new("", &columns)));
+            }
+        }
+        if let Some(last) = tables.last_mut() {
+            last.note(
+                "A row agrees if queries find no more than the planner's bound (by the exact Poisson tail), the memory is within \
+                 1% of what it said, and the bits are not below the limit of the rate that was found.",
+            );
+            last.note(format!(
+                "Not here: sketches, which count and err otherwise; retouched filters, which have the size of the Bloom filter \
+                 that they were; distance-sensitive ones; and designs of more than {WIDEST:.0} bits per key. Values of a \
+                 Bloomier filter count with the limit, and are left out of the figure. A window holds the last keys, \
+                 and half of the A² filter is another window.",
+            ));
+        }
+        Ok(Outcome { tables, figures })
+    }
+}
