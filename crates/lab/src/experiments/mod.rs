@@ -10,6 +10,9 @@ mod lumetta_table_3;
 mod space;
 mod speed;
 
+mod grothoff_k;
+mod km_count_min;
+
 pub use choice_double_hashing::ChoiceDoubleHashing;
 pub use choice_efforts::ChoiceEfforts;
 pub use lumetta_elsewhere::LumettaElsewhere;
@@ -19,6 +22,9 @@ pub use lumetta_table_2::LumettaTable2;
 pub use lumetta_table_3::LumettaTable3;
 pub use space::Space;
 pub use speed::Speed;
+
+pub use grothoff_k::GrothoffK;
+pub use km_count_min::KmCountMin;
 
 use crate::{Checks, Experiment, Mean};
 
@@ -35,6 +41,8 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(ChoiceDoubleHashing::default()),
         Box::new(Space::default()),
         Box::new(Speed::default()),
+        Box::new(GrothoffK::default()),
+        Box::new(KmCountMin::default()),
     ]
 }
 
