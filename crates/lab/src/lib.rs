@@ -39,6 +39,7 @@ pub use experiments::{all, find};
 pub use figure::{Axis, Figure, Mark, Scale, Series};
 pub use journal::Journal;
 pub use garden::Step;
+pub use garden::{Below, Exponent, Raise, Step, Swap, Top};
 pub use plan::{Bench, Plan, Stream};
 pub use report::{Report, Run};
 pub use stats::{Mean, poisson_tail};

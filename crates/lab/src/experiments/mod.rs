@@ -10,6 +10,11 @@ mod lumetta_table_3;
 mod space;
 mod speed;
 
+mod garden_a2;
+mod garden_bitwise;
+mod garden_counting;
+mod garden_spectral;
+mod garden_stable;
 mod grothoff_k;
 mod km_count_min;
 
@@ -23,6 +28,11 @@ pub use lumetta_table_3::LumettaTable3;
 pub use space::Space;
 pub use speed::Speed;
 
+pub use garden_a2::GardenA2;
+pub use garden_bitwise::GardenBitwise;
+pub use garden_counting::GardenCounting;
+pub use garden_spectral::GardenSpectral;
+pub use garden_stable::GardenStable;
 pub use grothoff_k::GrothoffK;
 pub use km_count_min::KmCountMin;
 
@@ -43,6 +53,11 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(Speed::default()),
         Box::new(GrothoffK::default()),
         Box::new(KmCountMin::default()),
+        Box::new(GardenCounting::default()),
+        Box::new(GardenBitwise::default()),
+        Box::new(GardenSpectral::default()),
+        Box::new(GardenStable::default()),
+        Box::new(GardenA2::default()),
     ]
 }
 

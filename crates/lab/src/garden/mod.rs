@@ -3,15 +3,30 @@
 //! Each file is one filter as its paper has it, with the mistake that an experiment can make on purpose to see that its
 //! verdicts notice. Here is what they share: positions, streams of keys, and comparisons of means.
 
+mod a2;
 mod bits;
+mod bitwise;
 mod count_min;
+mod counting;
+mod spectral;
+mod stable;
 mod stream;
 
+pub use a2::Swap;
+pub(crate) use a2::TwoBuffers;
 pub(crate) use bits::RandomBits;
+pub use bitwise::Exponent;
+pub(crate) use bitwise::{BitwiseCells, Carry};
 pub use count_min::Step;
 pub(crate) use count_min::{CountMinSketch, SketchSize};
+pub(crate) use counting::CountingCells;
+pub use counting::Top;
+pub use spectral::Raise;
+pub(crate) use spectral::{Believe, Cells, Places, Recurring};
+pub use stable::Below;
+pub(crate) use stable::{Aging, StableCells};
 
-use crate::{Checks, Mean};
+use crate::{Checks, Mean, poisson_tail};
 
 /// The article that shows the garden.
 pub(crate) const VALLENTIN: &str = "Vallentin, A Garden Variety of Bloom Filters (2011)";
@@ -51,5 +66,21 @@ pub(crate) fn alike(checks: &mut Checks, what: &str, one: Mean, other: Mean) {
             other.mean,
             both.errors_from(0.0)
         )
+    });
+}
+
+/// How likely the less likely side of a Poisson number must be: that of four standard errors of a normal number.
+const RARE: f64 = 3.2e-5;
+
+/// Requires a mean of how often something rare happened to be `expected`: as [`near`], and by the tails of a Poisson
+/// number where it happened so seldom that the trials do not tell their own error.
+pub(crate) fn near_number(checks: &mut Checks, what: &str, ours: Mean, expected: f64) {
+    let (found, mean) = (libm::round(ours.mean * ours.trials as f64) as u64, expected * ours.trials as f64);
+    if mean >= 100.0 {
+        return near(checks, what, ours, expected, 0.0);
+    }
+    let (fewer, more) = poisson_tail(found, mean);
+    checks.that(fewer > RARE && more > RARE, || {
+        format!("{what}: {found} in all, where {mean:.2} are expected")
     });
 }
