@@ -404,7 +404,10 @@ mod tests {
         for target in TARGETS {
             let ours = Point::ours(target).unwrap();
             let (formula, rate) = (ours.formula(ours.capacity), ours.rate(ours.capacity));
-            assert!(formula < rate && rate <= target * 1.001, "{target}: {rate}");
+            assert!(rate <= target * 1.001, "{target}: {rate}");
+            // Passed over are 1% of the keys at 10%, and 0.07% at 1%; a rate grows a few times as fast as its keys.
+            let more = (rate / formula - 1.0) / if target == 0.1 { 0.01 } else { 0.0007 };
+            assert!((2.0..7.0).contains(&more), "{target}: {more}");
         }
     }
 

@@ -39,5 +39,9 @@ fn random_bits_are_as_full_as_expected() {
         })
         .collect();
     assert!(crate::Mean::of(&fills).errors_from(1.0 - 0.99f64.powi(70)) < 5.0);
-    assert_eq!(RandomBits::new(65).fill(), 0.0);
+    // Every bit can be set, and only then all are.
+    let mut bits = RandomBits::new(130);
+    assert_eq!(bits.fill(), 0.0);
+    bits.throw(20_000, stream);
+    assert_eq!(bits.fill(), 1.0);
 }

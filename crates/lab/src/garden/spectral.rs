@@ -178,7 +178,9 @@ mod tests {
             smallest.increase(&at, Raise::Smallest);
         }
         assert_eq!((all.0, smallest.0.clone()), (vec![2, 3, 1], vec![2, 2, 1]));
-        smallest.increase(&[1, 2], Raise::All);
+        smallest.increase(&[1, 2], Raise::Smallest);
+        assert_eq!(smallest.0, [2, 2, 2]);
+        smallest.increase(&[1], Raise::All);
         assert_eq!(smallest.0, [2, 3, 2]);
         assert!(smallest.single(&[0, 1]) && !smallest.single(&[0, 2]) && smallest.least(&[1]) == 3);
     }
