@@ -2,6 +2,13 @@
 
 mod choice_double_hashing;
 mod choice_efforts;
+mod garden_a2;
+mod garden_bitwise;
+mod garden_counting;
+mod garden_spectral;
+mod garden_stable;
+mod grothoff_k;
+mod km_count_min;
 mod lumetta_elsewhere;
 mod lumetta_rounds;
 mod lumetta_table_1;
@@ -10,16 +17,15 @@ mod lumetta_table_3;
 mod space;
 mod speed;
 
-mod garden_a2;
-mod garden_bitwise;
-mod garden_counting;
-mod garden_spectral;
-mod garden_stable;
-mod grothoff_k;
-mod km_count_min;
-
 pub use choice_double_hashing::ChoiceDoubleHashing;
 pub use choice_efforts::ChoiceEfforts;
+pub use garden_a2::GardenA2;
+pub use garden_bitwise::GardenBitwise;
+pub use garden_counting::GardenCounting;
+pub use garden_spectral::GardenSpectral;
+pub use garden_stable::GardenStable;
+pub use grothoff_k::GrothoffK;
+pub use km_count_min::KmCountMin;
 pub use lumetta_elsewhere::LumettaElsewhere;
 pub use lumetta_rounds::LumettaRounds;
 pub use lumetta_table_1::LumettaTable1;
@@ -28,20 +34,14 @@ pub use lumetta_table_3::LumettaTable3;
 pub use space::Space;
 pub use speed::Speed;
 
-pub use garden_a2::GardenA2;
-pub use garden_bitwise::GardenBitwise;
-pub use garden_counting::GardenCounting;
-pub use garden_spectral::GardenSpectral;
-pub use garden_stable::GardenStable;
-pub use grothoff_k::GrothoffK;
-pub use km_count_min::KmCountMin;
-
 use crate::{Checks, Experiment, Mean};
 
 /// All experiments, in the order in which a reader would want them.
 #[must_use]
 pub fn all() -> Vec<Box<dyn Experiment>> {
     vec![
+        Box::new(GrothoffK::default()),
+        Box::new(KmCountMin::default()),
         Box::new(LumettaTable1::default()),
         Box::new(LumettaTable2::default()),
         Box::new(LumettaTable3::default()),
@@ -49,15 +49,13 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(LumettaRounds::default()),
         Box::new(ChoiceEfforts),
         Box::new(ChoiceDoubleHashing::default()),
-        Box::new(Space::default()),
-        Box::new(Speed::default()),
-        Box::new(GrothoffK::default()),
-        Box::new(KmCountMin::default()),
         Box::new(GardenCounting::default()),
-        Box::new(GardenBitwise::default()),
         Box::new(GardenSpectral::default()),
+        Box::new(GardenBitwise::default()),
         Box::new(GardenStable::default()),
         Box::new(GardenA2::default()),
+        Box::new(Space::default()),
+        Box::new(Speed::default()),
     ]
 }
 
