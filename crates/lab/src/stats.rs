@@ -119,7 +119,7 @@ pub fn poisson_tail(found: u64, mean: f64) -> (f64, f64) {
         for count in terms {
             let term = chance(count);
             sum += term;
-            if term < 1e-18 * sum || (term == 0.0 && sum == 0.0) {
+            if term <= 1e-18 * sum {
                 break;
             }
         }
@@ -132,5 +132,103 @@ pub fn poisson_tail(found: u64, mean: f64) -> (f64, f64) {
     } else {
         let most = sum(&mut (0..=found).rev());
         (most, (1.0 - most + here).clamp(0.0, 1.0))
+    }
+}
+
+/// How likely a chi-square number with so many degrees of freedom is at least `statistic`: the upper incomplete gamma
+/// function, by its series or its continued fraction, whichever is short.
+///
+/// ```
+/// use lab::chi_square_tail;
+/// assert!((chi_square_tail(3.841_458_820_694_124, 1.0) - 0.05).abs() < 1e-12); // as scipy.stats.chi2 has it
+/// assert!((chi_square_tail(10.0, 2.0) - (-5.0f64).exp()).abs() < 1e-14);
+/// assert_eq!(chi_square_tail(0.0, 7.0), 1.0);
+/// ```
+#[must_use]
+pub fn chi_square_tail(statistic: f64, freedom: f64) -> f64 {
+    let (a, x) = (freedom / 2.0, statistic / 2.0);
+    if a <= 0.0 || x <= 0.0 {
+        return 1.0;
+    }
+    let scale = libm::exp(a * libm::log(x) - x - libm::lgamma(a));
+    if x < a + 1.0 {
+        // γ(a, x) = x^a·e^-x·Σ x^i / (a·(a+1)···(a+i))
+        let (mut term, mut sum, mut denominator) = (1.0 / a, 1.0 / a, a);
+        while term > 1e-17 * sum {
+            denominator += 1.0;
+            term *= x / denominator;
+            sum += term;
+        }
+        return (1.0 - scale * sum).clamp(0.0, 1.0);
+    }
+    // Γ(a, x) = x^a·e^-x / (x + (1-a)/(1 + 1/(x + (2-a)/(1 + 2/(x + …))))), in its even part, from below.
+    const DEPTH: u32 = 2_000;
+    let step = |below: f64, i: f64| x + 2.0 * i + 1.0 - a - (i + 1.0) * (i + 1.0 - a) / below;
+    let innermost = x + 2.0 * f64::from(DEPTH) + 1.0 - a;
+    let fraction = (0..DEPTH).rev().fold(innermost, |below, i| step(below, f64::from(i)));
+    (scale / fraction).clamp(0.0, 1.0)
+}
+
+/// A straight line through points whose errors are known, by least squares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fit {
+    /// The slope, and its standard error.
+    pub slope: Mean,
+    /// The height at x = 0, and its standard error.
+    pub height: Mean,
+}
+
+impl Fit {
+    /// Of points x, y and the standard error of y; each counts by its error.
+    ///
+    /// ```
+    /// let fit = lab::Fit::of(&[(0.0, 1.0, 0.1), (1.0, 3.0, 0.1), (2.0, 5.0, 0.1)]);
+    /// assert!((fit.slope.mean - 2.0).abs() < 1e-12 && (fit.height.mean - 1.0).abs() < 1e-12);
+    /// assert!((fit.slope.standard_error - 0.1 / 2f64.sqrt()).abs() < 1e-12);
+    /// ```
+    #[must_use]
+    pub fn of(points: &[(f64, f64, f64)]) -> Self {
+        let sum = |of: &dyn Fn(f64, f64) -> f64| {
+            points.iter().map(|&(x, y, error)| of(x, y) / (error * error)).sum::<f64>()
+        };
+        let weight = sum(&|_, _| 1.0);
+        let (middle, mean) = (sum(&|x, _| x) / weight, sum(&|_, y| y) / weight);
+        let spread = sum(&|x, _| (x - middle) * (x - middle));
+        let slope = sum(&|x, y| (x - middle) * (y - mean)) / spread;
+        let trials = points.len() as u64;
+        let of = |mean: f64, variance: f64| Mean { mean, standard_error: libm::sqrt(variance), trials };
+        Self {
+            slope: of(slope, 1.0 / spread),
+            height: of(mean - slope * middle, 1.0 / weight + middle * middle / spread),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tails_of_chi_square_are_those_of_poisson_numbers_and_of_the_normal() {
+        for x in [0.01, 0.5, 1.0, 3.0, 10.0, 20.0, 47.0, 90.0, 200.0, 400.0] {
+            // With 2r degrees of freedom it is that a Poisson number of mean x/2 is below r.
+            for r in [1u64, 2, 5, 10, 40, 150] {
+                let (below, tail) = (poisson_tail(r - 1, x / 2.0).0, chi_square_tail(x, 2.0 * r as f64));
+                assert!((tail - below).abs() < 1e-11 * below.max(1e-3), "{x} {r} {tail} {below}");
+            }
+            // With one degree it is the square of a normal number.
+            let normal = libm::erfc(libm::sqrt(x / 2.0));
+            assert!((chi_square_tail(x, 1.0) / normal - 1.0).abs() < 1e-11, "{x}");
+        }
+        // e^-x·Σ x^i/i!, i < 10, at x = 29.15
+        assert!((chi_square_tail(58.3, 20.0) / 1.300_872_820_160_515e-5 - 1.0).abs() < 1e-11);
+    }
+
+    #[test]
+    fn points_count_by_their_errors() {
+        // The last point is far off, and says so.
+        let fit = Fit::of(&[(0.0, 0.0, 0.1), (1.0, 1.0, 0.1), (2.0, 9.0, 1e3)]);
+        assert!((fit.slope.mean - 1.0).abs() < 1e-6 && fit.height.mean.abs() < 1e-6, "{fit:?}");
+        assert!((fit.slope.standard_error - 0.1 * libm::sqrt(2.0)).abs() < 1e-4);
     }
 }

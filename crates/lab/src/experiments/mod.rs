@@ -9,6 +9,9 @@ mod garden_spectral;
 mod garden_stable;
 mod grothoff_k;
 mod km_count_min;
+mod km_convergence;
+mod km_figure_1;
+mod km_figure_2;
 mod lumetta_elsewhere;
 mod lumetta_rounds;
 mod lumetta_table_1;
@@ -26,6 +29,9 @@ pub use garden_spectral::GardenSpectral;
 pub use garden_stable::GardenStable;
 pub use grothoff_k::GrothoffK;
 pub use km_count_min::KmCountMin;
+pub use km_convergence::KmConvergence;
+pub use km_figure_1::KmFigure1;
+pub use km_figure_2::KmFigure2;
 pub use lumetta_elsewhere::LumettaElsewhere;
 pub use lumetta_rounds::LumettaRounds;
 pub use lumetta_table_1::LumettaTable1;
@@ -56,6 +62,9 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(GardenA2::default()),
         Box::new(Space::default()),
         Box::new(Speed::default()),
+        Box::new(KmFigure1::default()),
+        Box::new(KmFigure2::default()),
+        Box::new(KmConvergence::default()),
     ]
 }
 
