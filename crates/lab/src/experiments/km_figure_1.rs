@@ -229,8 +229,9 @@ fn claims(points: &[Point]) -> Table {
     let (even, fit) = (small.cells(Way::Double), small.cells(Way::Partition));
     let rounded = [even - 1, fit].map(|cells| fpp_partitioned(cells, small.items, small.hashes));
     table.note(format!(
-        "Erratum 22: the partition scheme needs k to divide m, which {even} and {} do not, and the paper does not say what it \
-         did. Here m is rounded up to {fit}; rounded down to {} slices would err {:+.2}% more, which {} trials cannot tell.",
+        "Erratum 22: the partition scheme needs k to divide m, which m = {even} and k = {} do not, and the paper does not say \
+         what it did. Here m is rounded up, to {fit}; rounded down to {} it would err {:+.2}% more, which {} trials cannot \
+         tell.",
         small.hashes,
         even - 1,
         100.0 * (rounded[0] / rounded[1] - 1.0),
