@@ -8,8 +8,8 @@ mod garden_counting;
 mod garden_spectral;
 mod garden_stable;
 mod grothoff_k;
-mod km_count_min;
 mod km_convergence;
+mod km_count_min;
 mod km_figure_1;
 mod km_figure_2;
 mod lumetta_elsewhere;
@@ -28,8 +28,8 @@ pub use garden_counting::GardenCounting;
 pub use garden_spectral::GardenSpectral;
 pub use garden_stable::GardenStable;
 pub use grothoff_k::GrothoffK;
-pub use km_count_min::KmCountMin;
 pub use km_convergence::KmConvergence;
+pub use km_count_min::KmCountMin;
 pub use km_figure_1::KmFigure1;
 pub use km_figure_2::KmFigure2;
 pub use lumetta_elsewhere::LumettaElsewhere;
@@ -46,8 +46,11 @@ use crate::{Checks, Experiment, Mean};
 #[must_use]
 pub fn all() -> Vec<Box<dyn Experiment>> {
     vec![
-        Box::new(GrothoffK::default()),
+        Box::new(KmFigure1::default()),
+        Box::new(KmFigure2::default()),
+        Box::new(KmConvergence::default()),
         Box::new(KmCountMin::default()),
+        Box::new(GrothoffK::default()),
         Box::new(LumettaTable1::default()),
         Box::new(LumettaTable2::default()),
         Box::new(LumettaTable3::default()),
@@ -62,9 +65,6 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(GardenA2::default()),
         Box::new(Space::default()),
         Box::new(Speed::default()),
-        Box::new(KmFigure1::default()),
-        Box::new(KmFigure2::default()),
-        Box::new(KmConvergence::default()),
     ]
 }
 
