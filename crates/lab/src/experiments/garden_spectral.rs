@@ -375,7 +375,7 @@ fn printed(points: &[Point]) -> Table {
         ];
         table.row(cells, Some(verdict));
     }
-    for point in points {
+    for point in points.iter().filter(|point| libm::floor(point.skew) == point.skew) {
         for (way, what) in
             [(RM, "RM: at least as well as MS"), (RM_PRINTED, "RM as printed: at least as well as MS")]
         {
