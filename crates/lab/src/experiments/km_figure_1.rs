@@ -214,10 +214,9 @@ fn claims(points: &[Point]) -> Table {
         }
     }
     table.note(
-        "\"For small values of c, the different schemes are essentially indistinguishable from each other\": within 2% of p, \
-         the farthest n of each scheme. \"For the slightly larger values of c the partition scheme is no longer particularly \
-         useful for small values of n, while the other schemes are.\" A row agrees if the rate is in its range to four \
-         standard errors, and above p where the claim says so.",
+        "The paper sees no difference between the schemes at small c: within 2% of p, the farthest n of each scheme. At 12 and \
+         16 bits per key it finds the partition scheme of little use for few keys, and the others still good. A row agrees if \
+         the rate is in its range to four standard errors, and above p where the claim says so.",
     );
     let twelve = [8, 9].map(|hashes| fpp_asymptotic(12.0, hashes));
     table.note(format!(
