@@ -18,6 +18,7 @@
 //! ```
 
 mod choices;
+mod compare;
 mod drawing;
 mod experiment;
 pub mod experiments;

@@ -18,6 +18,7 @@ impl Form {
     fn show(self, value: f64) -> String {
         match self {
             Self::Fixed(digits) => format!("{value:.digits$}"),
+            Self::Power(_) if value == 0.0 => "0".to_owned(),
             Self::Power(digits) => format!("{value:.digits$e}"),
             Self::Percent(digits) => format!("{:+.digits$}%", value * 100.0),
         }
@@ -26,9 +27,9 @@ impl Form {
     /// A standard error, to two digits.
     fn show_error(self, error: f64) -> String {
         match self {
-            Self::Power(_) => format!("{error:.1e}"),
+            Self::Power(_) if error != 0.0 => format!("{error:.1e}"),
             _ if error == 0.0 || !error.is_finite() => error.to_string(),
-            Self::Fixed(_) => two_digits(error),
+            Self::Fixed(_) | Self::Power(_) => two_digits(error),
             Self::Percent(_) => format!("{}%", two_digits(error * 100.0)),
         }
     }
@@ -354,5 +355,7 @@ plain,10000,0.02159,1.2e-5,0.0015,agrees
         assert_eq!(show(0.501_92, 0.000_03, Form::Fixed(5)), "0.50192 ± 0.000030");
         assert_eq!(show(0.015, 0.002, Form::Percent(1)), "+1.5% ± 0.20%");
         assert_eq!(show(12.0, 3.0, Form::Fixed(0)), "12 ± 3.0");
+        assert_eq!(show(0.0, 0.0, Form::Power(2)), "0 ± 0");
+        assert_eq!(show(0.0, 1.2e-8, Form::Power(2)), "0 ± 1.2e-8");
     }
 }

@@ -10,7 +10,7 @@ mod terminal;
 pub(crate) use svg::{legend, svg};
 pub use terminal::{Look, draw};
 
-use crate::{Figure, Mark};
+use crate::{Figure, Mark, Series};
 
 /// Names of all series of some figures, each once, in the order in which they come: a name's place is its colour.
 pub(crate) fn names(figures: &[Figure]) -> Vec<&str> {
@@ -21,6 +21,13 @@ pub(crate) fn names(figures: &[Figure]) -> Vec<&str> {
         }
     }
     names
+}
+
+/// The series that a legend names: of what was measured and what a formula says under one name, the former.
+fn entries(figure: &Figure) -> impl Iterator<Item = &Series> {
+    let measured =
+        |name: &str| figure.series.iter().any(|other| other.name == name && other.mark != Mark::Theory);
+    figure.series.iter().filter(move |series| series.mark != Mark::Theory || !measured(&series.name))
 }
 
 /// The axes of a figure: horizontal and vertical.

@@ -1,6 +1,6 @@
 //! A figure as SVG: sizes in the file, colours and fonts from the page's style sheet.
 
-use super::{axes, axis::Span, bar_width};
+use super::{axes, axis::Span, bar_width, entries};
 use crate::report::escape;
 use crate::{Figure, Mark, Series};
 use std::fmt::Write;
@@ -31,7 +31,7 @@ pub(crate) fn svg(figure: &Figure, names: &[&str]) -> String {
 /// The names of a figure's series, each with its mark.
 pub(crate) fn legend(figure: &Figure, names: &[&str]) -> String {
     let mut out = String::from(r#"<ul class="legend">"#);
-    for series in &figure.series {
+    for series in entries(figure) {
         let colour = colour(names, series);
         let _ = write!(
             out,

@@ -1,6 +1,6 @@
 //! A figure in characters: lines in braille dots, measured points as shapes, bars as blocks.
 
-use super::{axes, axis::Span, bar_width};
+use super::{axes, axis::Span, bar_width, entries};
 use crate::{Figure, Mark, Series};
 
 /// How a figure is drawn in a terminal.
@@ -90,7 +90,7 @@ pub fn draw(figure: &Figure, names: &[&str], look: &Look) -> String {
     // The legend, and what the vertical axis measures.
     let mut room = 0;
     out += &format!("{pad}{}:", figure.y.label);
-    for series in &figure.series {
+    for series in entries(figure) {
         let style = style(series);
         let mark = match series.mark {
             Mark::Theory => "⠒ ⠒".to_owned(),

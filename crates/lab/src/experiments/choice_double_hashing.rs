@@ -14,6 +14,7 @@
 //! tail and not by a standard error; the excess, a first-order formula, may be off by a tenth.
 
 use crate::choices::{Classes, LUMETTA, Law, OddStep, Setting};
+use crate::compare::RARE;
 use crate::queries::found;
 use crate::stats::poisson_tail;
 use crate::{Bench, Cell, Checks, Experiment, Form, Mean, Outcome, Plan, Progress, Stream, Table, Verdict};
@@ -123,9 +124,6 @@ fn trial<S: Scheme>(
     let excess = excess.map(|excess| f64::from(choices) * excess);
     Ok(Trial { fill, by_fill, by_classes, excess, found: found(&filter, queries, stream) })
 }
-
-/// How likely the less likely side of what was found must be: that of four standard errors of a normal number.
-const RARE: f64 = 3.2e-5;
 
 /// Whether queries find what the fill of classes and the formula say; and if that is not what the fill of the whole says,
 /// why.

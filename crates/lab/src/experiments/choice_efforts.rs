@@ -5,9 +5,12 @@
 //! queries, which must confirm it. Times stand in a table of their own: they depend on the machine, and no verdict hangs
 //! on them.
 
-use super::{near, near_paper};
+use crate::compare::{near, near_paper};
 use crate::queries::found;
-use crate::{Bench, Cell, Checks, Experiment, Form, Mean, Outcome, Plan, Progress, Stream, Table, Verdict};
+use crate::{
+    Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
+    Verdict,
+};
 use anyhow::Result;
 use gardenia::theory::choices::fpp_information;
 use gardenia::{Bloom, ChoiceBloom, ChoiceForm, Effort, Propagation};
@@ -171,7 +174,7 @@ impl Experiment for ChoiceEfforts {
             lines.iter().map(|line| filters * work(line, per_item, queries(full, quick))).sum::<u64>()
         };
         let bench = Bench::new(plan, self.name(), progress, shapes.iter().map(shape).sum());
-        let mut tables = Vec::new();
+        let (mut tables, mut figures) = (Vec::new(), Vec::new());
         let mut times = Table::new(
             "What that costs, on one thread",
             &["m/n", "effort", "name", "c", "build, µs per key", "ns per query (batches)"],
@@ -198,6 +201,9 @@ impl Experiment for ChoiceEfforts {
                 "off goal",
             ];
             let mut table = Table::new(title, &columns);
+            let axes = (Axis::log("building, µs per key"), Axis::log("rate"));
+            let mut figure =
+                Figure::new(format!("What effort buys at {per_item} bits per key"), axes.0, axes.1).timed();
             for line in lines {
                 let point = format!("{per_item} {} {}", line.name(), line.choices);
                 let work = work(line, per_item, queries(full, quick));
@@ -225,6 +231,12 @@ impl Experiment for ChoiceEfforts {
                 ];
                 table.row(cells, Some(judge(goal, told, measured, bits, per_item * ITEMS)));
                 let best = |of: fn(&Trial) -> f64| trials.iter().map(of).fold(f64::INFINITY, f64::min);
+                let name = if line.choices == 1 {
+                    line.name().to_owned()
+                } else {
+                    format!("{}, c = {}", line.name(), line.choices)
+                };
+                figure = figure.dots(name, [(best(|trial| trial.times[0]), told)]);
                 times.row(
                     vec![
                         Cell::Count(per_item),
@@ -242,13 +254,14 @@ impl Experiment for ChoiceEfforts {
                  real queries find that rate within four standard errors, and no more bits were taken.",
             );
             tables.push(table);
+            figures.push(figure);
         }
         times.note(
             "The best of the filters; drawing a digest takes part of the time of a query. Times differ from run to run, and \
              with what else the machine does; no verdict hangs on them.",
         );
         tables.push(times);
-        Ok(Outcome { tables, figures: Vec::new() })
+        Ok(Outcome { tables, figures })
     }
 }
 

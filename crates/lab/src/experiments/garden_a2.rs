@@ -4,7 +4,8 @@
 //! for known changes nothing. A period is looked at after every insert, so that the share found by age is a mean over all
 //! phases. For that reason it has no error but that of false positives; and a key among the last n_a must always be found.
 
-use crate::garden::{Swap, TwoBuffers, VALLENTIN, by_chance, clearly, mean_of, near};
+use crate::compare::{by_chance, clearly, mean_of, near};
+use crate::garden::{Swap, TwoBuffers, VALLENTIN};
 use crate::queries::found;
 use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,

@@ -4,7 +4,8 @@
 //! many keys of each count from 1 to 31, and as many absent ones, and the levels hold the same numbers of keys in all
 //! trials. Counts that grow err both ways; there is no formula for them, and simulation and library check each other.
 
-use crate::garden::{BitwiseCells, Carry, Exponent, VALLENTIN, alike, by_chance, clearly, mean_of, near};
+use crate::compare::{alike, by_chance, clearly, mean_of, near};
+use crate::garden::{BitwiseCells, Carry, Exponent, VALLENTIN};
 use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
     Verdict,

@@ -4,7 +4,8 @@
 //! position of a key count; filters that can remove safely count a cell once for each key, which is a little less. Both
 //! are simulated from the same positions.
 
-use crate::garden::{CountingCells, Places, Top, VALLENTIN, alike, by_chance, clearly, mean_of, near_number};
+use crate::compare::{alike, by_chance, clearly, mean_of, near_number};
+use crate::garden::{CountingCells, Places, Top, VALLENTIN};
 use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
     Verdict,

@@ -5,9 +5,8 @@
 //! that their estimates can be compared key by key. All have the same memory: recurring minimum divides it among its
 //! primary and secondary counters and its marker.
 
-use crate::garden::{
-    Believe, Cells, Places, Raise, Recurring, VALLENTIN, alike, by_chance, clearly, mean_of, near,
-};
+use crate::compare::{alike, by_chance, clearly, mean_of, near};
+use crate::garden::{Believe, Cells, Places, Raise, Recurring, VALLENTIN};
 use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
     Verdict,

@@ -3,7 +3,8 @@
 //! The simulation lowers P different cells anywhere, as the paper does; the library lowers a run of P from a random
 //! start, which has the same law for one cell and ties neighbours together.
 
-use crate::garden::{Aging, Below, StableCells, VALLENTIN, mean_of, near};
+use crate::compare::{mean_of, near};
+use crate::garden::{Aging, Below, StableCells, VALLENTIN};
 use crate::queries::found;
 use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,

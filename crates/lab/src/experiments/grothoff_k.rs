@@ -6,7 +6,8 @@
 //! the rate of a filter is exactly its fill to the power k; the random choice gives `(1-q)·fill^k + q·fill^(k+1)` of
 //! one shared fill.
 
-use crate::garden::{RandomBits, VALLENTIN, by_chance, clearly, mean_of, near};
+use crate::compare::{by_chance, clearly, mean_of, near};
+use crate::garden::{RandomBits, VALLENTIN};
 use crate::queries::found;
 use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,

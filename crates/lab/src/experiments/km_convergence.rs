@@ -7,7 +7,7 @@
 //! that of their shares of ones, whose mean is known: what it makes of the rate, k·fill^(k-1) for each, is taken off. The
 //! rate of independent positions needs no queries: it is fill^k.
 
-use super::near;
+use crate::compare::near;
 use crate::schemes::{AllFirst, Filter, KIRSCH, Size, expected, limit, mean_fill};
 use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Fit, Form, Mean, Outcome, Plan, Progress, Stream, Table,

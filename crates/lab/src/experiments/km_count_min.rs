@@ -4,7 +4,8 @@
 //! once, and the trials draw functions (and keys, which are random numbers). The simulation has the pairwise family of
 //! the papers and shares nothing with the library, which stands beside it.
 
-use crate::garden::{CountMinSketch, SketchSize, Step, by_chance, mean_of};
+use crate::compare::{RARE, by_chance, mean_of};
+use crate::garden::{CountMinSketch, SketchSize, Step};
 use crate::stats::poisson_tail;
 use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
@@ -26,9 +27,6 @@ const KM: &str = "Kirsch and Mitzenmacher, Less Hashing, Same Performance (2008)
 const FORMS: [(SketchForm, &str); 2] =
     [(SketchForm::Original, "original"), (SketchForm::Modified, "modified")];
 const UNIVERSE: usize = 20_000;
-/// What a Poisson tail may be: that of four standard errors of a normal number.
-const RARE: f64 = 3.2e-5;
-
 /// How often keys came; ranks are places.
 struct Keys {
     name: String,

@@ -7,7 +7,8 @@
 //! Every rate is compared with the theory at finite size, not with the limit p alone: that is what tells a right scheme
 //! from one that is nearly right. What the paper says in words is made to claims with numbers below.
 
-use super::{fewer, near};
+use super::fewer;
+use crate::compare::near;
 use crate::schemes::{
     Expected, KIRSCH, Size, Tally, expected, library_expected, library_found, limit, mean_rate, trial,
 };

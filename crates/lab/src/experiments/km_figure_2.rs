@@ -5,7 +5,8 @@
 //! mean is 10 it is skewed; chi-square tests tell the two apart. The rate of a filter differs a little from
 //! one to the next, which a beta distribution of that spread mixes in: it changes the variance by a quarter percent.
 
-use super::{fewer, near};
+use super::fewer;
+use crate::compare::near;
 use crate::schemes::{Expected, KIRSCH, Size, expected, library_expected, library_found, limit, trial};
 use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Table, Verdict, Way,

@@ -6,8 +6,8 @@
 //! much is allowed beside four standard errors. Where keys are few enough for equation (3.1) to be iterated exactly, the
 //! trials are compared with that, and nothing is allowed but four standard errors.
 
-use super::near;
 use crate::choices::{Rule, online};
+use crate::compare::near;
 use crate::{Bench, Cell, Checks, Experiment, Form, Mean, Outcome, Plan, Progress, Setting, Table};
 use gardenia::theory::choices::{expected_fill, expected_ones};
 

@@ -4,8 +4,8 @@
 //! expectation from equation (3.1), iterated key by key with exact occupancies, and the equation with the paper's own
 //! evaluation of it, digit by digit.
 
-use super::near;
 use crate::choices::{LUMETTA, Rule, TABLE_2, library_online, online};
+use crate::compare::near;
 use crate::{Bench, Cell, Checks, Experiment, Form, Mean, Outcome, Plan, Progress, Table};
 use anyhow::Context;
 use gardenia::theory::choices::{expected_fill, expected_ones};

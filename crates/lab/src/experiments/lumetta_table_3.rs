@@ -4,8 +4,9 @@
 //! library's own rounds, several times slower per trial because each position is hashed anew from a digest, make a tenth
 //! as many. The rows of one run (30 rounds, 40 rounds) share their trials. The rows with one group are those of Table 1.
 
-use super::{fewer, near_paper, near_paper_within};
+use super::fewer;
 use crate::choices::{LUMETTA, Rounds, TABLE_3, Ties, library_offline};
+use crate::compare::{near_paper, near_paper_within};
 use crate::{Bench, Cell, Checks, Experiment, Form, Mean, Outcome, Plan, Progress, Table};
 
 /// Table 3 of Lumetta and Mitzenmacher.

@@ -40,7 +40,7 @@ pub use lumetta_table_3::LumettaTable3;
 pub use space::Space;
 pub use speed::Speed;
 
-use crate::{Checks, Experiment, Mean};
+use crate::Experiment;
 
 /// All experiments, in the order in which a reader would want them.
 #[must_use]
@@ -72,37 +72,6 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
 #[must_use]
 pub fn find(name: &str) -> Option<Box<dyn Experiment>> {
     all().into_iter().find(|experiment| experiment.name() == name)
-}
-
-/// Requires a mean to be the paper's, to 1.5 % or four standard errors, whichever is wider. (The paper's own standard
-/// error is about that of our thousand trials, and its last digit is up to 0.05 % wide.)
-fn near_paper(checks: &mut Checks, what: &str, ours: Mean, paper: f64) {
-    near_paper_within(checks, what, ours, paper, 4.0);
-}
-
-/// The same with another number of standard errors: [`Mean::errors_allowed`] where few trials tell the error itself.
-fn near_paper_within(checks: &mut Checks, what: &str, ours: Mean, paper: f64, errors: f64) {
-    let allowed = f64::max(0.015 * paper, errors * ours.standard_error);
-    checks.that((ours.mean - paper).abs() <= allowed, || {
-        format!(
-            "{what}: {:.3e} is {:+.1}% off the paper's {paper:.3e}",
-            ours.mean,
-            100.0 * ours.relative_to(paper)
-        )
-    });
-}
-
-/// Requires a mean to be `expected`, to four standard errors (more where there are few trials: see
-/// [`Mean::errors_allowed`]) and what `expected` itself may be off.
-fn near(checks: &mut Checks, what: &str, ours: Mean, expected: f64, besides: f64) {
-    let allowed = ours.errors_allowed() * ours.standard_error + besides;
-    checks.that((ours.mean - expected).abs() <= allowed, || {
-        format!(
-            "{what}: {:.6e} is {:.1} standard errors off {expected:.6e}",
-            ours.mean,
-            ours.errors_from(expected)
-        )
-    });
 }
 
 /// Trials for the library's filter beside `simulated` ones: a tenth, as long as that says something.

@@ -5,6 +5,7 @@
 //! those of filters that the planner designed ([`gardenia::plan`]), filled with random keys and asked; the verdict
 //! is on its promise.
 
+use crate::compare::RARE;
 use crate::queries::found;
 use crate::stats::poisson_tail;
 use crate::{
@@ -28,9 +29,6 @@ const RATES: [f64; 6] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5];
 
 /// Filters of more bits per key are left out: they would push all others to the edge.
 const WIDEST: f64 = 130.0;
-
-/// How rare what was found may be: as four standard errors of a normal number.
-const RARE: f64 = 3.2e-5;
 
 /// What is asked of the planner, in the order of the figures.
 const NEEDS: [(&str, &[Ability]); 9] = [

@@ -4,6 +4,7 @@
 //! line of memory after the other. One thread works, whatever the plan says: times of two that share a memory would be
 //! those of neither. Times carry no verdict; the rows that do say that the filters which were timed are right.
 
+use crate::compare::RARE;
 use crate::stats::poisson_tail;
 use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
@@ -34,9 +35,6 @@ const QUICK: [u32; 3] = [12, 15, 18];
 const LARGEST_FIXED: u32 = 24;
 /// Times are the best of so many.
 const REPEATS: u32 = 3;
-/// How rare what was found may be: as four standard errors of a normal number.
-const RARE: f64 = 3.2e-5;
-
 const KINDS: [Kind; 5] = [Kind::Blocked, Kind::Bloom, Kind::Cuckoo, Kind::BinaryFuse, Kind::Ribbon];
 
 /// The planner's design of a kind.
