@@ -8,7 +8,7 @@
 
 use super::{Scheme, SchemeId, Walk, scale, settle, wrap};
 use crate::hash::Digest;
-use crate::theory::kirsch_mitzenmacher::{coincidence_excess, same_step_excess};
+use crate::theory::kirsch_mitzenmacher::{coincidence_excess, folding_excess, same_step_excess};
 use core::fmt::Debug;
 
 /// The function f of [`EnhancedWith`].
@@ -17,9 +17,9 @@ pub trait Offset: Clone + Debug + Sync {
     const ID: Option<SchemeId> = None;
     /// f(i).
     fn at(&self, i: u64) -> u64;
-    /// See [`Scheme::excess`]. The default is that of plain double hashing without its short cycles: an
-    /// upper bound for any f, since an f can only break coincidences up.
-    fn excess(cells: u64, items: f64, fill: f64) -> f64 {
+    /// See [`Scheme::excess`]. The default is that of plain double hashing without its short cycles, since an f breaks
+    /// shifts of a key up; one that folds keys onto themselves, as i² does, has more.
+    fn excess(cells: u64, _hashes: u32, items: f64, fill: f64) -> f64 {
         same_step_excess(cells, items, fill, cells as f64)
     }
 }
@@ -37,6 +37,9 @@ impl Offset for Square {
     fn at(&self, i: u64) -> u64 {
         i * i
     }
+    fn excess(cells: u64, hashes: u32, items: f64, fill: f64) -> f64 {
+        same_step_excess(cells, items, fill, cells as f64) + folding_excess(cells, hashes, fill)
+    }
 }
 
 impl Offset for Cube {
@@ -45,7 +48,7 @@ impl Offset for Cube {
     fn at(&self, i: u64) -> u64 {
         i * i * i
     }
-    fn excess(cells: u64, items: f64, _fill: f64) -> f64 {
+    fn excess(cells: u64, _hashes: u32, items: f64, _fill: f64) -> f64 {
         coincidence_excess(cells, items)
     }
 }
@@ -113,7 +116,7 @@ impl<F: Offset> Scheme for EnhancedWith<F> {
         }
     }
     fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
-        F::excess(cells, items, fill)
+        F::excess(cells, self.hashes, items, fill)
     }
 }
 

@@ -12,10 +12,10 @@
 //! | 2 | [`Partition`] | i·m' + (h1 + i·h2 mod m') | n·k²/m² |
 //! | 3 | [`PartitionPrime`] | the same, m' prime | n·k²/m² |
 //! | 4 | [`Double`] | h1 + i·h2 | 6n/m² and short cycles, about 1/(2m) |
-//! | 5 | [`EnhancedSquare`] | h1 + i·h2 + i² | 6n/m² |
+//! | 5 | [`EnhancedSquare`] | h1 + i·h2 + i² | 6n/m² and folding |
 //! | 6 | [`EnhancedCube`] | h1 + i·h2 + i³ | n/m² |
 //! | 7 | [`Enhanced`] | h1 + i·h2 + (i³−i)/6 | n/m² |
-//! | 8 | [`Triple`] | h1 + i·h2 + (i(i−1)/2)·h3 | 6n/m³ and short cycles, below 8/m² |
+//! | 8 | [`Triple`] | h1 + i·h2 + (i(i−1)/2)·h3 | folding, 6n/m³ and short cycles, below 8/m² |
 //! | 9 | [`PartitionIndependent`] | i·m' + h_i | none over a partitioned filter |
 //! | 10 | [`Fractional`] | as 8, in fractions of the table; the default | 6n/m³ |
 //! | 11 | [`Dcso`] | of a foreign format | up to 3n/m if m is a power of two, none if it is odd |
@@ -24,6 +24,10 @@
 //! [`Double`] draws its step from 1..m. In the enhanced schemes f(i) still spreads the
 //! probes, and in partitions each probe has its own slice, so there zero is as good as any step. In [`Triple`] it
 //! takes a zero step *and* a zero bend, which its excess counts.
+//!
+//! **A parabola** ([`EnhancedSquare`], [`Triple`]) folds onto itself if its axis lies between two positions, and leaves a
+//! key half of its cells:
+//! [`folding_excess`](crate::theory::kirsch_mitzenmacher::folding_excess), below 5/m·2^(-k/2) at half fill.
 //!
 //! **A step that shares a factor with m** gives a key of [`Double`] only m/gcd different cells. That is
 //! allowed, as in the papers; [`Scheme::excess`] counts it, so sizing and [`Scheme::planned_fpp`] stay

@@ -1,13 +1,14 @@
 //! Triple hashing: h1 + i·h2 + (i(i−1)/2)·h3.
 //!
-//! A third value makes the step itself move by a key's own amount; what remains of the excess cannot be
-//! measured. It costs one more word than enhanced double hashing.
+//! A third value makes the step itself move by a key's own amount, so that no stored key overlaps with a query. What
+//! remains is that a parabola may fold onto itself: about 1 % of the rate of 1,000 keys in 16 bits each, and less for more
+//! keys. It costs one more word than enhanced double hashing.
 //!
 //! Source: Dillinger and Manolios, "Fast and Accurate Bitstate Verification for SPIN" (2004).
 
 use super::{Scheme, SchemeId, Walk, scale, wrap};
 use crate::hash::Digest;
-use crate::theory::kirsch_mitzenmacher::same_step_excess;
+use crate::theory::kirsch_mitzenmacher::{folding_excess, same_step_excess};
 
 /// Scheme 8: positions h1 + i·h2 + (i(i−1)/2)·h3 mod m.
 ///
@@ -47,7 +48,8 @@ impl Scheme for Triple {
         let m = cells as f64;
         // Step and bend must both agree for an overlap: m² ways instead of m. And they may be multiples of m/L
         // for a small L, which leaves a key few cells: up to 8/m² for round m (simulated).
-        same_step_excess(cells, items, fill, m * m) + (8.0 / m / m).min(1.0)
+        let overlap = same_step_excess(cells, items, fill, m * m) + (8.0 / m / m).min(1.0);
+        overlap + folding_excess(cells, self.hashes, fill)
     }
 }
 

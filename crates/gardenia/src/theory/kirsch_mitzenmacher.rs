@@ -8,7 +8,8 @@
 //!
 //! | positions, i = 0..k | excess |
 //! | --- | --- |
-//! | `h1 + i·h2`, or with `+ i²` | [`same_step_excess`] + [`short_cycle_excess`] (cycles only without `i²`) |
+//! | `h1 + i·h2` | [`same_step_excess`] + [`short_cycle_excess`] |
+//! | `h1 + i·h2 + i²` | [`same_step_excess`] + [`folding_excess`] |
 //! | `h1 + i·h2 + i³`, or with `+ (i³ - i)/6` | [`coincidence_excess`] |
 //! | `h1 + i·h2` in slice i | [`partition_excess`] |
 //!
@@ -109,6 +110,37 @@ pub fn partition_excess(cells: u64, hashes: u32, items: f64) -> f64 {
     }
     let slice = cells as f64 / f64::from(hashes);
     probability(items / slice / slice)
+}
+
+/// The excess from keys whose positions fold onto each other, where they lie on a parabola: with `i²` and in triple hashing.
+///
+/// Positions i and j of `h1 + i·h2 + b·i²` coincide if `h2 + (i + j)·b` is zero, and then all pairs of the same sum do: a
+/// chance of 1/m for each of the 2k - 3 sums, which leaves a query of sum s only k - q(s) different cells, q(s) being
+/// the pairs of that sum. Beyond what single coincidences of independent positions make of it that is `(1/m)·Σ_s (p^(k-q) -
+/// p^k - q·(p^(k-1) - p^k))`: at half fill some percent of p^k for few keys and many positions. The
+/// fold of a cubic is a point, and the default scheme works in fractions, where it must be met to 1/k of a cell.
+///
+/// ```
+/// use gardenia::theory::kirsch_mitzenmacher::folding_excess;
+/// // 16 bits for each of 1,000 keys, 11 positions: 0.9 % of 2⁻¹¹.
+/// let share = folding_excess(16_000, 11, 0.5) * 2_048.0;
+/// assert!((share - 0.008875).abs() < 1e-6);
+/// assert_eq!(folding_excess(16_000, 2, 0.5), 0.0); // one pair folds as any two positions coincide
+/// ```
+#[must_use]
+pub fn folding_excess(cells: u64, hashes: u32, fill: f64) -> f64 {
+    let (hashes, fill) = (hashes.min(MAX_HASHES), fill.clamp(0.0, 1.0));
+    if hashes < 2 {
+        return 0.0;
+    }
+    let power = |positions: u32| libm::pow(fill, f64::from(positions));
+    let (all, one_less) = (power(hashes), power(hashes - 1));
+    let last = 2 * hashes - 2;
+    let sums = (1..last).map(|sum| {
+        let pairs = sum.min(last - sum).div_ceil(2);
+        power(hashes - pairs) - all - f64::from(pairs) * (one_less - all)
+    });
+    probability(sums.fold(0.0, |sum, term| sum + term) / cells as f64)
 }
 
 /// A sum of first-order terms as a probability; 1 for what is not a number.
@@ -243,6 +275,28 @@ mod tests {
         let trial = Trial::new(m, 100, 1_000, 20_000);
         let found = trial.run(|r| (below(r, m), below(r, m)), |h1, h2, i| (h1 + i * h2 + i * i) % m);
         check(found, trial.independent(), same_step_excess(u64::from(m), 100.0, trial.fill(), f64::from(m)));
+    }
+
+    /// All keys of a prime number of cells, one by one: nothing is left to chance, or to the first order.
+    #[test]
+    fn parabolas_fold() {
+        let (m, fill) = (101u32, 0.5f64);
+        for k in 2..=12u32 {
+            let passes = |step: u32, bend: u32| {
+                let mut cells: Vec<u32> = (0..k).map(|i| (i * step + bend * i * i) % m).collect();
+                cells.sort_unstable();
+                cells.dedup();
+                libm::pow(fill, cells.len() as f64)
+            };
+            let [all, one_less] = [k, k - 1].map(|k| libm::pow(fill, f64::from(k)));
+            let pairs = f64::from(k * (k - 1) / 2) / f64::from(m) * (one_less - all);
+            let expected = all + pairs + folding_excess(m.into(), k, fill);
+            let square = (0..m).map(|step| passes(step, 1)).sum::<f64>() / f64::from(m);
+            assert!((square / expected - 1.0).abs() < 1e-12, "{k}: {square} where {expected} is expected");
+            // With a bend of one's own but zero, which is no parabola.
+            let bent = (1..m).flat_map(|bend| (0..m).map(move |step| passes(step, bend))).sum::<f64>();
+            assert!((bent / f64::from(m * (m - 1)) / expected - 1.0).abs() < 1e-12, "{k}");
+        }
     }
 
     #[test]
