@@ -27,7 +27,7 @@ pub(crate) fn page(run: &Run, command: &str, facts: &str) -> String {
     for report in experiments {
         let _ = writeln!(
             out,
-            "<li><a href=\"#{name}\"><code>{name}</code> <span>{}</span></a> {}</li>",
+            "<li><a href=\"#{name}\"><code>{name}</code> <span>{}</span></a> <div>{}</div></li>",
             escape(report.title()),
             chips(report.verdicts()),
             name = report.name(),

@@ -60,7 +60,7 @@ impl Span {
     pub(super) fn ticks(&self, most: usize) -> Vec<Tick> {
         let decades = libm::log10(self.high / self.low);
         let values = match self.scale {
-            Scale::Log if decades >= 1.3 => self.powers(most, decades),
+            Scale::Log if decades >= 0.95 => self.powers(most, decades),
             _ => {
                 let (step, decimals) = step((self.high - self.low) / most as f64);
                 let first = libm::ceil(self.low / step - 1e-9) as i64;
@@ -152,7 +152,8 @@ mod tests {
         assert_eq!(labels(Scale::Linear, 0.0, 10_400.0, 5), ["0", "5,000", "10,000"]);
         assert_eq!(labels(Scale::Linear, 0.98, 1.21, 5), ["1.00", "1.05", "1.10", "1.15", "1.20"]);
         assert_eq!(labels(Scale::Linear, -1.2, 1.3, 6), ["−1.0", "−0.5", "0.0", "0.5", "1.0"]);
-        assert_eq!(labels(Scale::Log, 900.0, 11_000.0, 6), ["2,000", "4,000", "6,000", "8,000", "10,000"]);
+        assert_eq!(labels(Scale::Log, 900.0, 11_000.0, 6), ["1,000", "2,000", "5,000", "10,000"]);
+        assert_eq!(labels(Scale::Log, 900.0, 4_100.0, 6), ["1,000", "2,000", "3,000", "4,000"]);
         assert_eq!(labels(Scale::Log, 90.0, 110_000.0, 6), ["100", "1,000", "10,000", "100,000"]);
         assert_eq!(labels(Scale::Log, 0.9, 110.0, 8), ["1", "2", "5", "10", "20", "50", "100"]);
         assert_eq!(labels(Scale::Log, 9e-8, 2.0, 4), ["10⁻⁶", "10⁻⁴", "0.01", "1"]);

@@ -30,6 +30,11 @@ fn entries(figure: &Figure) -> impl Iterator<Item = &Series> {
     figure.series.iter().filter(move |series| series.mark != Mark::Theory || !measured(&series.name))
 }
 
+/// Whether something was measured and computed under the same name, so that the legend must tell them apart.
+fn has_dashes(figure: &Figure) -> bool {
+    entries(figure).count() < figure.series.len()
+}
+
 /// The axes of a figure: horizontal and vertical.
 fn axes(figure: &Figure) -> Option<(axis::Span, axis::Span)> {
     let points = || {

@@ -1,6 +1,6 @@
 //! A figure as SVG: sizes in the file, colours and fonts from the page's style sheet.
 
-use super::{axes, axis::Span, bar_width, entries};
+use super::{axes, axis::Span, bar_width, entries, has_dashes};
 use crate::report::escape;
 use crate::{Figure, Mark, Series};
 use std::fmt::Write;
@@ -49,6 +49,10 @@ pub(crate) fn legend(figure: &Figure, names: &[&str]) -> String {
         }
         let _ = write!(out, "</svg>{}</li>", escape(&series.name));
     }
+    if has_dashes(figure) {
+        let dashes = r#"<svg viewBox="0 0 26 12" width="26" height="12" class="s7"><path class="theory" d="M0 6H26"/></svg>"#;
+        let _ = write!(out, "<li>{dashes}the same by formula</li>");
+    }
     out + "</ul>"
 }
 
@@ -59,9 +63,9 @@ fn colour(names: &[&str], series: &Series) -> usize {
 
 /// A dot whose shape tells series apart where colours do not.
 fn shape(colour: usize, x: f64, y: f64) -> String {
-    let path = match colour % 4 {
-        0 => return format!(r#"<circle class="dot" cx="{x:.1}" cy="{y:.1}" r="3"/>"#),
-        1 => "m-2.7-2.7h5.4v5.4h-5.4z",
+    let path = match (colour + colour / COLOURS) % 4 {
+        0 => return format!(r#"<circle class="dot" cx="{x:.1}" cy="{y:.1}" r="3.2"/>"#),
+        1 => "m-2.9-2.9h5.8v5.8h-5.8z",
         2 => "m0-3.6l3.6 6.2h-7.2z",
         _ => "m0-3.8l3.8 3.8l-3.8 3.8l-3.8-3.8z",
     };
@@ -110,10 +114,16 @@ impl Canvas<'_> {
     fn grid(&mut self) {
         let (left, right, top, bottom) =
             (Self::across(0.0), Self::across(1.0), Self::down(1.0), Self::down(0.0));
-        let mut lines = String::new();
+        let (mut lines, mut free) = (String::new(), 0.0);
         for tick in self.x.ticks(6) {
             let at = Self::across(tick.at);
             let _ = write!(lines, "M{at:.1} {bottom}V{top}");
+            // A label that would touch its neighbour is left out; a character is about 7.5 wide.
+            let half = tick.label.chars().count() as f64 * 3.75;
+            if at - half < free {
+                continue;
+            }
+            free = at + half + 4.0;
             let _ = write!(
                 self.out,
                 r#"<text x="{at:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,

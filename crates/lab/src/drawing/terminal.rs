@@ -1,6 +1,6 @@
 //! A figure in characters: lines in braille dots, measured points as shapes, bars as blocks.
 
-use super::{axes, axis::Span, bar_width, entries};
+use super::{axes, axis::Span, bar_width, entries, has_dashes};
 use crate::{Figure, Mark, Series};
 
 /// How a figure is drawn in a terminal.
@@ -107,6 +107,9 @@ pub fn draw(figure: &Figure, names: &[&str], look: &Look) -> String {
         while out.ends_with("   ") {
             out.pop();
         }
+    }
+    if has_dashes(figure) {
+        out += &format!("\n{pad}⠒ ⠒ the same by formula");
     }
     out.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }

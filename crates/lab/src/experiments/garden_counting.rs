@@ -451,10 +451,8 @@ fn picture(curves: &[(Shape, Mean)]) -> Figure {
             Shape { width, cells: 1_000, items }
         });
         let fine: Vec<Shape> = fine.collect();
-        figure = figure.theory(
-            format!("formula, {width} bits"),
-            fine.iter().map(|shape| (shape.load(), shape.of(overflow))),
-        );
+        figure = figure
+            .theory(format!("{width} bits"), fine.iter().map(|shape| (shape.load(), shape.of(overflow))));
     }
     figure
 }

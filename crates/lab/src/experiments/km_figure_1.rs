@@ -287,5 +287,5 @@ fn figure(per_item: u64, points: &[Point]) -> Figure {
         let size = Size::best(per_item, items);
         (items as f64, expected(&size, Way::Partition).rate / limit(&size))
     };
-    figure.theory("partition, theory", (0..=40).map(theory))
+    figure.theory(Way::Partition.name(), (0..=40).map(theory))
 }
