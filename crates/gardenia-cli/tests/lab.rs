@@ -185,3 +185,29 @@ fn figures_are_drawn_when_asked_for_and_never_into_a_pipe_by_themselves() {
     assert!(!drawn.text().contains('\x1b'));
     assert_eq!(run(&["--figures", "never"]).out, plain.out);
 }
+
+/// The documents of the lab, in the repository.
+fn document(name: &str) -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn the_documents_name_every_experiment_and_the_report_is_whole() {
+    let (guide, page) = (document("lab.md"), document("lab/index.html"));
+    let json: Value = serde_json::from_str(&document("lab/lab.json")).unwrap();
+    let names: Vec<&str> = lab::all().iter().map(|experiment| experiment.name()).collect();
+    for name in &names {
+        assert!(guide.contains(&format!("| `{name}` | `{}.rs` |", name.replace('-', "_"))), "{name}");
+        assert!(page.contains(&format!("<section id=\"{name}\">")), "{name}");
+    }
+    let reported = json["experiments"].as_array().unwrap();
+    assert_eq!(reported.iter().map(|report| report["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
+    // A full run by the seed that the page names, in which nothing differs.
+    assert!(
+        json["quick"] == false
+            && json["trials"].is_null()
+            && reported.iter().all(|report| report["differs"] == false)
+    );
+    assert!(page.contains(&format!("gardenia lab run --all --seed {}", json["seed"])));
+}
