@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use gardenia::theory::scalable::slice_fpp;
+use gardenia::theory::scalable::peaked_fpp;
 use gardenia::{
     AnyFilter, AnyScheme, Cuckoo, DecodeError, Digest, DynamicBloom, Filter, Full, Hashed, Insert, KeyHasher,
     RemoveError, ScalableBloom, Scheme, SchemeId, SecretKey, SizeError,
@@ -29,11 +29,10 @@ fn cuckoos() -> impl Strategy<Value = Cuckoo> {
 fn scalables() -> impl Strategy<Value = ScalableBloom> {
     let scheme = proptest::sample::select(SchemeId::ALL.to_vec());
     let first = prop_oneof![9 => 1u64..100, 1 => Just(2_000_000)];
-    ((0.0001f64..0.5, 0.1f64..0.95), first, 2u32..=5, scheme, hashers()).prop_map(
-        |((fpp, tightening), first, growth, scheme, hasher)| {
-            let builder =
-                ScalableBloom::builder().fpp(fpp).tightening(tightening).items(first).growth(growth);
-            builder.scheme(scheme).hasher(hasher).build().unwrap()
+    ((0.0001f64..0.5, 0.1f64..0.95), first, (2u32..=5, 0u32..4), scheme, hashers()).prop_map(
+        |((fpp, tightening), first, (growth, peak), scheme, hasher)| {
+            let builder = ScalableBloom::builder().fpp(fpp).tightening(tightening).items(first);
+            builder.growth(growth).peak(peak).scheme(scheme).hasher(hasher).build().unwrap()
         },
     )
 }
@@ -167,7 +166,7 @@ proptest! {
             let last = number as usize + 1 == slices.len();
             prop_assert!(slice.items == capacity || last && slice.items <= capacity);
             let planned = AnyScheme::new(scheme, slice.hashes).planned_fpp(slice.bits, slice.items);
-            prop_assert!(planned <= slice_fpp(full.target(), full.tightening(), number));
+            prop_assert!(planned <= peaked_fpp(full.target(), full.tightening(), full.peak(), number));
         }
         survives!(ScalableBloom, full, &b);
     }
@@ -332,8 +331,9 @@ fn parameters_that_cannot_be_are_typed_errors() {
         let builder = ScalableBloom::builder().fpp(0.1).tightening(tightening);
         assert!(builder.build().unwrap_err().to_string().contains("tightening"));
     }
-    assert!(scalable(|b| b.fpp(0.1).growth(1)).to_string().contains("growth"));
-    assert!(scalable(|b| b.fpp(0.1).growth(17)).to_string().contains("growth"));
+    assert!(scalable(|b| b.fpp(0.1).growth(0)).to_string().contains("growth"));
+    assert!(scalable(|b| b.fpp(0.1).growth(32_769)).to_string().contains("growth"));
+    assert!(scalable(|b| b.fpp(0.1).peak(64)).to_string().contains("err most"));
     assert!(matches!(scalable(|b| b.fpp(0.1).items(1 << 50)), SizeError::TooManyCells { .. }));
     assert!(matches!(scalable(|b| b.fpp(1e-300)), SizeError::FppBelowFloor { .. }));
 
@@ -449,8 +449,8 @@ fn hostile_headers_are_refused() {
             &[(PARAMS + 8, 1f64.to_bits())],
             &[(PARAMS + 8, (-0.5f64).to_bits())],
             &[(PARAMS + 16, 1)],
-            &[(PARAMS + 16, 17)],
-            &[(PARAMS + 16, 1 << 32 | 2)],
+            &[(PARAMS + 16, 32_769)],
+            &[(PARAMS + 16, 2 | 64 << 32)],
             &[(PARAMS + 24, 0)],
             &[(PARAMS + 24, 11)],
             &[(PARAMS + 24, u64::MAX)],
