@@ -1,0 +1,646 @@
+//! `BF.*`: Bloom filters, with RedisBloom's arguments, replies and error texts.
+//!
+//! Beyond RedisBloom's, BF.RESERVE takes `SEED`, `TIGHTENING` and `PEAK`: what decides the bits of a filter. A filter that is made here
+//! is passed on with all of them, so that replicas and files hold the same bits.
+
+use super::{commands, parse_integer, parse_number};
+use crate::engine::context::{Context, Failure, WRONG_TYPE};
+use crate::engine::ffi::{Key, Setting, Str};
+use crate::engine::settings::{ErrorRate, ExpansionFactor, InitialSize, MAX_CAPACITY, MAX_EXPANSION};
+use crate::values::bloom::{Arriving, BATCH, BadChunk, Bloom, Plan, Refused, Scaling};
+use std::ffi::CStr;
+
+commands! { c"bloom":
+    Reserve c"bf.reserve" c"write deny-oom fast" => reserve;
+    Add c"bf.add" c"write deny-oom fast" => add;
+    MultiAdd c"bf.madd" c"write deny-oom" => madd;
+    Insert c"bf.insert" c"write deny-oom" => insert;
+    Exists c"bf.exists" c"readonly fast" => exists;
+    MultiExists c"bf.mexists" c"readonly" => mexists;
+    Card c"bf.card" c"readonly fast" => card;
+    Info c"bf.info" c"readonly fast" => info;
+    ScanDump c"bf.scandump" c"readonly" => scandump;
+    LoadChunk c"bf.loadchunk" c"write deny-oom" => loadchunk;
+    Debug c"bf.debug" c"readonly" => debug;
+}
+
+const NOT_FOUND: Failure = Failure::Text(c"ERR not found");
+const EXISTS: Failure = Failure::Text(c"ERR item exists");
+const STILL_LOADING: Failure = Failure::Text(c"ERR the filter is still being loaded");
+const NO_MEMORY: Failure = Failure::Text(c"ERR Insufficient memory to create filter");
+const NOT_MADE: Failure = Failure::Text(c"ERR could not create filter");
+const BAD_DATA: Failure = Failure::Text(c"ERR received bad data");
+const FULL: &CStr = c"ERR non scaling filter is full";
+const NOT_INSERTED: &CStr = c"ERR problem inserting into filter";
+
+/// Why a filter could not be made, in words.
+fn not_made(refused: Refused) -> Failure {
+    match refused {
+        Refused::Memory => NO_MEMORY,
+        Refused::Full | Refused::Shape => NOT_MADE,
+    }
+}
+
+/// Why an item was not added, in words.
+fn not_added(refused: Refused) -> &'static CStr {
+    match refused {
+        Refused::Full => FULL,
+        Refused::Memory | Refused::Shape => NOT_INSERTED,
+    }
+}
+
+/// What a command says about a filter that is to be made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wish {
+    error: f64,
+    capacity: u64,
+    expansion: u32,
+    seed: Option<u64>,
+    tightening: Option<f64>,
+    peak: Option<u32>,
+}
+
+impl Wish {
+    /// What the settings say.
+    #[must_use]
+    pub fn by_settings() -> Self {
+        Self {
+            error: ErrorRate::get(),
+            capacity: InitialSize::get().unsigned_abs(),
+            expansion: ExpansionFactor::get() as u32,
+            seed: None,
+            tightening: None,
+            peak: None,
+        }
+    }
+
+    /// The plan, with a seed if none was given.
+    fn plan(&self, seed: impl FnOnce() -> u64) -> Plan {
+        let seed = self.seed.unwrap_or_else(seed);
+        let plan = Plan::new(self.error, self.capacity, self.expansion, seed);
+        let (tightening, peak) = (self.tightening.unwrap_or(plan.tightening), self.peak.unwrap_or(plan.peak));
+        Plan { tightening, peak, ..plan }
+    }
+}
+
+/// Parses what follows the key of BF.RESERVE.
+pub fn parse_reserve(args: &[impl AsRef<[u8]>], settings: Wish) -> Result<Wish, Failure> {
+    let [error, capacity, options @ ..] = args else { return Err(Failure::Arity) };
+    let error = parse_number(error.as_ref()).ok_or(c"ERR bad error rate")?;
+    if !(error > 0.0 && error < 1.0) {
+        return Err(c"ERR error rate must be in the range (0.000000, 1.000000)".into());
+    }
+    let capacity = parse_integer(capacity.as_ref()).ok_or(c"ERR bad capacity")?;
+    if !(1..=MAX_CAPACITY).contains(&capacity) {
+        return Err(c"ERR capacity must be in the range [1, 1073741824]".into());
+    }
+    let mut wish = Wish { error, capacity: capacity.unsigned_abs(), ..settings };
+    let (mut expands, mut fixed) = (false, false);
+    let mut options = options.iter().map(AsRef::as_ref);
+    while let Some(option) = options.next() {
+        if option.eq_ignore_ascii_case(b"NONSCALING") {
+            fixed = true;
+        } else if option.eq_ignore_ascii_case(b"EXPANSION") {
+            let value = options.next().ok_or(c"ERR no expansion")?;
+            let expansion = parse_integer(value).ok_or(c"ERR bad expansion")?;
+            if !(0..=MAX_EXPANSION).contains(&expansion) {
+                return Err(c"ERR expansion must be in the range [0, 32768]".into());
+            }
+            (wish.expansion, expands) = (expansion as u32, expansion > 0);
+        } else if option.eq_ignore_ascii_case(b"SEED") {
+            let seed = options.next().and_then(|value| str::from_utf8(value).ok()?.parse().ok());
+            wish.seed = Some(seed.ok_or(c"ERR bad seed")?);
+        } else if option.eq_ignore_ascii_case(b"TIGHTENING") {
+            let share = options.next().and_then(parse_number).filter(|&share| share > 0.0 && share < 1.0);
+            wish.tightening = Some(share.ok_or(c"ERR bad tightening")?);
+        } else if option.eq_ignore_ascii_case(b"PEAK") {
+            let peak = options.next().and_then(parse_integer).filter(|peak| (0..64).contains(peak));
+            wish.peak = Some(peak.ok_or(c"ERR bad peak")? as u32);
+        } else {
+            return Err(c"Unknown argument received".into());
+        }
+    }
+    if fixed && expands {
+        return Err(c"Nonscaling filters cannot expand".into());
+    }
+    if fixed {
+        wish.expansion = 0;
+    }
+    Ok(wish)
+}
+
+/// What BF.INSERT shall do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Insertion {
+    wish: Wish,
+    create: bool,
+    /// Where the items begin in what was parsed.
+    items: usize,
+}
+
+/// Parses what follows the key of BF.INSERT.
+pub fn parse_insert(args: &[impl AsRef<[u8]>], settings: Wish) -> Result<Insertion, Failure> {
+    let (mut wish, mut create, mut fixed) = (settings, true, false);
+    let mut options = args.iter().map(AsRef::as_ref).enumerate();
+    while let Some((at, option)) = options.next() {
+        let mut value = || options.next().map(|(_, value)| value);
+        if option.eq_ignore_ascii_case(b"ITEMS") {
+            let items = at + 1;
+            if fixed {
+                wish.expansion = 0;
+            }
+            return if items < args.len() {
+                Ok(Insertion { wish, create, items })
+            } else {
+                Err(Failure::Arity)
+            };
+        } else if option.eq_ignore_ascii_case(b"CAPACITY") {
+            let capacity = value().and_then(parse_integer).filter(|n| (1..=MAX_CAPACITY).contains(n));
+            wish.capacity = capacity.ok_or(c"Bad capacity")?.unsigned_abs();
+        } else if option.eq_ignore_ascii_case(b"ERROR") {
+            let error = value().and_then(parse_number).filter(|&error| error > 0.0 && error < 1.0);
+            wish.error = error.ok_or(c"Bad error rate")?;
+        } else if option.eq_ignore_ascii_case(b"EXPANSION") {
+            let expansion = value().and_then(parse_integer).filter(|n| (0..=MAX_EXPANSION).contains(n));
+            wish.expansion = expansion.ok_or(c"Bad expansion")? as u32;
+        } else if option.eq_ignore_ascii_case(b"NOCREATE") {
+            create = false;
+        } else if option.eq_ignore_ascii_case(b"NONSCALING") {
+            fixed = true;
+        } else {
+            return Err(c"Unknown argument received".into());
+        }
+    }
+    Err(Failure::Arity)
+}
+
+/// What a key holds, for commands that ask. Keys that arrived in RedisBloom's layout have a type of their own, and join
+/// here as one more case.
+enum Found<'k> {
+    Whole(&'k mut Scaling),
+    Arriving,
+    Other,
+}
+
+#[inline]
+fn find<'k>(key: &'k mut Key<'_>) -> Found<'k> {
+    match key.value::<Bloom>() {
+        Some(Bloom::Whole(filter)) => Found::Whole(filter),
+        Some(Bloom::Arriving(_)) => Found::Arriving,
+        None => Found::Other,
+    }
+}
+
+/// Hands the filter under a key to `ask`; an error if there is none.
+fn with_filter<'a, R>(
+    ctx: &Context<'a>,
+    key: Str<'a>,
+    ask: impl FnOnce(&mut Scaling) -> R,
+) -> Result<R, Failure> {
+    let mut key = ctx.open(key).ok_or(NOT_FOUND)?;
+    match find(&mut key) {
+        Found::Whole(filter) => Ok(ask(filter)),
+        Found::Arriving => Err(STILL_LOADING),
+        Found::Other => Err(WRONG_TYPE),
+    }
+}
+
+/// Passes on that a filter was made, with everything that it was made of.
+fn pass_on_creation(ctx: &Context<'_>, key: Str<'_>, plan: &Plan) {
+    let Plan { error, capacity, expansion, seed, tightening, peak } = plan;
+    // Rust writes the shortest text that reads as the same double.
+    let args = [
+        error.to_string(),
+        capacity.to_string(),
+        "EXPANSION".into(),
+        expansion.to_string(),
+        "SEED".into(),
+        seed.to_string(),
+        "TIGHTENING".into(),
+        tightening.to_string(),
+        "PEAK".into(),
+        peak.to_string(),
+    ];
+    ctx.replicate_made(c"BF.RESERVE", key, &args);
+}
+
+fn reserve(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
+    let plan = parse_reserve(rest, Wish::by_settings())?.plan(|| ctx.random());
+    let mut key = ctx.open_mut(*name)?;
+    if !key.is_empty() {
+        return Err(if matches!(find(&mut key), Found::Other) { WRONG_TYPE } else { EXISTS });
+    }
+    let filter = plan.build(ctx.limit()).map_err(not_made)?;
+    if !key.set(Bloom::Whole(filter)) {
+        return Err(NOT_MADE);
+    }
+    pass_on_creation(ctx, *name, &plan);
+    ctx.engine().changed(*name);
+    ctx.engine().notify(c"bf.reserve", *name);
+    ctx.reply_ok();
+    Ok(())
+}
+
+fn add(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, item] = ctx.args() else { return Err(Failure::Arity) };
+    let mut key = ctx.open_mut(*name)?;
+    let engine = ctx.engine();
+    match find(&mut key) {
+        Found::Whole(filter) => {
+            let new = filter.insert(item.bytes(), || ctx.limit()).map_err(not_added)?;
+            engine.reply_bool(new);
+            if new {
+                engine.replicate_verbatim();
+                engine.changed(*name);
+                engine.notify(c"bf.add", *name);
+            }
+            return Ok(());
+        }
+        Found::Arriving => return Err(STILL_LOADING),
+        Found::Other => {}
+    }
+    if !key.is_empty() {
+        return Err(WRONG_TYPE);
+    }
+    let plan = Wish::by_settings().plan(|| ctx.random());
+    let mut filter = plan.build(ctx.limit()).map_err(not_made)?;
+    let new = filter.insert(item.bytes(), || ctx.limit()).map_err(not_added)?;
+    if !key.set(Bloom::Whole(filter)) {
+        return Err(NOT_MADE);
+    }
+    engine.reply_bool(new);
+    pass_on_creation(ctx, *name, &plan);
+    engine.replicate(c"BF.ADD", *name, &[*item]);
+    engine.changed(*name);
+    engine.notify(c"bf.reserve", *name);
+    engine.notify(c"bf.add", *name);
+    Ok(())
+}
+
+fn madd(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, items @ ..] = ctx.args() else { return Err(Failure::Arity) };
+    if items.is_empty() {
+        return Err(Failure::Arity);
+    }
+    add_many(ctx, *name, items, Some(Wish::by_settings()), true)
+}
+
+fn insert(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
+    let Insertion { wish, create, items } = parse_insert(rest, Wish::by_settings())?;
+    add_many(ctx, *name, &rest[items..], create.then_some(wish), false)
+}
+
+/// Adds items, to a filter that is made of `wish` if there is none. What was accepted is passed on: as it came if it came
+/// `plain` as BF.MADD and all of it was, else as BF.MADD of the accepted items.
+fn add_many<'a>(
+    ctx: &Context<'a>,
+    name: Str<'a>,
+    items: &[Str<'a>],
+    wish: Option<Wish>,
+    plain: bool,
+) -> Result<(), Failure> {
+    let mut key = ctx.open_mut(name)?;
+    let engine = ctx.engine();
+    let mut made = None;
+    if key.is_empty() {
+        let plan = wish.ok_or(NOT_FOUND)?.plan(|| ctx.random());
+        let filter = plan.build(ctx.limit()).map_err(not_made)?;
+        if !key.set(Bloom::Whole(filter)) {
+            return Err(NOT_MADE);
+        }
+        made = Some(plan);
+    }
+    let filter = match find(&mut key) {
+        Found::Whole(filter) => filter,
+        Found::Arriving => return Err(STILL_LOADING),
+        Found::Other => return Err(WRONG_TYPE),
+    };
+    let mut few = [false; BATCH];
+    let mut many = Vec::new();
+    let new: &mut [bool] = if items.len() <= BATCH {
+        &mut few[..items.len()]
+    } else {
+        many.resize(items.len(), false);
+        &mut many
+    };
+    let mut end = Ok(items.len());
+    for (number, (items, new)) in items.chunks(BATCH).zip(new.chunks_mut(BATCH)).enumerate() {
+        if let Err((taken, refused)) = filter.insert_all(items, new, || ctx.limit()) {
+            end = Err((number * BATCH + taken, not_added(refused)));
+            break;
+        }
+    }
+    let (taken, error) = match end {
+        Ok(taken) => (taken, None),
+        Err((taken, error)) => (taken, Some(error)),
+    };
+    let new = &new[..taken];
+    engine.reply_array(taken + usize::from(error.is_some()));
+    new.iter().for_each(|new| engine.reply_bool(*new));
+    if let Some(error) = error {
+        engine.reply_error(error);
+    }
+    if let Some(plan) = &made {
+        pass_on_creation(ctx, name, plan);
+        engine.notify(c"bf.reserve", name);
+    }
+    if new.contains(&true) {
+        if plain && made.is_none() && error.is_none() {
+            engine.replicate_verbatim();
+        } else {
+            let accepted: Vec<Str<'_>> =
+                items.iter().zip(new).filter(|(_, new)| **new).map(|(item, _)| *item).collect();
+            engine.replicate(c"BF.MADD", name, &accepted);
+        }
+        engine.notify(c"bf.add", name);
+    }
+    if made.is_some() || new.contains(&true) {
+        engine.changed(name);
+    }
+    Ok(())
+}
+
+fn exists(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, item] = ctx.args() else { return Err(Failure::Arity) };
+    let found = match ctx.open(*name) {
+        None => false,
+        Some(mut key) => match find(&mut key) {
+            Found::Whole(filter) => filter.contains(item.bytes()),
+            Found::Arriving => return Err(STILL_LOADING),
+            // As in RedisBloom: nothing was ever added to another type.
+            Found::Other => false,
+        },
+    };
+    ctx.engine().reply_bool(found);
+    Ok(())
+}
+
+fn mexists(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, items @ ..] = ctx.args() else { return Err(Failure::Arity) };
+    if items.is_empty() {
+        return Err(Failure::Arity);
+    }
+    let mut key = ctx.open(*name);
+    let filter = match key.as_mut().map(find) {
+        Some(Found::Whole(filter)) => Some(filter),
+        Some(Found::Arriving) => return Err(STILL_LOADING),
+        Some(Found::Other) | None => None,
+    };
+    let engine = ctx.engine();
+    engine.reply_array(items.len());
+    for items in items.chunks(BATCH) {
+        let mut found = [false; BATCH];
+        if let Some(filter) = &filter {
+            filter.contains_all(items, &mut found[..items.len()]);
+        }
+        found[..items.len()].iter().for_each(|found| engine.reply_bool(*found));
+    }
+    Ok(())
+}
+
+fn card(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name] = ctx.args() else { return Err(Failure::Arity) };
+    let items = match with_filter(ctx, *name, |filter| filter.items()) {
+        Err(none) if none == NOT_FOUND => 0,
+        other => other?,
+    };
+    ctx.engine().reply_integer(items as i64);
+    Ok(())
+}
+
+/// One line of BF.INFO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fact {
+    Capacity,
+    Size,
+    Filters,
+    Items,
+    Expansion,
+}
+
+impl Fact {
+    const ALL: [Self; 5] = [Self::Capacity, Self::Size, Self::Filters, Self::Items, Self::Expansion];
+
+    fn parse(word: &[u8]) -> Option<Self> {
+        let words: [&[u8]; 5] = [b"CAPACITY", b"SIZE", b"FILTERS", b"ITEMS", b"EXPANSION"];
+        Self::ALL
+            .into_iter()
+            .zip(words)
+            .find(|(_, name)| word.eq_ignore_ascii_case(name))
+            .map(|(fact, _)| fact)
+    }
+
+    fn name(self) -> &'static CStr {
+        match self {
+            Self::Capacity => c"Capacity",
+            Self::Size => c"Size",
+            Self::Filters => c"Number of filters",
+            Self::Items => c"Number of items inserted",
+            Self::Expansion => c"Expansion rate",
+        }
+    }
+
+    /// `None`: it does not expand.
+    fn of(self, filter: &Scaling) -> Option<u64> {
+        match self {
+            Self::Capacity => Some(filter.capacity()),
+            Self::Size => Some((size_of::<Bloom>() + filter.memory()) as u64),
+            Self::Filters => Some(filter.filter().slices().count() as u64),
+            Self::Items => Some(filter.items()),
+            Self::Expansion => Some(filter.expansion().into()).filter(|&expansion| expansion > 0),
+        }
+    }
+}
+
+fn info(ctx: &Context<'_>) -> Result<(), Failure> {
+    let (name, fact) = match ctx.args() {
+        [_, name] => (name, None),
+        [_, name, word] => (name, Some(word)),
+        _ => return Err(Failure::Arity),
+    };
+    let engine = ctx.engine();
+    with_filter(ctx, *name, |filter| {
+        let value = |fact: Fact| match fact.of(filter) {
+            Some(value) => engine.reply_integer(value as i64),
+            None => engine.reply_null(),
+        };
+        let named = |fact: Fact| {
+            engine.reply_status(fact.name());
+            value(fact);
+        };
+        let Some(word) = fact else {
+            engine.reply_map(Fact::ALL.len());
+            Fact::ALL.into_iter().for_each(named);
+            return Ok(());
+        };
+        let fact = Fact::parse(word.bytes()).ok_or(c"Invalid information value")?;
+        if engine.is_resp3() {
+            engine.reply_map(1);
+            named(fact);
+        } else {
+            engine.reply_array(1);
+            value(fact);
+        }
+        Ok(())
+    })?
+}
+
+fn scandump(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, at] = ctx.args() else { return Err(Failure::Arity) };
+    let at = parse_integer(at.bytes()).ok_or(c"Second argument must be numeric")?;
+    let mut key = ctx.open(*name).ok_or(NOT_FOUND)?;
+    let engine = ctx.engine();
+    let filter = key.value::<Bloom>().ok_or(WRONG_TYPE)?;
+    if at == 0 {
+        let header = filter.dump_header().ok_or(NO_MEMORY)?;
+        engine.reply_array(2);
+        engine.reply_integer(1);
+        engine.reply_bytes(&header);
+        return Ok(());
+    }
+    let from = u64::try_from(at - 1).unwrap_or(u64::MAX);
+    let bytes = filter.dump(from).ok_or(NO_MEMORY)?;
+    engine.reply_array(2);
+    engine.reply_integer(if bytes.is_empty() { 0 } else { at + bytes.len() as i64 });
+    engine.reply_bytes(&bytes);
+    Ok(())
+}
+
+fn loadchunk(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, at, bytes] = ctx.args() else { return Err(Failure::Arity) };
+    let at = parse_integer(at.bytes()).ok_or(c"ERR Second argument must be numeric")?;
+    let (engine, bytes) = (ctx.engine(), bytes.bytes());
+    let mut key = ctx.open_mut(*name)?;
+    if at == 1 {
+        // RedisBloom's headers join here: they are what does not begin with our mark.
+        let arriving = Arriving::announce(bytes).ok_or(BAD_DATA)?;
+        if !key.is_empty() && matches!(find(&mut key), Found::Other) {
+            return Err(WRONG_TYPE);
+        }
+        if arriving.total() > ctx.limit() {
+            return Err(NO_MEMORY);
+        }
+        if !key.set(Bloom::Arriving(arriving)) {
+            return Err(NOT_MADE);
+        }
+    } else {
+        if key.is_empty() {
+            return Err(NOT_FOUND);
+        }
+        let end = u64::try_from(at - 1).map_err(|_| BAD_DATA)?;
+        let value = key.value::<Bloom>().ok_or(WRONG_TYPE)?;
+        let Bloom::Arriving(arriving) = value else {
+            return Err(c"ERR invalid offset - no link found".into());
+        };
+        match arriving.take(end, bytes) {
+            Ok(None) => {}
+            Ok(Some(whole)) => *value = Bloom::Whole(whole),
+            Err(BadChunk::Offset) => return Err(c"ERR invalid offset - no link found".into()),
+            Err(BadChunk::TooBig) => {
+                return Err(c"ERR invalid chunk - Too big for current filter".into());
+            }
+            Err(BadChunk::Data) => return Err(BAD_DATA),
+        }
+    }
+    engine.replicate_verbatim();
+    engine.changed(*name);
+    engine.notify(c"bf.loadchunk", *name);
+    ctx.reply_ok();
+    Ok(())
+}
+
+fn debug(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name] = ctx.args() else { return Err(Failure::Arity) };
+    let engine = ctx.engine();
+    with_filter(ctx, *name, |filter| {
+        let lines: Vec<String> = filter.describe().collect();
+        engine.reply_array(1 + lines.len());
+        engine.reply_bytes(format!("size:{}", filter.items()).as_bytes());
+        lines.iter().for_each(|line| engine.reply_bytes(line.as_bytes()));
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: Wish =
+        Wish { error: 0.01, capacity: 100, expansion: 2, seed: None, tightening: None, peak: None };
+
+    fn words(line: &str) -> Vec<&str> {
+        line.split(' ').filter(|word| !word.is_empty()).collect()
+    }
+
+    #[test]
+    fn reserve_says_what_is_wrong() {
+        let cases: [(&str, &CStr); 19] = [
+            ("rose 1", c"ERR bad error rate"),
+            ("nan 1", c"ERR bad error rate"),
+            ("0 1", c"ERR error rate must be in the range (0.000000, 1.000000)"),
+            ("1 1", c"ERR error rate must be in the range (0.000000, 1.000000)"),
+            ("inf 1", c"ERR error rate must be in the range (0.000000, 1.000000)"),
+            ("-0.1 1", c"ERR error rate must be in the range (0.000000, 1.000000)"),
+            ("0.1 rose", c"ERR bad capacity"),
+            ("0.1 0", c"ERR capacity must be in the range [1, 1073741824]"),
+            ("0.1 -1", c"ERR capacity must be in the range [1, 1073741824]"),
+            ("0.1 1073741825", c"ERR capacity must be in the range [1, 1073741824]"),
+            ("0.1 1000000000000000000", c"ERR capacity must be in the range [1, 1073741824]"),
+            ("0.1 1 EXPANSION", c"ERR no expansion"),
+            ("0.1 1 EXPANSION rose", c"ERR bad expansion"),
+            ("0.1 1 EXPANSION 32769", c"ERR expansion must be in the range [0, 32768]"),
+            ("0.1 1 EXPANSION -1", c"ERR expansion must be in the range [0, 32768]"),
+            ("0.1 1 NONSCALING EXPANSION 2", c"Nonscaling filters cannot expand"),
+            ("0.1 1 ROSES", c"Unknown argument received"),
+            ("0.1 1 PEAK 64", c"ERR bad peak"),
+            ("0.1 1 TIGHTENING 1", c"ERR bad tightening"),
+        ];
+        for (line, text) in cases {
+            assert_eq!(parse_reserve(&words(line), SETTINGS), Err(Failure::Text(text)), "{line}");
+        }
+        assert_eq!(parse_reserve(&words("0.1"), SETTINGS), Err(Failure::Arity));
+        let wish = parse_reserve(&words("0.1 7 expansion 4 seed 18446744073709551615"), SETTINGS).unwrap();
+        assert_eq!(wish, Wish { error: 0.1, capacity: 7, expansion: 4, seed: Some(u64::MAX), ..SETTINGS });
+        for line in ["0.1 7 NONSCALING", "0.1 7 EXPANSION 0", "0.1 7 nonscaling EXPANSION 0"] {
+            assert_eq!(parse_reserve(&words(line), SETTINGS).unwrap().expansion, 0, "{line}");
+        }
+    }
+
+    #[test]
+    fn insert_says_what_is_wrong() {
+        let cases: [(&str, &CStr); 9] = [
+            ("CAPACITY rose ITEMS a", c"Bad capacity"),
+            ("CAPACITY 0 ITEMS a", c"Bad capacity"),
+            ("CAPACITY", c"Bad capacity"),
+            ("ERROR 1 ITEMS a", c"Bad error rate"),
+            ("ERROR rose ITEMS a", c"Bad error rate"),
+            ("EXPANSION -1 ITEMS a", c"Bad expansion"),
+            ("EXPANSION 32769 ITEMS a", c"Bad expansion"),
+            ("ROSES ITEMS a", c"Unknown argument received"),
+            ("NOCREATE a", c"Unknown argument received"),
+        ];
+        for (line, text) in cases {
+            assert_eq!(parse_insert(&words(line), SETTINGS), Err(Failure::Text(text)), "{line}");
+        }
+        for line in ["", "ITEMS", "NOCREATE", "CAPACITY 7"] {
+            assert_eq!(parse_insert(&words(line), SETTINGS), Err(Failure::Arity), "{line}");
+        }
+        let all = words("capacity 7 error 0.5 expansion 3 nocreate nonscaling items items a");
+        let wish = Wish { error: 0.5, capacity: 7, expansion: 0, ..SETTINGS };
+        assert_eq!(parse_insert(&all, SETTINGS), Ok(Insertion { wish, create: false, items: 9 }));
+    }
+
+    #[test]
+    fn a_plan_survives_being_passed_on() {
+        for (error, capacity, expansion) in [(0.01, 100, 2), (1e-9, 5, 32_768), (0.3, 10_000, 0), (0.1, 7, 1)]
+        {
+            let plan = Plan::new(error, capacity, expansion, u64::MAX - 7);
+            let Plan { error, capacity, expansion, seed, tightening, peak } = plan;
+            let line = format!(
+                "{error} {capacity} EXPANSION {expansion} SEED {seed} TIGHTENING {tightening} PEAK {peak}"
+            );
+            assert_eq!(parse_reserve(&words(&line), SETTINGS).unwrap().plan(|| 0), plan);
+        }
+    }
+}

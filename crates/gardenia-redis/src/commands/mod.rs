@@ -1,0 +1,69 @@
+//! The commands: arguments, exact error texts, replies.
+//!
+//! Arguments are parsed by functions that know nothing of the engine. A command that changes something replies, passes
+//! on what it accepted (never a command that could fail elsewhere), and tells those who listen.
+
+pub mod bf;
+
+/// Commands by name, flags and function, and the function that registers them.
+macro_rules! commands {
+    ($categories:literal: $($name:ident $text:literal $flags:literal => $run:path;)+) => {
+        $(
+            struct $name;
+            impl $crate::engine::context::Command for $name {
+                const NAME: &'static std::ffi::CStr = $text;
+                const FLAGS: &'static std::ffi::CStr = $flags;
+                const CATEGORIES: &'static std::ffi::CStr = $categories;
+                #[inline]
+                fn run(
+                    ctx: &$crate::engine::context::Context<'_>,
+                ) -> Result<(), $crate::engine::context::Failure> {
+                    $run(ctx)
+                }
+            }
+        )+
+
+        /// Registers them all.
+        pub fn register(loading: &$crate::engine::ffi::Loading<'_>) -> Result<(), &'static str> {
+            loading.add_category($categories);
+            $(loading.add_command::<$name>()?;)+
+            Ok(())
+        }
+    };
+}
+pub(crate) use commands;
+
+/// A whole number, written as the engine writes it: digits, and a sign before them if it is negative.
+#[must_use]
+pub fn parse_integer(text: &[u8]) -> Option<i64> {
+    // What `parse` would take beyond that is a plus sign.
+    str::from_utf8(text).ok().filter(|text| !text.starts_with('+'))?.parse().ok()
+}
+
+/// A number that is not NaN.
+#[must_use]
+pub fn parse_number(text: &[u8]) -> Option<f64> {
+    str::from_utf8(text).ok()?.parse().ok().filter(|number: &f64| !number.is_nan())
+}
+
+#[test]
+fn numbers_are_those_of_the_engine() {
+    let cases: [(&str, Option<i64>); 8] = [
+        ("7", Some(7)),
+        ("-7", Some(-7)),
+        ("+7", None),
+        (" 7", None),
+        ("", None),
+        ("7.0", None),
+        ("9223372036854775807", Some(i64::MAX)),
+        ("9223372036854775808", None),
+    ];
+    for (text, number) in cases {
+        assert_eq!(parse_integer(text.as_bytes()), number, "{text}");
+    }
+    assert_eq!(
+        (parse_number(b"1e-3"), parse_number(b"nan"), parse_number(b"rose")),
+        (Some(1e-3), None, None)
+    );
+    assert_eq!(parse_integer(b"\xff"), None);
+}

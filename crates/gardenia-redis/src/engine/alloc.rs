@@ -1,0 +1,78 @@
+//! Memory from the engine, so that it is counted there, and falls under its limits.
+//!
+//! The engine promises 8 bytes of alignment and no more (its own builds may put a length before the memory), while the
+//! library asks for cache lines. So what needs more is taken larger, and begins at the next multiple; the word before it
+//! tells where the engine's memory begins. What cannot be had is null, which the library's fallible calls turn into
+//! errors.
+#![allow(unsafe_code)] // an allocator is unsafe by its trait
+
+use super::ffi;
+use std::alloc::{GlobalAlloc, Layout, System};
+
+/// The alignment of the engine's memory.
+pub(super) const ALIGNED: usize = 8;
+
+/// Allocates by the engine; before it is there, and in tests, by the system.
+struct Engine;
+
+#[global_allocator]
+static ALLOCATOR: Engine = Engine;
+
+/// Memory for `layout`.
+#[inline]
+fn take(layout: Layout, zeroed: bool) -> Option<*mut u8> {
+    let (size, align) = (layout.size(), layout.align());
+    let system = |_| {
+        // SAFETY: layouts of allocations are not empty, by the trait's contract.
+        Ok(std::ptr::NonNull::new(unsafe {
+            if zeroed { System.alloc_zeroed(layout) } else { System.alloc(layout) }
+        }))
+    };
+    if align <= ALIGNED {
+        let found: Result<_, ffi::NoEngine> = ffi::allocate(size, zeroed).or_else(system);
+        return found.ok().flatten().map(|memory| memory.as_ptr());
+    }
+    let room = size.checked_add(align)?.checked_add(ALIGNED)?;
+    match ffi::allocate(room, zeroed) {
+        Err(none) => system(none).ok().flatten().map(|memory| memory.as_ptr()),
+        Ok(memory) => {
+            let start = memory?.as_ptr();
+            // SAFETY: the next multiple of `align` behind a word is at most `align + 8` bytes off, and `size` bytes
+            // follow it; the word before it lies in the same memory and is aligned.
+            unsafe {
+                let behind = start.add(ALIGNED);
+                let aligned = behind.add(behind.addr().next_multiple_of(align) - behind.addr());
+                aligned.cast::<*mut u8>().sub(1).write(start);
+                Some(aligned)
+            }
+        }
+    }
+}
+
+// SAFETY: memory is as large and as aligned as asked for (see `take`), and returned to whom it came from: the engine is
+// there before the first allocation of a module, and never in a test.
+unsafe impl GlobalAlloc for Engine {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        take(layout, false).unwrap_or(std::ptr::null_mut())
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        take(layout, true).unwrap_or(std::ptr::null_mut())
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: `memory` came from `take` with this layout.
+        unsafe {
+            if !ffi::is_loaded() {
+                System.dealloc(memory, layout);
+            } else if layout.align() <= ALIGNED {
+                ffi::release(memory);
+            } else {
+                ffi::release(memory.cast::<*mut u8>().sub(1).read());
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A call of a command: its arguments, its replies, its keys, and what is passed on to replicas.
+
+use super::ffi::{self, Ctx, Key, Str};
+use super::settings;
+use std::ffi::{CStr, c_int};
+
+/// A command of the module.
+pub trait Command {
+    /// Its name.
+    const NAME: &'static CStr;
+    /// The engine's flags.
+    const FLAGS: &'static CStr;
+    /// Categories for access control.
+    const CATEGORIES: &'static CStr;
+    /// First key, last key, step.
+    const KEYS: (c_int, c_int, c_int) = (1, 1, 1);
+
+    /// Answers a call: one reply, or the error that becomes one. After a reply there is no error.
+    fn run(ctx: &Context<'_>) -> Result<(), Failure>;
+}
+
+/// A command that was refused; nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A wrong number of arguments.
+    Arity,
+    /// This text.
+    Text(&'static CStr),
+}
+
+impl From<&'static CStr> for Failure {
+    fn from(text: &'static CStr) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// A value of another type is stored under the key.
+pub const WRONG_TYPE: Failure =
+    Failure::Text(c"WRONGTYPE Operation against a key holding the wrong kind of value");
+
+/// A call of a command.
+pub struct Context<'a> {
+    ctx: Ctx<'a>,
+    args: &'a [Str<'a>],
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(ctx: Ctx<'a>, args: &'a [Str<'a>]) -> Self {
+        Self { ctx, args }
+    }
+
+    /// The arguments, the command's name first.
+    #[inline]
+    #[must_use]
+    pub fn args(&self) -> &'a [Str<'a>] {
+        self.args
+    }
+
+    /// The replies, and the rest of the engine's side.
+    #[inline]
+    #[must_use]
+    pub fn engine(&self) -> Ctx<'a> {
+        self.ctx
+    }
+
+    /// Opens a key to read it; `None` if there is none.
+    #[inline]
+    #[must_use]
+    pub fn open(&self, name: Str<'a>) -> Option<Key<'a>> {
+        self.ctx.open(name)
+    }
+
+    /// Opens a key to change it; it may be empty.
+    #[inline]
+    pub fn open_mut(&self, name: Str<'a>) -> Result<Key<'a>, Failure> {
+        self.ctx.open_mut(name).ok_or(WRONG_TYPE)
+    }
+
+    /// The most bytes that one object may take now. Commands that were accepted elsewhere have none: a replica, or a
+    /// file, that refuses them would end in another state.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        if self.ctx.is_repeated() { u64::MAX } else { settings::memory_limit() }
+    }
+
+    /// Passes a command on, with arguments that were made for it.
+    pub fn replicate_made(&self, command: &CStr, key: Str<'_>, args: &[impl AsRef<[u8]>]) {
+        let strings: Vec<_> = args.iter().filter_map(|arg| self.ctx.string(arg.as_ref())).collect();
+        let args: Vec<Str<'_>> = strings.iter().map(ffi::OwnedStr::get).collect();
+        self.ctx.replicate(command, key, &args);
+    }
+
+    /// A number for a new filter.
+    #[must_use]
+    pub fn random(&self) -> u64 {
+        ffi::random()
+    }
+
+    /// Answers with truth values.
+    pub fn reply_bools(&self, values: &[bool]) {
+        self.ctx.reply_array(values.len());
+        values.iter().for_each(|value| self.ctx.reply_bool(*value));
+    }
+
+    /// Answers OK.
+    pub fn reply_ok(&self) {
+        self.ctx.reply_status(c"OK");
+    }
+}

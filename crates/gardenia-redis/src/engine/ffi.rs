@@ -1,0 +1,997 @@
+//! The engine's C interface: the functions, looked up by name, and thin handles around its pointers.
+//!
+//! Redis and Valkey hand a module one function that finds all others by name, so nothing is linked and one file serves
+//! both. What a version of the engine lacks is `None` here if the module can do without, and refuses to load otherwise.
+//! No pointer leaves this file: the handles below own what they point to, or borrow it for as long as it lives.
+#![allow(unsafe_code)] // calls into the engine, and the functions that it calls
+
+use super::context::{Command, Context, Failure};
+use super::types::Value;
+use std::ffi::{CStr, CString, NulError, c_char, c_int, c_long, c_longlong, c_uint, c_void};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Types of the engine that are only pointed to.
+macro_rules! opaque {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        #[repr(C)]
+        pub struct $name {
+            _private: [u8; 0],
+        }
+    )+};
+}
+
+opaque! {
+    /// The context of a call.
+    RawCtx,
+    /// A string of the engine.
+    RawString,
+    /// An open key.
+    RawKey,
+    /// A stream of the database's file, or of an append-only file.
+    RawIo,
+    /// A digest that is computed.
+    RawDigest,
+    /// A data type.
+    RawType,
+    /// A command.
+    RawCommand,
+    /// The state of a defragmentation.
+    RawDefrag,
+}
+
+/// What the engine calls for a command.
+type CommandFn = unsafe extern "C" fn(*mut RawCtx, *mut *mut RawString, c_int) -> c_int;
+type GetNumber = unsafe extern "C" fn(*const c_char, *mut c_void) -> c_longlong;
+type SetNumber = unsafe extern "C" fn(*const c_char, c_longlong, *mut c_void, *mut *mut RawString) -> c_int;
+type GetText = unsafe extern "C" fn(*const c_char, *mut c_void) -> *mut RawString;
+type SetText = unsafe extern "C" fn(*const c_char, *mut RawString, *mut c_void, *mut *mut RawString) -> c_int;
+type Apply = unsafe extern "C" fn(*mut RawCtx, *mut c_void, *mut *mut RawString) -> c_int;
+
+/// The callbacks of a data type, in the order of the engine's header; version 3 ends with `defrag`.
+#[repr(C)]
+struct Methods {
+    version: u64,
+    rdb_load: unsafe extern "C" fn(*mut RawIo, c_int) -> *mut c_void,
+    rdb_save: unsafe extern "C" fn(*mut RawIo, *mut c_void),
+    aof_rewrite: unsafe extern "C" fn(*mut RawIo, *mut RawString, *mut c_void),
+    mem_usage: unsafe extern "C" fn(*const c_void) -> usize,
+    digest: unsafe extern "C" fn(*mut RawDigest, *mut c_void),
+    free: unsafe extern "C" fn(*mut c_void),
+    aux_load: Option<unsafe extern "C" fn()>,
+    aux_save: Option<unsafe extern "C" fn()>,
+    aux_save_triggers: c_int,
+    free_effort: unsafe extern "C" fn(*mut RawString, *const c_void) -> usize,
+    unlink: Option<unsafe extern "C" fn(*mut RawString, *const c_void)>,
+    copy: unsafe extern "C" fn(*mut RawString, *mut RawString, *const c_void) -> *mut c_void,
+    defrag: Option<unsafe extern "C" fn(*mut RawDefrag, *mut RawString, *mut *mut c_void) -> c_int>,
+}
+
+const METHODS_VERSION: u64 = 3;
+
+/// The table of functions. Each stands in the engine as `RedisModule_` and its name.
+macro_rules! functions {
+    (
+        required { $($need:ident : fn($($in:ty),*) $(-> $out:ty)?;)+ }
+        variadic { $($vary:ident : fn($($vin:ty),*, ...) $(-> $vout:ty)?;)+ }
+        optional { $($may:ident : fn($($min:ty),*) $(-> $mout:ty)?;)+ }
+    ) => {
+        #[allow(non_snake_case, reason = "the engine's names")]
+        struct Api {
+            $($need: unsafe extern "C" fn($($in),*) $(-> $out)?,)+
+            $($vary: unsafe extern "C" fn($($vin),*, ...) $(-> $vout)?,)+
+            $($may: Option<unsafe extern "C" fn($($min),*) $(-> $mout)?>,)+
+        }
+
+        impl Api {
+            /// Looks all functions up; the name of the first that is needed and missing.
+            ///
+            /// # Safety
+            /// `ctx` is the context that the engine gave to the function that loads the module.
+            unsafe fn find(ctx: *mut RawCtx) -> Result<Self, &'static str> {
+                // SAFETY: the first word of that context is the function that finds others, by the engine's contract.
+                let get = unsafe {
+                    *ctx.cast::<unsafe extern "C" fn(*const c_char, *mut *mut c_void) -> c_int>()
+                };
+                let look = |name: &CStr| {
+                    let mut found: *mut c_void = ptr::null_mut();
+                    // SAFETY: `name` ends in a zero byte, and `found` is written before the call returns.
+                    let _status = unsafe { get(name.as_ptr(), &raw mut found) };
+                    NonNull::new(found)
+                };
+                macro_rules! name {
+                    ($function:ident) => {
+                        match CStr::from_bytes_with_nul(
+                            concat!("RedisModule_", stringify!($function), "\0").as_bytes(),
+                        ) {
+                            Ok(name) => name,
+                            Err(_) => c"",
+                        }
+                    };
+                }
+                Ok(Self {
+                    // SAFETY: what the engine finds by a name has the signature that its header gives it.
+                    $($need: unsafe {
+                        std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn($($in),*) $(-> $out)?>(
+                            look(name!($need)).ok_or(stringify!($need))?,
+                        )
+                    },)+
+                    // SAFETY: as above.
+                    $($vary: unsafe {
+                        std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn($($vin),*, ...) $(-> $vout)?>(
+                            look(name!($vary)).ok_or(stringify!($vary))?,
+                        )
+                    },)+
+                    // SAFETY: as above.
+                    $($may: look(name!($may)).map(|found| unsafe {
+                        std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn($($min),*) $(-> $mout)?>(found)
+                    }),)+
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    required {
+        SetModuleAttribs: fn(*mut RawCtx, *const c_char, c_int, c_int);
+        SetModuleOptions: fn(*mut RawCtx, c_int);
+        CreateCommand: fn(*mut RawCtx, *const c_char, CommandFn, *const c_char, c_int, c_int, c_int) -> c_int;
+        CreateDataType: fn(*mut RawCtx, *const c_char, c_int, *const Methods) -> *mut RawType;
+        WrongArity: fn(*mut RawCtx) -> c_int;
+        ReplyWithLongLong: fn(*mut RawCtx, c_longlong) -> c_int;
+        ReplyWithError: fn(*mut RawCtx, *const c_char) -> c_int;
+        ReplyWithSimpleString: fn(*mut RawCtx, *const c_char) -> c_int;
+        ReplyWithStringBuffer: fn(*mut RawCtx, *const c_char, usize) -> c_int;
+        ReplyWithArray: fn(*mut RawCtx, c_long) -> c_int;
+        ReplyWithMap: fn(*mut RawCtx, c_long) -> c_int;
+        ReplyWithBool: fn(*mut RawCtx, c_int) -> c_int;
+        ReplyWithNull: fn(*mut RawCtx) -> c_int;
+        GetContextFlags: fn(*mut RawCtx) -> c_int;
+        StringPtrLen: fn(*const RawString, *mut usize) -> *const c_char;
+        CreateString: fn(*mut RawCtx, *const c_char, usize) -> *mut RawString;
+        FreeString: fn(*mut RawCtx, *mut RawString);
+        OpenKey: fn(*mut RawCtx, *mut RawString, c_int) -> *mut RawKey;
+        CloseKey: fn(*mut RawKey);
+        KeyType: fn(*mut RawKey) -> c_int;
+        DeleteKey: fn(*mut RawKey) -> c_int;
+        SignalModifiedKey: fn(*mut RawCtx, *mut RawString) -> c_int;
+        ModuleTypeGetType: fn(*mut RawKey) -> *mut RawType;
+        ModuleTypeGetValue: fn(*mut RawKey) -> *mut c_void;
+        ModuleTypeSetValue: fn(*mut RawKey, *mut RawType, *mut c_void) -> c_int;
+        ReplicateVerbatim: fn(*mut RawCtx) -> c_int;
+        NotifyKeyspaceEvent: fn(*mut RawCtx, c_int, *const c_char, *mut RawString) -> c_int;
+        SaveUnsigned: fn(*mut RawIo, u64);
+        LoadUnsigned: fn(*mut RawIo) -> u64;
+        SaveDouble: fn(*mut RawIo, f64);
+        LoadDouble: fn(*mut RawIo) -> f64;
+        SaveStringBuffer: fn(*mut RawIo, *const c_char, usize);
+        LoadStringBuffer: fn(*mut RawIo, *mut usize) -> *mut c_char;
+        IsIOError: fn(*mut RawIo) -> c_int;
+        DigestAddStringBuffer: fn(*mut RawDigest, *const c_char, usize);
+        DigestAddLongLong: fn(*mut RawDigest, c_longlong);
+        DigestEndSequence: fn(*mut RawDigest);
+        GetRandomBytes: fn(*mut u8, usize);
+        Alloc: fn(usize) -> *mut c_void;
+        Free: fn(*mut c_void);
+    }
+    variadic {
+        Replicate: fn(*mut RawCtx, *const c_char, *const c_char, ...) -> c_int;
+        EmitAOF: fn(*mut RawIo, *const c_char, *const c_char, ...);
+        Log: fn(*mut RawCtx, *const c_char, *const c_char, ...);
+    }
+    optional {
+        TryAlloc: fn(usize) -> *mut c_void;
+        TryCalloc: fn(usize, usize) -> *mut c_void;
+        AddACLCategory: fn(*mut RawCtx, *const c_char) -> c_int;
+        GetCommand: fn(*mut RawCtx, *const c_char) -> *mut RawCommand;
+        SetCommandACLCategories: fn(*mut RawCommand, *const c_char) -> c_int;
+        RegisterNumericConfig: fn(
+            *mut RawCtx, *const c_char, c_longlong, c_uint, c_longlong, c_longlong,
+            GetNumber, SetNumber, Option<Apply>, *mut c_void
+        ) -> c_int;
+        RegisterStringConfig: fn(
+            *mut RawCtx, *const c_char, *const c_char, c_uint, GetText, SetText, Option<Apply>, *mut c_void
+        ) -> c_int;
+        LoadConfigs: fn(*mut RawCtx) -> c_int;
+        DefragAlloc: fn(*mut RawDefrag, *mut c_void) -> *mut c_void;
+    }
+}
+
+static API: OnceLock<Api> = OnceLock::new();
+
+/// The functions, once the module is loaded.
+#[inline]
+fn api() -> &'static Api {
+    match API.get() {
+        Some(api) => api,
+        None => unreachable!("handles exist only after loading"),
+    }
+}
+
+/// Memory from the engine, zeroed if asked for; `None` if there is none. Aligned to 8 bytes and no more.
+///
+/// `Err` before the module is loaded, when there is no engine to ask.
+#[inline]
+pub(super) fn allocate(bytes: usize, zeroed: bool) -> Result<Option<NonNull<u8>>, NoEngine> {
+    let api = API.get().ok_or(NoEngine)?;
+    let found = match (zeroed, api.TryCalloc, api.TryAlloc) {
+        // SAFETY: any size may be asked for; the engine answers null where it has not so much.
+        (true, Some(try_calloc), _) => return Ok(NonNull::new(unsafe { try_calloc(1, bytes) }.cast())),
+        // SAFETY: as above.
+        (_, _, Some(try_alloc)) => unsafe { try_alloc(bytes) },
+        // SAFETY: as above, but that the engine ends where memory does.
+        _ => unsafe { (api.Alloc)(bytes) },
+    };
+    let found = NonNull::new(found.cast::<u8>());
+    if let (true, Some(memory)) = (zeroed, found) {
+        // SAFETY: the engine gave so many bytes.
+        unsafe { memory.write_bytes(0, bytes) };
+    }
+    Ok(found)
+}
+
+/// Gives memory back.
+///
+/// # Safety
+/// It came from [`allocate`], and nobody uses it.
+#[inline]
+pub(super) unsafe fn release(memory: *mut u8) {
+    // SAFETY: by the caller's promise.
+    unsafe { (api().Free)(memory.cast()) };
+}
+
+/// Whether there is an engine.
+#[inline]
+pub(super) fn is_loaded() -> bool {
+    API.get().is_some()
+}
+
+/// There is no engine: the code runs in a test.
+pub(super) struct NoEngine;
+
+/// Levels of the engine's log.
+#[derive(Clone, Copy)]
+pub enum Level {
+    /// Something was refused.
+    Notice,
+    /// Something is wrong.
+    Warning,
+}
+
+/// Writes a line to the engine's log.
+pub fn log(level: Level, line: &str) {
+    let level = match level {
+        Level::Notice => c"notice",
+        Level::Warning => c"warning",
+    };
+    if let Some(api) = API.get() {
+        let length = c_int::try_from(line.len()).unwrap_or(c_int::MAX);
+        // SAFETY: the format takes a length and so many bytes; a log needs no context.
+        unsafe { (api.Log)(ptr::null_mut(), level.as_ptr(), c"<bf> %.*s".as_ptr(), length, line.as_ptr()) };
+    }
+}
+
+/// A random number of the engine.
+pub fn random() -> u64 {
+    let mut bytes = [0; 8];
+    // SAFETY: so many bytes are written.
+    unsafe { (api().GetRandomBytes)(bytes.as_mut_ptr(), bytes.len()) };
+    u64::from_le_bytes(bytes)
+}
+
+/// A string of the engine, for as long as the call lasts.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Str<'a> {
+    raw: NonNull<RawString>,
+    call: PhantomData<&'a RawString>,
+}
+
+impl<'a> Str<'a> {
+    /// The bytes of the string, where they lie.
+    #[inline]
+    #[must_use]
+    pub fn bytes(self) -> &'a [u8] {
+        let mut len = 0;
+        // SAFETY: the string lives for `'a`; the engine does not change strings that a module was given.
+        unsafe {
+            let bytes = (api().StringPtrLen)(self.raw.as_ptr(), &raw mut len);
+            slice::from_raw_parts(bytes.cast(), len)
+        }
+    }
+}
+
+impl AsRef<[u8]> for Str<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
+/// The engine's side of a call.
+#[derive(Clone, Copy)]
+pub struct Ctx<'a> {
+    raw: *mut RawCtx,
+    api: &'static Api,
+    call: PhantomData<&'a RawCtx>,
+}
+
+/// The command came from the primary.
+const REPLICATED: c_int = 1 << 12;
+/// The command comes from a file that is loaded.
+const LOADING: c_int = 1 << 13;
+/// Events of the types of modules.
+const NOTIFY_MODULE: c_int = 1 << 13;
+const READ: c_int = 1;
+const WRITE: c_int = 2;
+const KEY_EMPTY: c_int = 0;
+const KEY_MODULE: c_int = 6;
+const OK: c_int = 0;
+const ERR: c_int = 1;
+
+// Replies return a status that is always good.
+impl<'a> Ctx<'a> {
+    #[inline]
+    fn new(raw: *mut RawCtx) -> Self {
+        Self { raw, api: api(), call: PhantomData }
+    }
+
+    /// The engine's error of a wrong number of arguments.
+    pub fn reply_wrong_arity(self) {
+        // SAFETY: the context is that of the call; as in all methods below.
+        unsafe { (self.api.WrongArity)(self.raw) };
+    }
+
+    /// A whole number.
+    pub fn reply_integer(self, value: i64) {
+        // SAFETY: see above.
+        unsafe { (self.api.ReplyWithLongLong)(self.raw, value) };
+    }
+
+    /// An error.
+    pub fn reply_error(self, text: &CStr) {
+        // SAFETY: see above; the text is copied.
+        unsafe { (self.api.ReplyWithError)(self.raw, text.as_ptr()) };
+    }
+
+    /// A status.
+    pub fn reply_status(self, text: &CStr) {
+        // SAFETY: see above; the text is copied.
+        unsafe { (self.api.ReplyWithSimpleString)(self.raw, text.as_ptr()) };
+    }
+
+    /// Bytes.
+    pub fn reply_bytes(self, bytes: &[u8]) {
+        // SAFETY: see above; the bytes are copied.
+        unsafe { (self.api.ReplyWithStringBuffer)(self.raw, bytes.as_ptr().cast(), bytes.len()) };
+    }
+
+    /// The head of an array; so many replies must follow.
+    pub fn reply_array(self, len: usize) {
+        // SAFETY: see above.
+        unsafe { (self.api.ReplyWithArray)(self.raw, len as c_long) };
+    }
+
+    /// The head of a map, which is an array in RESP2; so many pairs must follow.
+    pub fn reply_map(self, pairs: usize) {
+        // SAFETY: see above.
+        unsafe { (self.api.ReplyWithMap)(self.raw, pairs as c_long) };
+    }
+
+    /// A truth value, which is 1 or 0 in RESP2.
+    #[inline]
+    pub fn reply_bool(self, value: bool) {
+        // SAFETY: see above.
+        unsafe { (self.api.ReplyWithBool)(self.raw, value.into()) };
+    }
+
+    /// Nothing.
+    pub fn reply_null(self) {
+        // SAFETY: see above.
+        unsafe { (self.api.ReplyWithNull)(self.raw) };
+    }
+
+    fn has(self, flag: c_int) -> bool {
+        // SAFETY: see above.
+        unsafe { (self.api.GetContextFlags)(self.raw) & flag != 0 }
+    }
+
+    /// Whether the command was accepted elsewhere before: it comes from the primary, or from a file.
+    #[must_use]
+    pub fn is_repeated(self) -> bool {
+        self.has(REPLICATED | LOADING)
+    }
+
+    /// Whether the client speaks RESP3.
+    #[must_use]
+    pub fn is_resp3(self) -> bool {
+        self.has(1 << 22)
+    }
+
+    /// Passes the command on as it came.
+    pub fn replicate_verbatim(self) {
+        // SAFETY: see above.
+        unsafe { (self.api.ReplicateVerbatim)(self.raw) };
+    }
+
+    /// Passes on another command in its place, or one more.
+    pub fn replicate(self, command: &CStr, key: Str<'_>, args: &[Str<'_>]) {
+        // SAFETY: the format takes one string, and a vector of strings with its length; `Str` is one pointer.
+        unsafe {
+            (self.api.Replicate)(
+                self.raw,
+                command.as_ptr(),
+                c"sv".as_ptr(),
+                key.raw.as_ptr(),
+                args.as_ptr(),
+                args.len(),
+            )
+        };
+    }
+
+    /// A string of the engine, until it is dropped.
+    #[must_use]
+    pub fn string(self, bytes: &[u8]) -> Option<OwnedStr<'a>> {
+        // SAFETY: see above; the bytes are copied.
+        let raw = unsafe { (self.api.CreateString)(self.raw, bytes.as_ptr().cast(), bytes.len()) };
+        Some(OwnedStr { ctx: self, raw: NonNull::new(raw)? })
+    }
+
+    /// Tells those who listen of an event.
+    pub fn notify(self, event: &CStr, key: Str<'_>) {
+        // SAFETY: see above.
+        unsafe { (self.api.NotifyKeyspaceEvent)(self.raw, NOTIFY_MODULE, event.as_ptr(), key.raw.as_ptr()) };
+    }
+
+    /// Tells transactions and caches that the key has changed.
+    pub fn changed(self, key: Str<'_>) {
+        // SAFETY: see above.
+        unsafe { (self.api.SignalModifiedKey)(self.raw, key.raw.as_ptr()) };
+    }
+
+    /// Opens a key to read it; `None` if there is none.
+    #[inline]
+    #[must_use]
+    pub fn open(self, name: Str<'a>) -> Option<Key<'a>> {
+        // SAFETY: see above.
+        let raw = unsafe { (self.api.OpenKey)(self.raw, name.raw.as_ptr(), READ) };
+        Some(Key { raw: NonNull::new(raw)?, api: self.api, call: PhantomData })
+    }
+
+    /// Opens a key to change it; it may be empty.
+    #[inline]
+    #[must_use]
+    pub fn open_mut(self, name: Str<'a>) -> Option<Key<'a>> {
+        // SAFETY: see above.
+        let raw = unsafe { (self.api.OpenKey)(self.raw, name.raw.as_ptr(), READ | WRITE) };
+        Some(Key { raw: NonNull::new(raw)?, api: self.api, call: PhantomData })
+    }
+}
+
+/// A string that was made for a call.
+pub struct OwnedStr<'a> {
+    ctx: Ctx<'a>,
+    raw: NonNull<RawString>,
+}
+
+impl OwnedStr<'_> {
+    /// The string, to be handed on.
+    #[must_use]
+    pub fn get(&self) -> Str<'_> {
+        Str { raw: self.raw, call: PhantomData }
+    }
+}
+
+impl Drop for OwnedStr<'_> {
+    fn drop(&mut self) {
+        // SAFETY: it was made in this context and is dropped once; who kept it counts as another owner.
+        unsafe { (self.ctx.api.FreeString)(self.ctx.raw, self.raw.as_ptr()) };
+    }
+}
+
+/// An open key.
+pub struct Key<'a> {
+    raw: NonNull<RawKey>,
+    api: &'static Api,
+    call: PhantomData<Ctx<'a>>,
+}
+
+impl Drop for Key<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: opened once, closed once.
+        unsafe { (self.api.CloseKey)(self.raw.as_ptr()) };
+    }
+}
+
+impl Key<'_> {
+    /// Whether nothing is stored under the key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        // SAFETY: the key is open.
+        unsafe { (self.api.KeyType)(self.raw.as_ptr()) == KEY_EMPTY }
+    }
+
+    /// The value, if it is of this type.
+    #[inline]
+    #[must_use]
+    pub fn value<T: Value>(&mut self) -> Option<&mut T> {
+        let kind = T::handle().0.load(Ordering::Relaxed);
+        // SAFETY: the key is open. A value of the engine's type `kind` is what `set` or `rdb_load` of `T` made, and
+        // `&mut self` is the only way to it: commands run one at a time, and a key is opened once per command.
+        unsafe {
+            let raw = self.raw.as_ptr();
+            if (self.api.KeyType)(raw) != KEY_MODULE || (self.api.ModuleTypeGetType)(raw) != kind {
+                return None;
+            }
+            (self.api.ModuleTypeGetValue)(raw).cast::<T>().as_mut()
+        }
+    }
+
+    /// Stores a value in place of what was there; false if the engine refuses, which it does to no key open for writing.
+    pub fn set<T: Value>(&mut self, value: T) -> bool {
+        let value = Box::into_raw(Box::new(value));
+        let kind = T::handle().0.load(Ordering::Relaxed);
+        // SAFETY: the key is open, the type is registered, and the value was boxed for its callbacks.
+        if unsafe { (self.api.ModuleTypeSetValue)(self.raw.as_ptr(), kind, value.cast()) } == OK {
+            return true;
+        }
+        // SAFETY: the engine did not take it.
+        drop(unsafe { Box::from_raw(value) });
+        false
+    }
+
+    /// Deletes what is stored.
+    pub fn delete(&mut self) {
+        // SAFETY: the key is open.
+        unsafe { (self.api.DeleteKey)(self.raw.as_ptr()) };
+    }
+}
+
+/// The engine's number of a data type, once it is registered.
+#[derive(Debug)]
+pub struct TypeHandle(AtomicPtr<RawType>);
+
+impl TypeHandle {
+    /// A type that is not yet registered.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "for statics only")]
+    pub const fn new() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+}
+
+/// Bytes that the engine loaded.
+pub struct Buffer {
+    bytes: NonNull<u8>,
+    len: usize,
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: the engine gave so many bytes, which live until they are freed below.
+        unsafe { slice::from_raw_parts(self.bytes.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: the engine allocated it for us, and it is freed once.
+        unsafe { (api().Free)(self.bytes.as_ptr().cast()) };
+    }
+}
+
+/// A stream of the database's file.
+pub struct Io<'a> {
+    raw: *mut RawIo,
+    call: PhantomData<&'a mut RawIo>,
+}
+
+impl Io<'_> {
+    fn new(raw: *mut RawIo) -> Self {
+        Self { raw, call: PhantomData }
+    }
+
+    /// Whether something went wrong so far.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        // SAFETY: the stream is that of the call; as in all methods below.
+        unsafe { (api().IsIOError)(self.raw) != 0 }
+    }
+
+    /// Saves a number.
+    pub fn save_unsigned(&mut self, value: u64) {
+        // SAFETY: see above.
+        unsafe { (api().SaveUnsigned)(self.raw, value) };
+    }
+
+    /// Saves a number that is not whole.
+    pub fn save_double(&mut self, value: f64) {
+        // SAFETY: see above.
+        unsafe { (api().SaveDouble)(self.raw, value) };
+    }
+
+    /// Saves bytes.
+    pub fn save_bytes(&mut self, bytes: &[u8]) {
+        // SAFETY: see above.
+        unsafe { (api().SaveStringBuffer)(self.raw, bytes.as_ptr().cast(), bytes.len()) };
+    }
+
+    /// Loads a number.
+    pub fn load_unsigned(&mut self) -> Option<u64> {
+        // SAFETY: see above.
+        let value = unsafe { (api().LoadUnsigned)(self.raw) };
+        (!self.failed()).then_some(value)
+    }
+
+    /// Loads a number that is not whole.
+    pub fn load_double(&mut self) -> Option<f64> {
+        // SAFETY: see above.
+        let value = unsafe { (api().LoadDouble)(self.raw) };
+        (!self.failed()).then_some(value)
+    }
+
+    /// Loads bytes.
+    pub fn load_bytes(&mut self) -> Option<Buffer> {
+        let mut len = 0;
+        // SAFETY: see above.
+        let bytes = unsafe { (api().LoadStringBuffer)(self.raw, &raw mut len) };
+        let buffer = Buffer { bytes: NonNull::new(bytes.cast())?, len };
+        (!self.failed()).then_some(buffer)
+    }
+}
+
+/// An append-only file that is rewritten.
+pub struct Rewrite<'a> {
+    raw: *mut RawIo,
+    key: Str<'a>,
+}
+
+impl Rewrite<'_> {
+    /// Writes `command key number bytes`.
+    pub fn emit(&mut self, command: &CStr, number: i64, bytes: &[u8]) {
+        // SAFETY: the stream and the key are those of the call; the format takes a string, a number, and bytes with
+        // their length.
+        unsafe {
+            (api().EmitAOF)(
+                self.raw,
+                command.as_ptr(),
+                c"slb".as_ptr(),
+                self.key.raw.as_ptr(),
+                number as c_longlong,
+                bytes.as_ptr(),
+                bytes.len(),
+            );
+        }
+    }
+}
+
+/// The digest of a value, as DEBUG DIGEST asks for it.
+pub struct DigestOf<'a> {
+    raw: *mut RawDigest,
+    call: PhantomData<&'a mut RawDigest>,
+}
+
+impl DigestOf<'_> {
+    /// Adds bytes, after those before.
+    pub fn add(&mut self, bytes: &[u8]) {
+        // SAFETY: the digest is that of the call.
+        unsafe { (api().DigestAddStringBuffer)(self.raw, bytes.as_ptr().cast(), bytes.len()) };
+    }
+
+    /// Adds a number, after what was before.
+    pub fn add_number(&mut self, number: u64) {
+        // SAFETY: the digest is that of the call.
+        unsafe { (api().DigestAddLongLong)(self.raw, number as c_longlong) };
+    }
+}
+
+/// The result of a callback, or `other` if it panicked: no panic may pass into the engine.
+fn guarded<R>(other: R, work: impl FnOnce() -> R) -> R {
+    // What a panic leaves behind is the one value it worked on, and all its methods hold on any state.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(other)
+}
+
+unsafe extern "C" fn rdb_load<T: Value>(io: *mut RawIo, version: c_int) -> *mut c_void {
+    guarded(ptr::null_mut(), || match T::load(&mut Io::new(io), version) {
+        Some(value) => Box::into_raw(Box::new(value)).cast(),
+        None => ptr::null_mut(),
+    })
+}
+
+unsafe extern "C" fn rdb_save<T: Value>(io: *mut RawIo, value: *mut c_void) {
+    // SAFETY: values of the type are made by `set` and `rdb_load`; as in all callbacks below.
+    guarded((), || unsafe { &*value.cast::<T>() }.save(&mut Io::new(io)));
+}
+
+unsafe extern "C" fn aof_rewrite<T: Value>(io: *mut RawIo, key: *mut RawString, value: *mut c_void) {
+    guarded((), || {
+        let Some(key) = NonNull::new(key) else { return };
+        let mut file = Rewrite { raw: io, key: Str { raw: key, call: PhantomData } };
+        // SAFETY: see above.
+        unsafe { &*value.cast::<T>() }.rewrite(&mut file);
+    });
+}
+
+unsafe extern "C" fn mem_usage<T: Value>(value: *const c_void) -> usize {
+    // SAFETY: see above.
+    guarded(0, || size_of::<T>() + unsafe { &*value.cast::<T>() }.memory())
+}
+
+unsafe extern "C" fn digest<T: Value>(digest: *mut RawDigest, value: *mut c_void) {
+    guarded((), || {
+        // SAFETY: see above.
+        unsafe { &*value.cast::<T>() }.digest(&mut DigestOf { raw: digest, call: PhantomData });
+        // SAFETY: the digest is that of the call.
+        unsafe { (api().DigestEndSequence)(digest) };
+    });
+}
+
+unsafe extern "C" fn free<T: Value>(value: *mut c_void) {
+    // SAFETY: see above; the engine frees a value once.
+    guarded((), || drop(unsafe { Box::from_raw(value.cast::<T>()) }));
+}
+
+unsafe extern "C" fn free_effort<T: Value>(_key: *mut RawString, value: *const c_void) -> usize {
+    // SAFETY: see above.
+    guarded(1, || unsafe { &*value.cast::<T>() }.free_effort())
+}
+
+unsafe extern "C" fn copy<T: Value>(
+    _from: *mut RawString,
+    _to: *mut RawString,
+    value: *const c_void,
+) -> *mut c_void {
+    // SAFETY: see above.
+    guarded(ptr::null_mut(), || match unsafe { &*value.cast::<T>() }.copy() {
+        Some(copy) => Box::into_raw(Box::new(copy)).cast(),
+        None => ptr::null_mut(),
+    })
+}
+
+/// Moves the value itself where the engine has a better place; what it holds is large, and large memory is never moved.
+unsafe extern "C" fn defrag<T: Value>(
+    ctx: *mut RawDefrag,
+    _key: *mut RawString,
+    value: *mut *mut c_void,
+) -> c_int {
+    if let Some(defrag) = api().DefragAlloc {
+        // SAFETY: a box of alignment 8 or less is memory of the engine as it was given (see `alloc.rs`), and moving the
+        // bytes of a value moves it. The engine frees the old place itself.
+        unsafe {
+            if align_of::<T>() <= super::alloc::ALIGNED
+                && let Some(moved) = NonNull::new(defrag(ctx, *value))
+            {
+                *value = moved.as_ptr();
+            }
+        }
+    }
+    0
+}
+
+/// What the engine calls for a command: the one place where errors and panics become replies.
+unsafe extern "C" fn trampoline<C: Command>(
+    ctx: *mut RawCtx,
+    argv: *mut *mut RawString,
+    argc: c_int,
+) -> c_int {
+    let ctx = Ctx::new(ctx);
+    // SAFETY: the engine gives so many strings, none null, for the call; `Str` is one pointer.
+    let args = unsafe { slice::from_raw_parts(argv.cast::<Str<'_>>(), argc as usize) };
+    let result = catch_unwind(AssertUnwindSafe(|| C::run(&Context::new(ctx, args))));
+    match result {
+        Ok(Ok(())) => {}
+        Ok(Err(Failure::Arity)) => ctx.reply_wrong_arity(),
+        Ok(Err(Failure::Text(text))) => ctx.reply_error(text),
+        Err(_) => ctx.reply_error(c"ERR internal error: see the server's log"),
+    }
+    OK
+}
+
+/// All categories of a command: its own, and those that follow from its flags, which engines do not add themselves.
+fn categories<C: Command>() -> Result<CString, NulError> {
+    let has = |flag: &str| C::FLAGS.to_string_lossy().split(' ').any(|one| one == flag);
+    let access = if has("write") { "write" } else { "read" };
+    let speed = if has("fast") { "fast" } else { "slow" };
+    CString::new(format!("{} {access} {speed}", C::CATEGORIES.to_string_lossy()))
+}
+
+/// The module while it is loaded.
+pub struct Loading<'a> {
+    ctx: Ctx<'a>,
+}
+
+impl Loading<'_> {
+    /// Registers a data type.
+    pub fn add_type<T: Value>(&self) -> Result<(), &'static str> {
+        let methods = Methods {
+            version: METHODS_VERSION,
+            rdb_load: rdb_load::<T>,
+            rdb_save: rdb_save::<T>,
+            aof_rewrite: aof_rewrite::<T>,
+            mem_usage: mem_usage::<T>,
+            digest: digest::<T>,
+            free: free::<T>,
+            aux_load: None,
+            aux_save: None,
+            aux_save_triggers: 0,
+            free_effort: free_effort::<T>,
+            unlink: None,
+            copy: copy::<T>,
+            defrag: Some(defrag::<T>),
+        };
+        let (ctx, api) = (self.ctx.raw, self.ctx.api);
+        // SAFETY: the engine copies the methods and the name.
+        let kind = unsafe { (api.CreateDataType)(ctx, T::NAME.as_ptr(), T::VERSION, &raw const methods) };
+        T::handle().0.store(kind, Ordering::Relaxed);
+        if kind.is_null() { Err("a data type is taken by another module") } else { Ok(()) }
+    }
+
+    /// Registers a category for access control, where the engine has them for modules.
+    pub fn add_category(&self, name: &CStr) {
+        if let Some(add) = self.ctx.api.AddACLCategory {
+            // SAFETY: the context is that of the call. It fails if there is such a category already, which will do.
+            unsafe { add(self.ctx.raw, name.as_ptr()) };
+        }
+    }
+
+    /// Registers a command of one key, its first argument.
+    pub fn add_command<C: Command>(&self) -> Result<(), &'static str> {
+        let (ctx, api) = (self.ctx.raw, self.ctx.api);
+        let (first, last, step) = C::KEYS;
+        // SAFETY: the context is that of the call, and names and flags are copied.
+        unsafe {
+            let run = trampoline::<C>;
+            if (api.CreateCommand)(ctx, C::NAME.as_ptr(), run, C::FLAGS.as_ptr(), first, last, step) != OK {
+                return Err("a command is taken by another module");
+            }
+            if let (Some(get), Some(set)) = (api.GetCommand, api.SetCommandACLCategories) {
+                let command = get(ctx, C::NAME.as_ptr());
+                if let (false, Ok(categories)) = (command.is_null(), categories::<C>()) {
+                    set(command, categories.as_ptr());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Registers a whole number that CONFIG can set.
+    pub fn add_number<N: Setting<i64>>(&self, memory: bool) -> Result<(), &'static str> {
+        const MEMORY: c_uint = 1 << 7;
+        unsafe extern "C" fn get<N: Setting<i64>>(_: *const c_char, _: *mut c_void) -> c_longlong {
+            N::get()
+        }
+        unsafe extern "C" fn set<N: Setting<i64>>(
+            _: *const c_char,
+            value: c_longlong,
+            _: *mut c_void,
+            _: *mut *mut RawString,
+        ) -> c_int {
+            if N::set(value) { OK } else { ERR }
+        }
+        let Some(register) = self.ctx.api.RegisterNumericConfig else { return Ok(()) };
+        let flags = if memory { MEMORY } else { 0 };
+        let (least, most) = N::RANGE;
+        // SAFETY: the context is that of the call, and the name is copied.
+        let status = unsafe {
+            register(
+                self.ctx.raw,
+                N::NAME.as_ptr(),
+                N::get(),
+                flags,
+                least,
+                most,
+                get::<N>,
+                set::<N>,
+                None,
+                ptr::null_mut(),
+            )
+        };
+        if status == OK { Ok(()) } else { Err("a setting was refused") }
+    }
+
+    /// Registers a number that is not whole, which CONFIG sets as text.
+    pub fn add_rate<N: Setting<f64>>(&self, default: &CStr) -> Result<(), &'static str> {
+        /// The string that was given last: the engine does not take it over.
+        static LAST: AtomicPtr<RawString> = AtomicPtr::new(ptr::null_mut());
+        unsafe extern "C" fn get<N: Setting<f64>>(_: *const c_char, _: *mut c_void) -> *mut RawString {
+            let text = N::get().to_string();
+            // SAFETY: a string without a context belongs to us; the one before it is no longer used.
+            unsafe {
+                let new = (api().CreateString)(ptr::null_mut(), text.as_ptr().cast(), text.len());
+                let old = LAST.swap(new, Ordering::Relaxed);
+                if !old.is_null() {
+                    (api().FreeString)(ptr::null_mut(), old);
+                }
+                new
+            }
+        }
+        unsafe extern "C" fn set<N: Setting<f64>>(
+            _: *const c_char,
+            value: *mut RawString,
+            _: *mut c_void,
+            _: *mut *mut RawString,
+        ) -> c_int {
+            let Some(raw) = NonNull::new(value) else { return ERR };
+            let text = Str { raw, call: PhantomData };
+            let value = str::from_utf8(text.bytes()).ok().and_then(|text| text.parse().ok());
+            if value.is_some_and(N::set) { OK } else { ERR }
+        }
+        let Some(register) = self.ctx.api.RegisterStringConfig else { return Ok(()) };
+        let name = N::NAME.as_ptr();
+        // SAFETY: the context is that of the call, and names and defaults are copied.
+        let status = unsafe {
+            register(self.ctx.raw, name, default.as_ptr(), 0, get::<N>, set::<N>, None, ptr::null_mut())
+        };
+        if status == OK { Ok(()) } else { Err("a setting was refused") }
+    }
+
+    /// Takes settings from the engine's configuration file, once all are registered.
+    pub fn load_settings(&self) -> Result<(), &'static str> {
+        match self.ctx.api.LoadConfigs {
+            // SAFETY: the context is that of the call.
+            Some(load) if unsafe { load(self.ctx.raw) } != OK => Err("a setting has a value that cannot be"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A setting of the module.
+pub trait Setting<T> {
+    /// Its name, which the engine puts behind the module's.
+    const NAME: &'static CStr;
+    /// The least and the most.
+    const RANGE: (T, T);
+    /// Its value.
+    fn get() -> T;
+    /// Changes it; false if that cannot be.
+    fn set(value: T) -> bool;
+}
+
+/// What the module is called, and its version.
+pub struct Module {
+    /// Name, by which clients find it.
+    pub name: &'static CStr,
+    /// Version: major·10000 + minor·100 + patch.
+    pub version: i32,
+    /// Registers everything.
+    pub load: fn(&Loading<'_>, &[Str<'_>]) -> Result<(), &'static str>,
+}
+
+/// Loads the module: the engine's status.
+///
+/// # Safety
+/// For the engine alone, with the arguments that it gives.
+pub unsafe fn load(module: &Module, ctx: *mut RawCtx, argv: *mut *mut RawString, argc: c_int) -> c_int {
+    const API_VERSION: c_int = 1;
+    /// Broken payloads are our affair: without this the engine ends at the first.
+    const HANDLE_IO_ERRORS: c_int = 1;
+    /// Only what changed a key tells so.
+    const NO_IMPLICIT_SIGNAL_MODIFIED: c_int = 2;
+    // SAFETY: by the caller's promise. Nothing was allocated before, so that all memory comes from the engine.
+    let Ok(found) = (unsafe { Api::find(ctx) }) else { return ERR };
+    let api = API.get_or_init(|| found);
+    let loading = Loading { ctx: Ctx::new(ctx) };
+    // SAFETY: the context is that of the call; so many strings are given.
+    let args = unsafe {
+        (api.SetModuleAttribs)(ctx, module.name.as_ptr(), module.version, API_VERSION);
+        (api.SetModuleOptions)(ctx, HANDLE_IO_ERRORS | NO_IMPLICIT_SIGNAL_MODIFIED);
+        if argc > 0 { slice::from_raw_parts(argv.cast::<Str<'_>>(), argc as usize) } else { &[] }
+    };
+    let result = guarded(Err("it panicked"), || {
+        std::panic::set_hook(Box::new(|panic| log(Level::Warning, &panic.to_string())));
+        (module.load)(&loading, args)
+    });
+    match result {
+        Ok(()) => OK,
+        Err(why) => {
+            log(Level::Warning, &format!("not loaded: {why}"));
+            ERR
+        }
+    }
+}

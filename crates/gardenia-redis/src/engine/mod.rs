@@ -1,0 +1,8 @@
+//! Everything that touches the engine.
+
+mod alloc;
+pub mod context;
+pub mod ffi;
+pub mod rdb;
+pub mod settings;
+pub mod types;

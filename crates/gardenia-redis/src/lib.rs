@@ -1,0 +1,40 @@
+//! Gardenia inside Redis and Valkey: a module with RedisBloom's commands.
+//!
+//! Build it with `cargo build --release -p gardenia-redis` and load it with
+//! `loadmodule target/release/libgardenia_redis.so`; the engine then has `BF.*`.
+//!
+//! * [`engine`]: everything that touches the engine, of which `ffi.rs` alone holds pointers;
+//! * [`values`]: what is stored under keys;
+//! * [`commands`]: arguments, errors and replies.
+
+pub mod commands;
+pub mod engine;
+pub mod values;
+
+use engine::ffi::{self, Loading, Module, RawCtx, RawString, Str};
+
+/// The name and the version by which clients know that these commands are there.
+const MODULE: Module = Module { name: c"bf", version: 20_800, load };
+
+/// Registers everything.
+fn load(loading: &Loading<'_>, args: &[Str<'_>]) -> Result<(), &'static str> {
+    engine::settings::take_arguments(args)?;
+    loading.add_type::<values::bloom::Bloom>()?;
+    commands::bf::register(loading)?;
+    engine::settings::register(loading)
+}
+
+/// What the engine calls when it loads the module.
+///
+/// # Safety
+/// For the engine alone.
+#[allow(unsafe_code)] // the engine finds it by its name
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn RedisModule_OnLoad(
+    ctx: *mut RawCtx,
+    argv: *mut *mut RawString,
+    argc: std::ffi::c_int,
+) -> std::ffi::c_int {
+    // SAFETY: the engine calls with its own arguments.
+    unsafe { ffi::load(&MODULE, ctx, argv, argc) }
+}

@@ -1,0 +1,3 @@
+//! What is stored under keys.
+
+pub mod bloom;

