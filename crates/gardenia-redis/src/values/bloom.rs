@@ -12,9 +12,10 @@
 use crate::engine::ffi::{DigestOf, Io, Rewrite};
 use crate::engine::rdb::{PieceWriter, Pieces};
 use crate::engine::types::{TypeHandle, Value};
-use gardenia::{Digest, ReadOptions, ScalableBloom, ScalableSlice, SizeError, format};
+use gardenia::{Digest, KeyHasher, ReadOptions, ScalableBloom, ScalableSlice, SizeError, format};
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
+use std::sync::{Mutex, PoisonError};
 
 /// What a filter is made of: two filters of one plan agree in everything after the same items.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,6 +61,28 @@ impl Plan {
 
     /// The filter, empty; refused if its first slice takes more than `limit` bytes.
     pub fn build(&self, limit: u64) -> Result<Scaling, Refused> {
+        // Sizing takes a hundred times as long as all else that a small filter needs, and small filters come in numbers
+        // with one plan: the last one serves as a model.
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        let plan = Self { seed: 0, ..*self };
+        let model = match &*last {
+            Some((like, model)) if *like == plan => model,
+            _ => {
+                let model = self.model(limit)?;
+                if model.memory_bytes() > MODEL_BYTES {
+                    return Ok(Scaling::new(model, self.expansion));
+                }
+                &last.insert((plan, model)).1
+            }
+        };
+        if model.memory_bytes() as u64 > limit {
+            return Err(Refused::Memory);
+        }
+        Ok(Scaling::new(model.fresh(KeyHasher::xxh3(self.seed))?, self.expansion))
+    }
+
+    /// The filter of this plan, sized anew.
+    fn model(&self, limit: u64) -> Result<ScalableBloom, Refused> {
         let builder = ScalableBloom::builder()
             .fpp(self.error)
             .items(self.capacity)
@@ -71,9 +94,14 @@ impl Plan {
         if shape.cells.div_ceil(8) > limit {
             return Err(Refused::Memory);
         }
-        Ok(Scaling::new(builder.build()?, self.expansion))
+        Ok(builder.build()?)
     }
 }
+
+/// The plan of the last small filter, without its seed, and an empty filter of it.
+static LAST: Mutex<Option<(Plan, ScalableBloom)>> = Mutex::new(None);
+/// Filters up to this size are kept as models.
+const MODEL_BYTES: usize = 4 << 10;
 
 /// Why a filter was not made, or an item not added. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -576,6 +604,18 @@ mod tests {
         }
         let fixed = Plan::new(0.01, 1_000, 0, 7).build(FREE).unwrap();
         assert!(fixed.filter().bits() < 9_900);
+    }
+
+    #[test]
+    fn a_filter_made_after_a_model_is_as_one_that_was_sized() {
+        for plan in [Plan::new(0.01, 100, 2, 7), Plan::new(0.02, 100, 2, 7), Plan::new(0.01, 100_000, 2, 7)] {
+            for seed in [7, 8] {
+                let plan = Plan { seed, ..plan };
+                let (made, sized) = (plan.build(FREE).unwrap(), plan.model(FREE).unwrap());
+                assert_eq!(made.filter().to_vec().unwrap(), sized.to_vec().unwrap());
+            }
+            assert_eq!(plan.build(100).unwrap_err(), Refused::Memory);
+        }
     }
 
     #[test]

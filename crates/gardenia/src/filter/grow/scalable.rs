@@ -283,6 +283,25 @@ impl ScalableBloom {
         }
     }
 
+    /// A filter of the same rule with no keys in it and this hash function. The first slice has the shape that it has
+    /// here, so that nothing is sized: that takes longer than all else where filters are many and small.
+    ///
+    /// ```
+    /// use gardenia::{KeyHasher, ScalableBloom};
+    /// let mut bed = ScalableBloom::builder().fpp(0.01).items(100).build()?;
+    /// bed.insert("rose").unwrap();
+    /// let other = bed.fresh(KeyHasher::xxh3(7))?;
+    /// assert_eq!((other.items(), other.capacity(), other.hasher()), (0, 100, &KeyHasher::xxh3(7)));
+    /// assert_eq!(other, ScalableBloom::builder().fpp(0.01).items(100).seed(7).build()?);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn fresh(&self, hasher: KeyHasher) -> Result<Self, SizeError> {
+        let Slice { scheme, bits, .. } = &self.slices[0];
+        let first = Slice { scheme: *scheme, bits: Bits::new(bits.len())?, items: 0 };
+        let about = About::planned(0, self.rule.fpp);
+        Ok(Self { hasher, rule: self.rule, slices: alloc::vec![first], about })
+    }
+
     try_insert_verbs!();
 
     /// Adds the key with this digest; true if it was certainly absent before. It is full, and nothing has changed, only
