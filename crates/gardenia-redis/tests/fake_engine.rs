@@ -1,0 +1,191 @@
+//! An engine of a few functions that does what real ones do seldom: panics inside a command, memory that is aligned to 8
+//! bytes only, no memory at all, and functions that are missing.
+#![allow(unsafe_code)] // it plays the engine
+#![allow(missing_docs)]
+
+use gardenia_redis::engine::context::{Command, Context, Failure};
+use gardenia_redis::engine::ffi::{self, Loading, Module, RawCtx, RawString};
+use gardenia_redis::values::bloom::{Plan, Refused};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize};
+
+static MISSING: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
+static REPLY: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
+static RUN: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static OPTIONS: AtomicI32 = AtomicI32::new(0);
+/// The largest memory that is given.
+static MOST: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// Bytes that are given and not taken back.
+static GIVEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Size and a mark stand before the memory that is given.
+const BEFORE: usize = 24;
+const MARK: usize = 0x6a72_6465_6e69_6121;
+
+/// Memory as an engine gives it that puts a length before it: at 8 bytes behind a multiple of 16.
+unsafe extern "C" fn try_alloc(size: usize) -> *mut c_void {
+    if size > MOST.load(Relaxed) {
+        return ptr::null_mut();
+    }
+    let layout = Layout::from_size_align(size + BEFORE, 16).unwrap();
+    // SAFETY: the layout is not empty.
+    unsafe {
+        let start = System.alloc(layout);
+        if start.is_null() {
+            return ptr::null_mut();
+        }
+        start.add(8).cast::<[usize; 2]>().write([size, MARK]);
+        GIVEN.fetch_add(size, Relaxed);
+        start.add(BEFORE).cast()
+    }
+}
+
+unsafe extern "C" fn free(memory: *mut c_void) {
+    // SAFETY: it came from `try_alloc`; or from the system, before the module was loaded, and is left where it is: that
+    // has a word before it, too.
+    unsafe {
+        let words = memory.cast::<usize>();
+        if words.sub(1).read() == MARK {
+            let size = words.sub(2).read();
+            GIVEN.fetch_sub(size, Relaxed);
+            words.sub(1).write(0);
+            let layout = Layout::from_size_align(size + BEFORE, 16).unwrap();
+            System.dealloc(memory.cast::<u8>().sub(BEFORE), layout);
+        }
+    }
+}
+
+unsafe extern "C" fn set_options(_: *mut RawCtx, options: c_int) {
+    OPTIONS.store(options, Relaxed);
+}
+
+unsafe extern "C" fn create_command(
+    _: *mut RawCtx,
+    _: *const c_char,
+    run: *mut c_void,
+    _: *const c_char,
+    _: c_int,
+    _: c_int,
+    _: c_int,
+) -> c_int {
+    RUN.store(run, Relaxed);
+    0
+}
+
+unsafe extern "C" fn reply_with_error(_: *mut RawCtx, text: *const c_char) -> c_int {
+    REPLY.store(text.cast_mut(), Relaxed);
+    0
+}
+
+/// Stands for all functions that only have to be there.
+unsafe extern "C" fn nothing() -> c_int {
+    0
+}
+
+/// The function that finds others.
+unsafe extern "C" fn get_api(name: *const c_char, found: *mut *mut c_void) -> c_int {
+    // SAFETY: names end in a zero byte.
+    let name = unsafe { CStr::from_ptr(name) };
+    let missing = MISSING.load(Relaxed);
+    // SAFETY: as above.
+    if !missing.is_null() && unsafe { CStr::from_ptr(missing) } == name {
+        return 1;
+    }
+    let function = match name.to_bytes() {
+        b"RedisModule_TryAlloc" | b"RedisModule_Alloc" => try_alloc as *mut c_void,
+        b"RedisModule_Free" => free as *mut c_void,
+        b"RedisModule_SetModuleOptions" => set_options as *mut c_void,
+        b"RedisModule_CreateCommand" => create_command as *mut c_void,
+        b"RedisModule_ReplyWithError" => reply_with_error as *mut c_void,
+        b"RedisModule_TryCalloc" | b"RedisModule_GetCommand" | b"RedisModule_RegisterNumericConfig" => {
+            return 1;
+        }
+        _ => nothing as *mut c_void,
+    };
+    // SAFETY: the module gives room for one pointer.
+    unsafe { *found = function };
+    0
+}
+
+struct Panics;
+
+impl Command for Panics {
+    const NAME: &'static CStr = c"panics";
+    const FLAGS: &'static CStr = c"readonly";
+    const CATEGORIES: &'static CStr = c"bloom";
+    fn run(_: &Context<'_>) -> Result<(), Failure> {
+        panic!("as a test")
+    }
+}
+
+fn main() {
+    // The first word of a context is the function that finds others.
+    let mut context = [get_api as *mut c_void];
+    let context: *mut RawCtx = context.as_mut_ptr().cast();
+    let load = |loading: &Loading<'_>, _: &[ffi::Str<'_>]| loading.add_command::<Panics>();
+    let module = Module { name: c"bf", version: 1, load };
+
+    // What is needed and missing is no reason to crash.
+    MISSING.store(c"RedisModule_OpenKey".as_ptr().cast_mut(), Relaxed);
+    // SAFETY: the context is as an engine's.
+    assert_eq!(unsafe { ffi::load(&module, context, ptr::null_mut(), 0) }, 1);
+    MISSING.store(ptr::null_mut(), Relaxed);
+    // SAFETY: as above.
+    assert_eq!(unsafe { ffi::load(&module, context, ptr::null_mut(), 0) }, 0);
+    assert_eq!(OPTIONS.load(Relaxed) & 1, 1, "broken payloads are ours to handle");
+
+    // A panic is an error reply.
+    // SAFETY: it is the function that the module registered.
+    let run = unsafe {
+        std::mem::transmute::<
+            *mut c_void,
+            unsafe extern "C" fn(*mut RawCtx, *mut *mut RawString, c_int) -> c_int,
+        >(RUN.load(Relaxed))
+    };
+    let mut argument: *mut RawString = ptr::dangling_mut();
+    // SAFETY: the command does not look at its argument.
+    assert_eq!(unsafe { run(context, &raw mut argument, 1) }, 0);
+    // SAFETY: the module's texts end in a zero byte, and this one is static.
+    let reply = unsafe { CStr::from_ptr(REPLY.load(Relaxed)) };
+    assert_eq!(reply, c"ERR internal error: see the server's log");
+
+    // Memory is the engine's, aligned as asked for, zero if asked for, and all of it goes back.
+    let before = GIVEN.load(Relaxed);
+    for align in [1, 8, 16, 64, 4096] {
+        for size in [1, 8, 100, 100_000] {
+            let layout = Layout::from_size_align(size, align).unwrap();
+            // SAFETY: the layout is not empty, and the memory is used as long as it is there.
+            unsafe {
+                for zeroed in [false, true] {
+                    let memory =
+                        if zeroed { std::alloc::alloc_zeroed(layout) } else { std::alloc::alloc(layout) };
+                    assert!(!memory.is_null() && memory.addr() % align == 0, "{layout:?}");
+                    assert!(GIVEN.load(Relaxed) >= before + size);
+                    assert!(
+                        !zeroed || std::slice::from_raw_parts(memory, size).iter().all(|&byte| byte == 0)
+                    );
+                    memory.write_bytes(255, size);
+                    std::alloc::dealloc(memory, layout);
+                }
+            }
+        }
+    }
+    assert_eq!(GIVEN.load(Relaxed), before);
+
+    // No memory is an error, and nothing is lost by it.
+    let plan = Plan::new(0.01, 1_000_000, 2, 7);
+    MOST.store(1 << 20, Relaxed);
+    assert_eq!(plan.build(u64::MAX).err(), Some(Refused::Memory));
+    assert_eq!(GIVEN.load(Relaxed), before);
+    let mut filter = Plan::new(0.01, 100, 2, 7).build(u64::MAX).unwrap();
+    let refused = (0u64..).find_map(|item| filter.insert(&item.to_le_bytes(), || u64::MAX).err());
+    assert_eq!(refused, Some(Refused::Memory));
+    let items = filter.items();
+    assert!(items > 100_000);
+    MOST.store(usize::MAX, Relaxed);
+    assert!((0u64..).any(|item| filter.insert(&item.to_le_bytes(), || u64::MAX) == Ok(true)));
+    assert_eq!(filter.items(), items + 1);
+}
