@@ -5,10 +5,12 @@
 //!
 //! * [`engine`]: everything that touches the engine, of which `ffi.rs` alone holds pointers;
 //! * [`values`]: what is stored under keys;
+//! * [`redisbloom`]: RedisBloom's own layouts, to take its filters over;
 //! * [`commands`]: arguments, errors and replies.
 
 pub mod commands;
 pub mod engine;
+pub mod redisbloom;
 pub mod values;
 
 use engine::ffi::{self, Loading, Module, RawCtx, RawString, Str};

@@ -8,6 +8,7 @@
 
 use super::ffi;
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 
 /// The alignment of the engine's memory.
 pub(super) const ALIGNED: usize = 8;
@@ -18,11 +19,41 @@ struct Engine;
 #[global_allocator]
 static ALLOCATOR: Engine = Engine;
 
+thread_local! {
+    /// What this thread holds outside an engine, and the most that it held.
+    static HELD: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
+/// Counts what is taken where no engine does.
+fn note(change: impl FnOnce(usize) -> usize) {
+    // A thread that ends has nothing left to count with.
+    let _ = HELD.try_with(|held| {
+        let (now, most) = held.get();
+        let now = change(now);
+        held.set((now, most.max(now)));
+    });
+}
+
+/// The most memory that `work` held at one time beyond what was held before; outside an engine, which counts by itself.
+/// Tests tell by it what a decoder takes.
+///
+/// ```
+/// let (bytes, peak) = gardenia_redis::engine::alloc::peak_of(|| vec![0u8; 1_000].len());
+/// assert!(bytes == 1_000 && peak == 1_000);
+/// ```
+pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let (before, _) = HELD.get();
+    HELD.set((before, before));
+    let result = work();
+    (result, HELD.get().1 - before)
+}
+
 /// Memory for `layout`.
 #[inline]
 fn take(layout: Layout, zeroed: bool) -> Option<*mut u8> {
     let (size, align) = (layout.size(), layout.align());
     let system = |_| {
+        note(|held| held + size);
         // SAFETY: layouts of allocations are not empty, by the trait's contract.
         Ok(std::ptr::NonNull::new(unsafe {
             if zeroed { System.alloc_zeroed(layout) } else { System.alloc(layout) }
@@ -67,6 +98,7 @@ unsafe impl GlobalAlloc for Engine {
         // SAFETY: `memory` came from `take` with this layout.
         unsafe {
             if !ffi::is_loaded() {
+                note(|held| held.saturating_sub(layout.size()));
                 System.dealloc(memory, layout);
             } else if layout.align() <= ALIGNED {
                 ffi::release(memory);

@@ -1,6 +1,6 @@
 //! Everything that touches the engine.
 
-mod alloc;
+pub mod alloc;
 pub mod context;
 pub mod ffi;
 pub mod rdb;

@@ -1,3 +1,5 @@
 //! What is stored under keys.
 
 pub mod bloom;
+pub mod count_min;
+pub mod top_k;

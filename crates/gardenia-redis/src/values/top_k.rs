@@ -1,0 +1,574 @@
+//! The value behind `TOPK.*`: the k most frequent items, by HeavyKeeper.
+//!
+//! Rows of cells, each a fingerprint and a count. An item raises the cell that has its fingerprint; a cell of another
+//! one it lowers with probability decay^count, and takes it over at zero. So small counts fade away and large ones hardly
+//! ever lose. The largest of an item's cells is its estimate: too low at times, too high only if fingerprints meet.
+//!
+//! The table of the k largest is a binary heap with the least at the root. It is full of nothing at the beginning; an item
+//! whose estimate is not below the root's takes its place. Of equal counts, the one at the root leaves: that order is
+//! what clients' tests expect of RedisBloom, so sinking goes past equal children; of two equal ones to the left one, which
+//! is our choice.
+//!
+//! Randomness is SplitMix64 with the state stored beside the cells: the same commands give the same value on every replica,
+//! also on one that joined in between.
+//!
+//! Sources: Gong, Yang, Zhang, Li, Uhlig, Chen, Uden and Li, "HeavyKeeper: an accurate algorithm for finding top-k elephant
+//! flows" (2018); Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
+
+use crate::redisbloom::layout::{LayoutError, Load, Save, check_limit, copied, reserved, wrong, zeroed};
+use gardenia::{Digest, KeyHasher};
+use std::collections::HashMap;
+
+/// The version of [`TopK::save`].
+pub const VERSION: u64 = 1;
+/// Width, depth and decay if nothing else is asked for.
+pub const DEFAULTS: (u32, u32, f64) = (8, 7, 0.9);
+/// The largest increment that commands take.
+pub const MAX_INCREMENT: u32 = 100_000;
+
+/// Bytes of a cell: fingerprint and count.
+const CELL: u64 = 8;
+/// Bytes that each place of the table is counted with, with its share of the index.
+const PLACE: u64 = size_of::<Place>() as u64 + 32;
+/// What SplitMix64's state moves by.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Below this probability a cell is never lowered: less than once in all draws that can be told apart.
+const NEVER: f64 = 1.0 / (1u64 << 53) as f64;
+
+/// The most frequent items of a stream.
+///
+/// ```
+/// use gardenia_redis::values::top_k::TopK;
+/// let mut top = TopK::new(2, 50, 4, 0.9, u64::MAX)?;
+/// assert_eq!(top.add(b"rose", 3), Ok(None));
+/// assert_eq!(top.add(b"tulip", 2), Ok(None));
+/// assert_eq!(top.add(b"daisy", 5), Ok(Some(b"tulip".to_vec())));
+/// assert_eq!(top.list(), [(&b"daisy"[..], 5), (&b"rose"[..], 3)]);
+/// assert!(top.contains(b"rose") && !top.contains(b"tulip"));
+/// assert_eq!(top.count(b"tulip"), 2); // the cells still know it
+/// # Ok::<(), gardenia_redis::redisbloom::layout::LayoutError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct TopK {
+    width: u32,
+    depth: u32,
+    decay: f64,
+    random: u64,
+    /// Row by row, little-endian: what is stored.
+    cells: Vec<u8>,
+    /// A heap: no place has a larger count than its children at 2i + 1 and 2i + 2.
+    places: Vec<Place>,
+    /// Where in the table the item with a digest is. Two items with one digest cannot be told apart.
+    index: HashMap<u64, usize>,
+}
+
+/// A place of the table; empty if its count is 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Place {
+    count: u32,
+    digest: u64,
+    item: Vec<u8>,
+}
+
+impl TopK {
+    /// A table of `k` items over `depth` rows of `width` cells, if all of it takes at most `max_bytes`, long items
+    /// not counted.
+    pub fn new(k: u32, width: u32, depth: u32, decay: f64, max_bytes: u64) -> Result<Self, LayoutError> {
+        if k == 0 {
+            return wrong("k", "at least one");
+        }
+        if width == 0 {
+            return wrong("width", "at least one");
+        }
+        if depth == 0 {
+            return wrong("depth", "at least one");
+        }
+        if !(decay > 0.0 && decay <= 1.0) {
+            return wrong("decay value", "must be '<= 1' & '> 0'");
+        }
+        // 32 bits each: the first product has 64, and the second may overflow.
+        let cells = (u64::from(width) * u64::from(depth)).saturating_mul(CELL);
+        check_limit(cells.saturating_add(u64::from(k) * PLACE), max_bytes)?;
+        let cells = zeroed(cells)?;
+        let (mut places, mut index) = (reserved(k.into())?, HashMap::new());
+        index.try_reserve(k as usize).map_err(|_| LayoutError::Memory { bytes: u64::from(k) * PLACE })?;
+        places.resize(k as usize, Place::default());
+        Ok(Self { width, depth, decay, random: 0, cells, places, index })
+    }
+
+    fn digest(item: &[u8]) -> Digest {
+        KeyHasher::default().digest(item)
+    }
+
+    /// The first byte of an item's cell in each row.
+    fn cells(&self, digest: Digest) -> impl Iterator<Item = usize> + use<> {
+        let width = u64::from(self.width);
+        (0..self.depth).map(move |row| {
+            // The words of a digest are functions of their own; the digest itself is the fingerprint.
+            let word = digest.word(row.wrapping_add(1));
+            let column = ((u128::from(word) * u128::from(width)) >> 64) as u64;
+            ((u64::from(row) * width + column) * CELL) as usize
+        })
+    }
+
+    /// Fingerprint and count of a cell.
+    fn cell(&self, at: usize) -> (u32, u32) {
+        let half =
+            |from: usize| self.cells[from..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        (half(at), half(at + 4))
+    }
+
+    fn set_cell(&mut self, at: usize, (print, count): (u32, u32)) {
+        self.cells[at..at + 4].copy_from_slice(&print.to_le_bytes());
+        self.cells[at + 4..at + 8].copy_from_slice(&count.to_le_bytes());
+    }
+
+    /// The next random number, above 0 and at most 1.
+    fn draw(&mut self) -> f64 {
+        let word = Digest(self.random).word(1);
+        self.random = self.random.wrapping_add(STEP);
+        ((word >> 11) + 1) as f64 * NEVER
+    }
+
+    /// Of up to `most` trials, each of which lowers a cell with this count by chance, the number of the first that does.
+    /// One draw: the wait for a success is geometric.
+    fn lowered_after(&mut self, count: u32, most: u32) -> Option<u32> {
+        let chance = libm::pow(self.decay, count.into());
+        if chance < NEVER {
+            return None;
+        }
+        // ln(1 − 1) is −∞, and then no trial fails.
+        let failures = libm::floor(libm::log(self.draw()) / libm::log1p(-chance));
+        (failures < most.into()).then(|| failures as u32 + 1)
+    }
+
+    /// Counts an item `by` more times; the item that it pushed out of the table, if any. An error only if there is no memory to
+    /// take it into the table: then it is counted, but not in it.
+    pub fn add(&mut self, item: &[u8], by: u32) -> Result<Option<Vec<u8>>, LayoutError> {
+        if by == 0 {
+            return Ok(None);
+        }
+        let digest = Self::digest(item);
+        let estimate = self.raise(digest, by);
+        if let Some(place) = self.index.get(&digest.0).copied() {
+            let count = &mut self.places[place].count;
+            *count = estimate.max(*count);
+            self.sink(place);
+            return Ok(None);
+        }
+        if estimate == 0 || estimate < self.places[0].count {
+            return Ok(None);
+        }
+        let new = Place { count: estimate, digest: digest.0, item: copied(item)? };
+        let old = std::mem::replace(&mut self.places[0], new);
+        let pushed_out = old.count > 0;
+        if pushed_out {
+            self.index.remove(&old.digest);
+        }
+        self.index.insert(digest.0, 0);
+        self.sink(0);
+        Ok(pushed_out.then_some(old.item))
+    }
+
+    /// Raises the cells of an item; its estimate, 0 if no cell is its own.
+    fn raise(&mut self, digest: Digest, by: u32) -> u32 {
+        let (print, mut estimate) = (digest.0 as u32, 0);
+        for at in self.cells(digest) {
+            let (mut owner, mut count) = self.cell(at);
+            if count == 0 || owner == print {
+                (owner, count) = (print, count.saturating_add(by));
+            } else {
+                let mut left = by;
+                while let Some(trials) = self.lowered_after(count, left) {
+                    (count, left) = (count - 1, left - trials);
+                    if count == 0 {
+                        // The one that made it zero counts for the new owner.
+                        (owner, count) = (print, left + 1);
+                        break;
+                    }
+                    if left == 0 {
+                        break;
+                    }
+                }
+            }
+            if owner == print {
+                estimate = count.max(estimate);
+            }
+            if count > 0 {
+                self.set_cell(at, (owner, count));
+            }
+        }
+        estimate
+    }
+
+    /// Moves a place down the heap until its children have larger counts.
+    fn sink(&mut self, mut at: usize) {
+        loop {
+            let count = |place: usize| self.places.get(place).map_or(u64::MAX, |place| place.count.into());
+            let (left, right) = (2 * at + 1, 2 * at + 2);
+            let child = if count(left) <= count(right) { left } else { right };
+            if count(child) > count(at) {
+                break;
+            }
+            self.places.swap(at, child);
+            self.note(at);
+            at = child;
+        }
+        self.note(at);
+    }
+
+    /// Writes into the index where the item at a place is.
+    fn note(&mut self, at: usize) {
+        let place = &self.places[at];
+        if place.count > 0 {
+            self.index.insert(place.digest, at);
+        }
+    }
+
+    /// Whether an item is in the table.
+    #[must_use]
+    pub fn contains(&self, item: &[u8]) -> bool {
+        self.index.contains_key(&Self::digest(item).0)
+    }
+
+    /// How often an item came, estimated: by the table, or by the cells if it is not in it.
+    #[must_use]
+    pub fn count(&self, item: &[u8]) -> u32 {
+        let digest = Self::digest(item);
+        if let Some(place) = self.index.get(&digest.0) {
+            return self.places[*place].count;
+        }
+        let own = self.cells(digest).map(|at| self.cell(at)).filter(|(print, _)| *print == digest.0 as u32);
+        own.map(|(_, count)| count).max().unwrap_or(0)
+    }
+
+    /// The items of the table and their counts, by falling count; of equal counts, by their bytes.
+    #[must_use]
+    pub fn list(&self) -> Vec<(&[u8], u32)> {
+        let filled = self.places.iter().filter(|place| place.count > 0);
+        let mut list: Vec<_> = filled.map(|place| (&place.item[..], place.count)).collect();
+        list.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+        list
+    }
+
+    /// Items that the table has room for.
+    #[must_use]
+    pub fn k(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    /// Cells of a row.
+    #[must_use]
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Rows.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// The base of the probability with which counts fade.
+    #[must_use]
+    pub fn decay(&self) -> f64 {
+        self.decay
+    }
+
+    /// Bytes of memory, with the items.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let items: u64 = self.places.iter().map(|place| place.item.capacity() as u64).sum();
+        self.cells.len() as u64 + self.places.len() as u64 * PLACE + items
+    }
+
+    /// Writes the fields that [`load`](Self::load) reads.
+    pub fn save(&self, fields: &mut impl Save) {
+        fields.save_u64(self.k().into());
+        fields.save_u64(self.width.into());
+        fields.save_u64(self.depth.into());
+        fields.save_f64(self.decay);
+        fields.save_u64(self.random);
+        fields.save_bytes(&self.cells);
+        // In the heap's order, on which what leaves next depends.
+        for place in &self.places {
+            fields.save_u64(place.count.into());
+            if place.count > 0 {
+                fields.save_u64(place.item.len() as u64);
+                fields.save_bytes(&place.item);
+            }
+        }
+    }
+
+    /// Reads what [`save`](Self::save) wrote in this version, if all of it takes at most `max_bytes`.
+    pub fn load(version: u64, fields: &mut impl Load, max_bytes: u64) -> Result<Self, LayoutError> {
+        if version != VERSION {
+            return Err(LayoutError::Version(version));
+        }
+        let (k, width, depth) = (short(fields, "k")?, short(fields, "width")?, short(fields, "depth")?);
+        let mut top = Self::new(k, width, depth, fields.load_f64()?, max_bytes)?;
+        top.random = fields.load_u64()?;
+        fields.load_bytes(&mut top.cells)?;
+        if top.cells.as_chunks::<8>().0.iter().any(|cell| cell[4..] == [0; 4] && cell[..4] != [0; 4]) {
+            return wrong("cells", "an empty cell has no fingerprint");
+        }
+        let mut size = top.memory_bytes();
+        for at in 0..top.places.len() {
+            let count = short(fields, "count")?;
+            if at > 0 && count < top.places[(at - 1) / 2].count {
+                return wrong("count", "not below that of the place above it in the heap");
+            }
+            if count == 0 {
+                continue;
+            }
+            let length = fields.load_u64()?;
+            size = size.saturating_add(length);
+            check_limit(size, max_bytes)?;
+            let mut item = zeroed(length)?;
+            fields.load_bytes(&mut item)?;
+            let digest = Self::digest(&item).0;
+            if top.index.insert(digest, at).is_some() {
+                return wrong("item", "no item is twice in the table");
+            }
+            top.places[at] = Place { count, digest, item };
+        }
+        Ok(top)
+    }
+}
+
+/// The next field, a number of 32 bits.
+fn short(fields: &mut impl Load, field: &'static str) -> Result<u32, LayoutError> {
+    u32::try_from(fields.load_u64()?).map_err(|_| LayoutError::Field { field, rule: "it has 32 bits" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redisbloom::layout::Field;
+    use proptest::prelude::*;
+
+    fn fields(top: &TopK) -> Vec<Field> {
+        let mut fields = vec![];
+        top.save(&mut fields);
+        fields
+    }
+
+    /// The stream of redis-py's test of `TOPK.ADD`, and the answers that it expects of a server.
+    #[test]
+    fn items_leave_in_the_order_that_clients_expect() {
+        let mut top = TopK::new(3, 50, 4, 0.9, u64::MAX).unwrap();
+        let mut add = |item: &str| {
+            let out = top.add(item.as_bytes(), 1).unwrap();
+            out.map_or('-', |item| char::from(item[0]))
+        };
+        let stream = ["A", "B", "C", "D", "E", "A", "A", "B", "C", "G", "D", "B", "D", "A", "E", "E", "1"];
+        assert_eq!(stream.map(&mut add).iter().collect::<String>(), "---ACD--E-BC---D-");
+        let asked = ["A", "B", "C", "D", "E", "F", "G"];
+        assert_eq!(asked.map(|item| top.contains(item.as_bytes()) as u8), [1, 1, 0, 0, 1, 0, 0]);
+        assert_eq!(asked.map(|item| top.count(item.as_bytes())), [4, 3, 2, 3, 3, 0, 1]);
+        assert_eq!(top.list(), [(&b"A"[..], 4), (b"B", 3), (b"E", 3)]);
+
+        let mut top = TopK::new(3, 10, 3, 1.0, u64::MAX).unwrap();
+        let mut add = |item: &str, by| top.add(item.as_bytes(), by).unwrap();
+        assert_eq!([add("bar", 3), add("baz", 6), add("42", 2)], [None, None, None]);
+        assert_eq!([add("42", 8), add("xyzzy", 4)], [None, Some(b"bar".to_vec())]);
+        assert_eq!(
+            ["bar", "baz", "42", "xyzzy", "4"].map(|item| top.count(item.as_bytes())),
+            [3, 6, 10, 4, 0]
+        );
+    }
+
+    /// Golden values: replicas of another version would differ if the order changed.
+    #[test]
+    fn of_equal_counts_the_same_ones_always_leave() {
+        let mut top = TopK::new(6, 500, 4, 0.9, u64::MAX).unwrap();
+        let out =
+            ('a'..='z').map(|item| top.add(&[item as u8], 1).unwrap().map_or('-', |item| item[0].into()));
+        assert_eq!(out.collect::<String>(), "------acfghijklmnopqrstuvw");
+
+        // The same for cells and randomness: many items in few cells.
+        let mut top = TopK::new(3, 3, 2, 0.9, u64::MAX).unwrap();
+        (0..400u32).for_each(|i| _ = top.add(&[(i * i % 61) as u8], 1 + i % 3).unwrap());
+        assert_eq!(top.list(), [(&[48][..], 6), (&[5], 5), (&[46], 5)]);
+        assert_eq!(top.random, 1_262_321_832_220_753_689);
+    }
+
+    #[test]
+    fn what_is_left_of_an_increment_counts_for_the_new_owner() {
+        let mut top = TopK::new(2, 1, 1, 1.0, u64::MAX).unwrap(); // one cell, always lowered
+        top.add(b"rose", 2).unwrap();
+        top.add(b"tulip", 5).unwrap(); // one lowers it, one takes it over, and three more come
+        assert_eq!(top.list(), [(&b"tulip"[..], 4), (b"rose", 2)]);
+        top.add(b"daisy", 4).unwrap(); // just enough
+        assert_eq!((top.count(b"daisy"), top.contains(b"rose")), (1, true));
+    }
+
+    #[test]
+    fn an_increment_of_nothing_changes_nothing() {
+        let mut top = TopK::new(2, 8, 7, 0.9, u64::MAX).unwrap();
+        let empty = top.clone();
+        assert_eq!(top.add(b"rose", 0), Ok(None));
+        assert_eq!((&top, top.contains(b"rose")), (&empty, false));
+        // Nor for an item that has counts, as many as the root.
+        let pushed_out = [b"a", b"b", b"c"].map(|item| top.add(item, 1).unwrap());
+        assert_eq!(pushed_out, [None, None, Some(b"a".to_vec())]);
+        let full = top.clone();
+        assert_eq!((top.add(b"a", 0), top.count(b"a")), (Ok(None), 1));
+        assert_eq!(top, full);
+    }
+
+    #[test]
+    fn parameters_that_cannot_be_are_errors() {
+        let new = |k, width, depth, decay| TopK::new(k, width, depth, decay, 1 << 20);
+        for (k, width, depth, decay) in [(0, 8, 7, 0.9), (5, 0, 7, 0.9), (5, 8, 0, 0.9), (5, 8, 7, 0.0)] {
+            assert!(matches!(new(k, width, depth, decay), Err(LayoutError::Field { .. })));
+        }
+        for decay in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+            assert!(matches!(new(5, 8, 7, decay), Err(LayoutError::Field { .. })), "{decay}");
+        }
+        for (k, width, depth) in [(u32::MAX, 8, 7), (5, u32::MAX, u32::MAX), (5, 1 << 17, 1)] {
+            assert!(matches!(new(k, width, depth, 0.9), Err(LayoutError::TooLarge { .. })));
+        }
+    }
+
+    /// Heavy items among many light ones, in cells that all of them share: the light ones fade, the heavy ones stay.
+    #[test]
+    fn heavy_items_are_found_among_many_light_ones() {
+        let mut top = TopK::new(10, 64, 4, 0.9, u64::MAX).unwrap();
+        for round in 0..2_000u32 {
+            for heavy in 0..10u32 {
+                top.add(&[b'h', heavy as u8], 1 + heavy / 5).unwrap();
+            }
+            for light in 0..10u32 {
+                top.add(&(round * 10 + light).to_le_bytes(), 1).unwrap();
+            }
+        }
+        let list = top.list();
+        assert!(list.iter().all(|(item, _)| item[0] == b'h' && item.len() == 2), "{list:?}");
+        // For each count that a heavy item adds, `light` light ones meet its cell. At count c they lower it with
+        // probability decay^c, so that it loses light·decay/(1 - decay) on its way up, and by as much as it has to climb
+        // again a share `light` of that; before, it waits 1/decay for a cell with a count of one. Losses are rare
+        // events: their variance is not above their mean.
+        let (light, decay) = (10.0 / 64.0, 0.9);
+        let lost: f64 = light * decay / (1.0 - decay) / (1.0 - light) + 1.0 / decay;
+        for heavy in 0..10u8 {
+            let (count, truth) = (top.count(&[b'h', heavy]), 2_000 * (1 + u32::from(heavy) / 5));
+            assert!(count <= truth, "{heavy}: {count} of {truth}"); // no two fingerprints meet here
+            assert!(f64::from(truth - count) <= lost + 5.0 * lost.sqrt(), "{heavy}: {count} of {truth}");
+        }
+    }
+
+    /// How often a count of 3 is lowered at once, against decay³, within five standard errors; and how long it takes, against
+    /// the mean of a geometric wait.
+    #[test]
+    fn cells_are_lowered_with_the_probability_of_their_count() {
+        let mut top = TopK::new(1, 1, 1, 0.8, u64::MAX).unwrap();
+        let (trials, chance) = (100_000, 0.8f64.powi(3));
+        let waits: Vec<_> = (0..trials).map(|_| f64::from(top.lowered_after(3, u32::MAX).unwrap())).collect();
+        let n = f64::from(trials);
+        let at_once = waits.iter().filter(|wait| **wait == 1.0).count() as f64;
+        let sigma = (n * chance * (1.0 - chance)).sqrt();
+        assert!((at_once - n * chance).abs() < 5.0 * sigma, "{at_once} of {n}, standard error {sigma}");
+        let (mean, sigma) = (waits.iter().sum::<f64>() / n, ((1.0 - chance) / n).sqrt() / chance);
+        assert!((mean - 1.0 / chance).abs() < 5.0 * sigma, "{mean}, standard error {sigma}");
+        assert_eq!(top.lowered_after(1_000, u32::MAX), None);
+        let mut sure = TopK::new(1, 1, 1, 1.0, u64::MAX).unwrap();
+        assert!((0..1_000).all(|_| sure.lowered_after(7, 1) == Some(1)));
+    }
+
+    #[test]
+    fn stored_tables_are_checked() {
+        let mut top = TopK::new(3, 4, 2, 0.9, u64::MAX).unwrap();
+        for (item, by) in [(b"a", 1), (b"b", 2), (b"c", 3)] {
+            top.add(item, by).unwrap();
+        }
+        let right = fields(&top);
+        let load = |fields: &[Field], max| TopK::load(VERSION, &mut &fields[..], max);
+        assert_eq!(load(&right, top.memory_bytes()), Ok(top.clone()));
+        assert!(matches!(load(&right, top.memory_bytes() - 1), Err(LayoutError::TooLarge { .. })));
+        assert_eq!(TopK::load(2, &mut &right[..], 1 << 20), Err(LayoutError::Version(2)));
+        let with = |at: usize, field: Field| {
+            let mut fields = right.clone();
+            fields[at] = field;
+            load(&fields, 1 << 20)
+        };
+        let field = |result: Result<TopK, LayoutError>| match result {
+            Err(LayoutError::Field { field, .. }) => field,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(field(with(0, Field::U64(1 << 32))), "k");
+        assert_eq!(field(with(1, Field::U64(0))), "width");
+        assert_eq!(field(with(3, Field::F64(f64::NAN))), "decay value");
+        assert_eq!(with(2, Field::U64(3)), Err(LayoutError::Length { needed: 96, found: 64 }));
+        let mut cells = vec![0; 64];
+        cells[0] = 1;
+        assert_eq!(field(with(5, Field::Bytes(cells))), "cells");
+        assert_eq!(field(with(6, Field::U64(9))), "count"); // the root above its children
+        assert_eq!(field(with(9, Field::U64(1 << 32))), "count");
+        assert!(matches!(with(10, Field::U64(u64::MAX)), Err(LayoutError::TooLarge { .. })));
+        assert_eq!(field(with(11, right[8].clone())), "item");
+        assert_eq!(load(&right[..right.len() - 1], 1 << 20), Err(LayoutError::Io));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// A model: a sorted list in place of the heap and its index, fed with the same estimates.
+        #[test]
+        fn the_table_holds_what_entered_and_did_not_leave(
+            steps in prop::collection::vec((0u8..40, 0u32..6), 0..400),
+            k in 1u32..12,
+            width in 1u32..20,
+            decay in 0.3..1.0,
+        ) {
+            let mut top = TopK::new(k, width, 3, decay, u64::MAX).unwrap();
+            let mut model: Vec<(Vec<u8>, u32)> = vec![];
+            for (item, by) in steps {
+                let item = vec![item];
+                let least = if model.len() < k as usize { 0 } else { model.iter().map(|place| place.1).min().unwrap() };
+                let was_in = model.iter().any(|place| place.0 == item);
+                let out = top.add(&item, by).unwrap();
+                let count = top.count(&item);
+                if let Some(place) = model.iter_mut().find(|place| place.0 == item) {
+                    prop_assert!(count >= place.1 && out.is_none());
+                    place.1 = count;
+                } else if top.contains(&item) {
+                    prop_assert!(count >= least.max(1));
+                    model.push((item.clone(), count));
+                } else {
+                    prop_assert!(count < least || count == 0 || by == 0); // no cell became its own
+                }
+                if let Some(out) = out {
+                    prop_assert!(!was_in);
+                    let at = model.iter().position(|place| place.0 == out).unwrap();
+                    prop_assert_eq!(model.swap_remove(at).1, least);
+                }
+                prop_assert!(model.len() <= k as usize);
+                let mut list: Vec<_> = model.iter().map(|(item, count)| (&item[..], *count)).collect();
+                list.sort_by_key(|(item, count)| (u32::MAX - count, *item));
+                prop_assert_eq!(top.list(), list);
+                let heap = (1..top.places.len()).all(|at| top.places[(at - 1) / 2].count <= top.places[at].count);
+                prop_assert!(heap);
+            }
+        }
+
+        /// A replica that joins in the middle has the same value at the end.
+        #[test]
+        fn a_copy_that_was_saved_and_loaded_goes_the_same_way(
+            steps in prop::collection::vec((0u8..60, 1u32..9), 1..300),
+            half in 0usize..300,
+        ) {
+            let (mut top, mut copy) = (TopK::new(5, 6, 3, 0.9, u64::MAX).unwrap(), None);
+            for (i, (item, by)) in steps.iter().enumerate() {
+                if i == half.min(steps.len() - 1) {
+                    copy = Some(TopK::load(VERSION, &mut &fields(&top)[..], 1 << 20).unwrap());
+                }
+                let out = top.add(&[*item], *by);
+                if let Some(copy) = &mut copy {
+                    prop_assert_eq!(copy.add(&[*item], *by), out);
+                }
+            }
+            prop_assert_eq!(copy, Some(top));
+        }
+    }
+}
