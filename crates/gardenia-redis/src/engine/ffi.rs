@@ -74,6 +74,19 @@ struct Methods {
 
 const METHODS_VERSION: u64 = 3;
 
+/// What the engine has under a name.
+///
+/// # Safety
+/// `ctx` is the context that the engine gave to the function that loads the module.
+unsafe fn look(ctx: *mut RawCtx, name: &CStr) -> Option<NonNull<c_void>> {
+    type GetApi = unsafe extern "C" fn(*const c_char, *mut *mut c_void) -> c_int;
+    let mut found: *mut c_void = ptr::null_mut();
+    // SAFETY: the first word of that context is the function that finds others, by the engine's contract. The name ends
+    // in a zero byte, and `found` is written before the call returns.
+    let _status = unsafe { (*ctx.cast::<GetApi>())(name.as_ptr(), &raw mut found) };
+    NonNull::new(found)
+}
+
 /// The table of functions. Each stands in the engine as `RedisModule_` and its name.
 macro_rules! functions {
     (
@@ -94,16 +107,8 @@ macro_rules! functions {
             /// # Safety
             /// `ctx` is the context that the engine gave to the function that loads the module.
             unsafe fn find(ctx: *mut RawCtx) -> Result<Self, &'static str> {
-                // SAFETY: the first word of that context is the function that finds others, by the engine's contract.
-                let get = unsafe {
-                    *ctx.cast::<unsafe extern "C" fn(*const c_char, *mut *mut c_void) -> c_int>()
-                };
-                let look = |name: &CStr| {
-                    let mut found: *mut c_void = ptr::null_mut();
-                    // SAFETY: `name` ends in a zero byte, and `found` is written before the call returns.
-                    let _status = unsafe { get(name.as_ptr(), &raw mut found) };
-                    NonNull::new(found)
-                };
+                // SAFETY: by the caller's promise.
+                let look = |name: &CStr| unsafe { look(ctx, name) };
                 macro_rules! name {
                     ($function:ident) => {
                         match CStr::from_bytes_with_nul(
@@ -973,14 +978,23 @@ pub unsafe fn load(module: &Module, ctx: *mut RawCtx, argv: *mut *mut RawString,
     const HANDLE_IO_ERRORS: c_int = 1;
     /// Only what changed a key tells so.
     const NO_IMPLICIT_SIGNAL_MODIFIED: c_int = 2;
+    /// Values of two databases may be there at once, since they share nothing.
+    const HANDLE_REPL_ASYNC_LOAD: c_int = 4;
+    /// Valkey's: a slot is moved by the commands that rewrite a file, and by those that are passed on, which is exact.
+    const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 32;
     // SAFETY: by the caller's promise. Nothing was allocated before, so that all memory comes from the engine.
     let Ok(found) = (unsafe { Api::find(ctx) }) else { return ERR };
     let api = API.get_or_init(|| found);
     let loading = Loading { ctx: Ctx::new(ctx) };
+    let mut options = HANDLE_IO_ERRORS | NO_IMPLICIT_SIGNAL_MODIFIED | HANDLE_REPL_ASYNC_LOAD;
+    // SAFETY: by the caller's promise.
+    if unsafe { look(ctx, c"ValkeyModule_Alloc") }.is_some() {
+        options |= HANDLE_ATOMIC_SLOT_MIGRATION;
+    }
     // SAFETY: the context is that of the call; so many strings are given.
     let args = unsafe {
         (api.SetModuleAttribs)(ctx, module.name.as_ptr(), module.version, API_VERSION);
-        (api.SetModuleOptions)(ctx, HANDLE_IO_ERRORS | NO_IMPLICIT_SIGNAL_MODIFIED);
+        (api.SetModuleOptions)(ctx, options);
         if argc > 0 { slice::from_raw_parts(argv.cast::<Str<'_>>(), argc as usize) } else { &[] }
     };
     let result = guarded(Err("it panicked"), || {

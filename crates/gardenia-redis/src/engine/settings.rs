@@ -124,6 +124,7 @@ fn arguments_are_checked() {
     assert!(take_arguments(&["INITIAL_SIZE"]).is_err());
     assert!(take_arguments(&["INITIAL_SIZE", "0"]).is_err());
     assert!(take_arguments(&["ERROR_RATE", "1"]).is_err());
+    assert!(take_arguments(&["ERROR_RATE", "0"]).is_err());
     assert!(take_arguments(&["ERROR_RATE", "NaN"]).is_err());
     assert!(take_arguments(&["ROSES", "1"]).is_err());
     assert!(take_arguments(&["initial_size", "100", "ERROR_RATE", "0.01"]).is_ok());

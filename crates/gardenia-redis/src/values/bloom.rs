@@ -12,7 +12,7 @@
 use crate::engine::ffi::{DigestOf, Io, Rewrite};
 use crate::engine::rdb::{PieceWriter, Pieces};
 use crate::engine::types::{TypeHandle, Value};
-use gardenia::{Digest, KeyHasher, ReadOptions, ScalableBloom, ScalableSlice, SizeError, format};
+use gardenia::{Digest, KeyHasher, ReadOptions, ScalableBloom, ScalableSlice, SizeError};
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -249,14 +249,11 @@ impl Scaling {
         self.filter.memory_bytes() + self.filter.slices().count() * (size_of::<ScalableSlice>() + 40)
     }
 
-    /// The filter that the reader gives, of at most `len` bytes: nothing is allocated for what is not there.
-    fn read(reader: impl Read, header: impl Read, len: u64, expansion: u32) -> Option<Self> {
-        let told = format::header(header).ok()?;
-        if told.payload_len > len {
-            return None;
-        }
-        let filter = ScalableBloom::read_from_with(reader, &ReadOptions::new().max_bytes(len)).ok()?;
-        if expansion != 0 && expansion != filter.growth() {
+    /// The filter that the reader gives, in `len` bytes: no more is allocated, whatever the header says.
+    fn read(mut reader: impl Read, len: u64, expansion: u32) -> Option<Self> {
+        let filter = ScalableBloom::read_from_with(&mut reader, &ReadOptions::new().max_bytes(len)).ok()?;
+        let at_end = matches!(reader.read(&mut [0]), Ok(0));
+        if !at_end || expansion != 0 && expansion != filter.growth() {
             return None;
         }
         Some(Self::new(filter, expansion))
@@ -419,7 +416,7 @@ impl Arriving {
         if end < self.total {
             return Ok(None);
         }
-        match Scaling::read(&self.bytes[..], &self.bytes[..], self.total, self.expansion) {
+        match Scaling::read(&self.bytes[..], self.total, self.expansion) {
             Some(filter) => Ok(Some(filter)),
             None => {
                 self.bytes.truncate(start as usize);
@@ -488,7 +485,7 @@ impl Value for Bloom {
         let pieces = Pieces::load(io)?;
         match what {
             WHOLE if total == 0 => {
-                let filter = Scaling::read(pieces.reader(), pieces.reader(), pieces.len(), expansion)?;
+                let filter = Scaling::read(pieces.reader(), pieces.len(), expansion)?;
                 Some(Self::Whole(filter))
             }
             ARRIVING => {
@@ -678,6 +675,11 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[300] ^= 1;
             assert_eq!(arriving.take(end, &damaged[8..]).unwrap_err(), BadChunk::Data);
+            let mut too_long = Arriving::announce(&Arriving::header(plan.expansion, end + 1)).unwrap();
+            assert!(too_long.take(8, &bytes[..8]).unwrap().is_none());
+            assert_eq!(too_long.take(end + 1, &longer).unwrap_err(), BadChunk::Data);
+            let mut other = Arriving::announce(&Arriving::header(plan.expansion + 3, end)).unwrap();
+            assert_eq!(other.take(end, &bytes).unwrap_err(), BadChunk::Data);
             let arrived = arriving.take(end, &bytes[8..]).unwrap().unwrap();
             assert_eq!(arrived.filter(), filter.filter());
             assert_eq!((arrived.left, arrived.expansion), (filter.left, filter.expansion));

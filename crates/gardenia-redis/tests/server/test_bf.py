@@ -256,6 +256,12 @@ class Commands(Case):
         self.do("BF.MADD", "copy", *range(1000, 2000))
         self.assertNotEqual(*self.server.digest("k", "copy"))
         self.assertLess(sum(self.do("BF.MEXISTS", "k", *range(1000, 2000))), 100)
+        # It knows how much room there is.
+        self.do("BF.RESERVE", "fixed", "0.001", "3", "NONSCALING")
+        self.do("BF.MADD", "fixed", "a", "b")
+        self.do("COPY", "fixed", "fixed2")
+        full = Error("ERR non scaling filter is full")
+        self.assertEqual(self.do("BF.MADD", "fixed2", "c", "d"), [1, full])
 
     def test_memory_is_counted(self):
         before = int(self.server.info("memory", "used_memory"))
@@ -309,6 +315,7 @@ class Commands(Case):
         self.do("BF.ADD", "k", "a")
         self.do("BF.ADD", "k", "a")
         self.do("BF.MADD", "k", "a", "b")
+        self.do("BF.ADD", "k", "c")
         self.do("BF.EXISTS", "k", "b")
         for at, bytes in dump(self.do, "k"):
             self.do("BF.LOADCHUNK", "k", at, bytes)
@@ -319,7 +326,7 @@ class Commands(Case):
         listener.close()
         self.do("CONFIG", "SET", "notify-keyspace-events", "")
         named = [event for event in events if event.startswith(b"bf.")]
-        self.assertEqual(named, [b"bf.reserve", b"bf.add", b"bf.add", b"bf.loadchunk", b"bf.loadchunk"])
+        self.assertEqual(named, [b"bf.reserve"] + [b"bf.add"] * 3 + [b"bf.loadchunk"] * 2)
 
     def test_a_transaction_sees_changes_only(self):
         self.do("BF.ADD", "k", "a")
