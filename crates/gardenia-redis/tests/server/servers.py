@@ -20,23 +20,25 @@ BINARIES = {
 }
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def free_port(highest):
+    while True:
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            if s.getsockname()[1] <= highest:
+                return s.getsockname()[1]
 
 
 class Server:
     """A server in a directory of its own; it can be stopped and started again on the same files."""
 
-    def __init__(self, engine, *options, arguments=()):
-        self.engine, self.options, self.arguments = engine, options, arguments
+    def __init__(self, engine, *options, arguments=(), highest=65535):
+        self.engine, self.options, self.arguments, self.highest = engine, options, arguments, highest
         self.dir = tempfile.mkdtemp(prefix="gardenia-")
         self.process, self.wires = None, {}
         self.start()
 
     def start(self):
-        self.port = free_port()
+        self.port = free_port(self.highest)
         command = [BINARIES[self.engine], "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.dir]
         command += ["--save", "", "--enable-debug-command", "yes", "--logfile", os.path.join(self.dir, "log")]
         command += ["--repl-diskless-sync-delay", "0", *self.options, "--loadmodule", MODULE, *self.arguments]

@@ -1,0 +1,66 @@
+"""A cluster of three: a cluster client's commands go where the keys are, and a slot moves with its filters."""
+
+import unittest
+
+import redis
+
+from servers import BINARIES, Server
+
+# The node's bus listens 10,000 above its port.
+HIGHEST = 65535 - 10000
+
+
+class Cluster(unittest.TestCase):
+    engine = None
+
+    def setUp(self):
+        self.nodes = []
+        while len(self.nodes) < 3:
+            node = Server(self.engine, "--cluster-enabled", "yes", "--cluster-node-timeout", "5000", highest=HIGHEST)
+            self.addCleanup(node.remove)
+            self.nodes.append(node)
+        for number, node in enumerate(self.nodes):
+            node.do("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+            first, last = 16384 * number // 3, 16384 * (number + 1) // 3 - 1
+            self.assertEqual(node.do("CLUSTER", "ADDSLOTSRANGE", first, last), "OK")
+            self.assertEqual(node.do("CLUSTER", "MEET", "127.0.0.1", self.nodes[0].port), "OK")
+        for node in self.nodes:
+            node.wait(lambda: b"cluster_state:ok" in node.do("CLUSTER", "INFO"))
+            node.wait(lambda: b"cluster_known_nodes:3" in node.do("CLUSTER", "INFO"))
+
+    def test_filters_go_where_their_slots_go(self):
+        client = redis.RedisCluster(host="127.0.0.1", port=self.nodes[0].port)
+        keys = [f"filter:{number}" for number in range(30)]
+        for key in keys:
+            client.bf().madd(key, *range(200))
+        counts = [node.do("DBSIZE") for node in self.nodes]
+        self.assertTrue(sum(counts) == 30 and min(counts) > 0, counts)
+        # A slot of the first node that has a filter moves to the last.
+        source, target = self.nodes[0], self.nodes[2]
+        key = next(key for key in keys if client.keyslot(key) < 16384 // 3)
+        slot = client.keyslot(key)
+        digest = source.digest(key)
+        here, there = (node.do("CLUSTER", "MYID") for node in (source, target))
+        # What it refuses to make itself, it takes from another node.
+        target.do("CONFIG", "SET", "bf.memory-limit", "100")
+        if self.engine == "valkey":
+            self.assertEqual(source.do("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", there), "OK")
+            target.wait(lambda: target.do("EXISTS", key) == 1)
+        else:
+            target.do("CLUSTER", "SETSLOT", slot, "IMPORTING", here)
+            source.do("CLUSTER", "SETSLOT", slot, "MIGRATING", there)
+            self.assertEqual(source.do("MIGRATE", "127.0.0.1", target.port, key, 0, 5000), "OK")
+            for node in (target, source, self.nodes[1]):
+                node.do("CLUSTER", "SETSLOT", slot, "NODE", there)
+        self.assertEqual(target.digest(key), digest)
+        target.do("CONFIG", "SET", "bf.memory-limit", "128mb")
+        self.assertEqual(client.bf().mexists(key, *range(200)), [1] * 200)
+        client.bf().madd(key, *range(200, 1000))
+        self.assertEqual(target.do("BF.MEXISTS", key, *range(1000)), [1] * 1000)
+        client.close()
+
+
+for engine in BINARIES:
+    name = f"ClusterOn{engine.capitalize()}"
+    globals()[name] = type(name, (Cluster,), {"engine": engine, "__module__": __name__})
+del Cluster
