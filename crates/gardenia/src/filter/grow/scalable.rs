@@ -198,7 +198,7 @@ impl ScalableBloomBuilder {
     ///
     /// For a filter that starts far smaller than it will be: the slices before the peak are small, so that their
     /// strictness costs little, and leave the largest shares of the rate to those that hold most keys. From 100 keys to
-    /// 800,000 at 1 %, that saves 2 bits per key.
+    /// 800,000 at 1 % it takes 15.4 bits per key with the peak at slice 9, and 17.2 at best without.
     ///
     /// ```
     /// let bits = |peak| {
