@@ -466,7 +466,7 @@ class Replicas(Case):
             replica.do("CONFIG", "SET", "bf.initial-size", "7", "bf.error-rate", "0.3", "bf.memory-limit", "1000")
             self.assertEqual(replica.digest(), self.server.digest())
             commands = []
-            for step in range(20000):
+            for step in range(100000):
                 key = random.choice(("a", "b", "before", "fixed", "fixed2"))
                 item = random.randrange(20000)
                 kind = random.random()
@@ -487,8 +487,8 @@ class Replicas(Case):
                     commands.append(("BF.RESERVE", "b", "0.001", random.randrange(1, 5000)))
                 else:
                     commands.append(("BF.RESERVE", key, "2", "1"))
-            for start in range(0, len(commands), 1000):
-                wire.pipeline(commands[start : start + 1000])
+            for start in range(0, len(commands), 2000):
+                wire.pipeline(commands[start : start + 2000])
             self.do("BF.RESERVE", "fixed2", "0.01", "3", "NONSCALING")
             for at, bytes in dump(self.do, "before"):
                 self.do("BF.LOADCHUNK", "loaded", at, bytes)
@@ -533,6 +533,28 @@ class Replicas(Case):
         finally:
             watcher.close()
             replica.remove()
+
+
+class Killed(Case):
+    options = ("--appendonly", "yes", "--appendfsync", "everysec")
+
+    def test_what_was_answered_survives_the_death_of_the_server(self):
+        answered = set()
+        for round in range(3):
+            wire = self.server.wire()
+            first = round * 10**6
+            commands = [("BF.MADD", "k", *range(at, at + 20)) for at in range(first, first + 40000, 20)]
+            wire.send(*commands)
+            # In the middle of its work.
+            for command in commands[: 500 * (round + 1)]:
+                wire.read()
+                answered.update(command[2:])
+            self.server.kill()
+            self.server.start()
+            self.assertEqual(set(self.do("BF.MEXISTS", "k", *answered)), {1})
+        card = self.do("BF.CARD", "k")
+        self.assertGreater(card, len(answered) * 0.98)
+        self.assertEqual(self.do("BF.ADD", "k", "rose"), 1)
 
 
 class Hostile(Case):
@@ -638,4 +660,4 @@ def crc64(bytes):
     return crc
 
 
-on_both(globals(), Commands, Restarts, Appended, Replicas, Hostile)
+on_both(globals(), Commands, Restarts, Appended, Replicas, Killed, Hostile)
