@@ -208,6 +208,9 @@ mod tests {
         ] {
             assert!(page.contains(part), "no {part} in {page}");
         }
+        assert!(
+            !page.contains("Roses & thorns") && !page.contains("Roses < violets") && !page.contains("a & b")
+        );
         // Each element that is opened is closed.
         for element in
             ["section", "table", "tr", "td", "div", "details", "figure", "ul", "ol", "span", "small", "svg"]
