@@ -59,7 +59,8 @@ struct NewPoint<'a, T> {
 /// assert_eq!(journal.points(), 0);
 /// drop(journal);
 /// let other = Plan { seed: 2, ..Plan::quick() };
-/// assert!(Journal::open(&path, &other).unwrap_err().to_string().contains("another seed"));
+/// let error = Journal::open(&path, &other).unwrap_err();
+/// assert!(format!("{error:#}").contains("another seed"));
 /// # Ok::<(), anyhow::Error>(())
 /// ```
 #[derive(Debug)]
