@@ -500,12 +500,17 @@ fn scandump(ctx: &Context<'_>) -> Result<(), Failure> {
         engine.reply_bytes(&header);
         return Ok(());
     }
-    let from = u64::try_from(at - 1).unwrap_or(u64::MAX);
+    let from = offset(at).unwrap_or(u64::MAX);
     let bytes = filter.dump(from).ok_or(NO_MEMORY)?;
     engine.reply_array(2);
     engine.reply_integer(if bytes.is_empty() { 0 } else { at + bytes.len() as i64 });
     engine.reply_bytes(&bytes);
     Ok(())
+}
+
+/// The place that an iterator stands for: they count from 1 on, and anything can be sent.
+fn offset(iterator: i64) -> Option<u64> {
+    iterator.checked_sub(1).and_then(|at| u64::try_from(at).ok())
 }
 
 fn loadchunk(ctx: &Context<'_>) -> Result<(), Failure> {
@@ -529,7 +534,7 @@ fn loadchunk(ctx: &Context<'_>) -> Result<(), Failure> {
         if key.is_empty() {
             return Err(NOT_FOUND);
         }
-        let end = u64::try_from(at - 1).map_err(|_| BAD_DATA)?;
+        let end = offset(at).ok_or(BAD_DATA)?;
         let value = key.value::<Bloom>().ok_or(WRONG_TYPE)?;
         let Bloom::Arriving(arriving) = value else {
             return Err(c"ERR invalid offset - no link found".into());
