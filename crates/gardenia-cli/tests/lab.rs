@@ -112,6 +112,7 @@ fn wrong_wishes_are_errors_that_help() {
     assert!(run.err.contains("similar") && run.err.contains("lumetta-table-1"), "{}", run.err);
     let complaint = |args: &[&str]| shell.run(&[&["lab", "run"], args].concat()).complaint().to_owned();
     assert!(complaint(&["lumetta-table-1", "--trials", "1"]).contains("at least 2 trials"));
+    assert!(complaint(&["lumetta-table-1", "--trials", "1e18"]).contains("at most 1000000 trials"));
     assert!(complaint(&["--all", "lumetta-table-1"]).contains("cannot be used with"));
     assert!(complaint(&[]).contains("NAME"));
     assert!(complaint(&["lumetta-table-1", "--threads", "0"]).contains("1..=1024"));

@@ -48,9 +48,17 @@ impl Plan {
         self.trials.unwrap_or(if self.quick { quick } else { full })
     }
 
+    /// The most trials of a point: the results of all of them are kept until the point is done.
+    pub const MAX_TRIALS: u64 = 1_000_000;
+
     /// An error if no experiment could run this way.
     pub fn check(&self) -> Result<()> {
         ensure!(self.trials.is_none_or(|trials| trials >= 2), "a standard error takes at least 2 trials");
+        ensure!(
+            self.trials.is_none_or(|trials| trials <= Self::MAX_TRIALS),
+            "a point has at most {} trials",
+            Self::MAX_TRIALS
+        );
         Ok(())
     }
 
@@ -224,9 +232,10 @@ mod tests {
     }
 
     #[test]
-    fn fewer_than_two_trials_are_refused() {
-        assert!(Plan { trials: Some(1), ..Plan::quick() }.check().is_err());
-        assert!(Plan { trials: Some(2), ..Plan::quick() }.check().is_ok() && Plan::default().check().is_ok());
+    fn fewer_than_two_trials_are_refused_and_more_than_memory_holds() {
+        let with = |trials| Plan { trials: Some(trials), ..Plan::quick() }.check();
+        assert!(with(1).is_err() && with(2).is_ok() && Plan::default().check().is_ok());
+        assert!(with(Plan::MAX_TRIALS).is_ok() && with(Plan::MAX_TRIALS + 1).is_err());
         assert_eq!((Plan::quick().trials(9, 3), Plan::default().trials(9, 3)), (3, 9));
     }
 }

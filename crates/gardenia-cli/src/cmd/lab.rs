@@ -72,7 +72,7 @@ struct LabRunArgs {
     #[arg(long, conflicts_with = "names")]
     all: bool,
 
-    /// Trials per point, at least 2, instead of each experiment's own number
+    /// Trials per point, 2 to 1000000, instead of each experiment's own number
     #[arg(long, value_name = "N", value_parser = trials, allow_negative_numbers = true)]
     trials: Option<u64>,
 
@@ -144,10 +144,9 @@ fn experiment() -> PossibleValuesParser {
 
 /// A number of trials.
 fn trials(text: &str) -> Result<u64, String> {
-    match human::parse_count(text)? {
-        0 | 1 => Err("a standard error takes at least 2 trials".to_owned()),
-        trials => Ok(trials),
-    }
+    let trials = human::parse_count(text)?;
+    Plan { trials: Some(trials), ..Plan::default() }.check().map_err(|error| error.to_string())?;
+    Ok(trials)
 }
 
 pub(crate) fn run(args: &LabArgs) -> Result<Outcome> {

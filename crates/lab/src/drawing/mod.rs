@@ -1,7 +1,7 @@
 //! Figures as pictures: `svg` for the report, `terminal` for people at a shell. Both stand on the same axes.
 //!
-//! Drawn by hand, in some three hundred lines: plotting crates write fixed colours, and the report's follow the
-//! reader's light or dark page; at 400 pixels their text would be too small, and ours keeps its size.
+//! Drawn by hand: plotting crates write fixed colours, and the report's follow the reader's light or dark page. Pictures
+//! are small, and legends stand outside them, so that both can be read on a telephone.
 
 mod axis;
 mod svg;

@@ -32,7 +32,7 @@ impl Folder {
                 }
             }
         }
-        let hint = "give the options that the run was begun with, another folder, or --force to begin anew";
+        let hint = "give another folder, or the options that the run was begun with; if it is not running, --force begins anew";
         let open = if force { Journal::begin } else { Journal::open };
         let journal = open(&journal, plan).map_err(|error| hinted(format!("{error:#}"), hint))?;
         if journal.points() > 0 {
