@@ -419,6 +419,15 @@ fn cuckoo_sample(random: &mut Random) -> CuckooChain {
     chain
 }
 
+/// Damages a chunk, sometimes its place, and the fields.
+fn damage((place, bytes): &mut (u64, Vec<u8>), fields: &mut Vec<Field>, random: &mut Random) {
+    damaged_bytes(bytes, random);
+    if random.below(4) == 0 {
+        *place = random.number();
+    }
+    damaged_fields(fields, random);
+}
+
 #[test]
 fn damaged_bloom_filters_are_errors_or_harmless_and_take_no_more_memory_than_allowed() {
     let mut random = Random(11);
@@ -427,11 +436,7 @@ fn damaged_bloom_filters_are_errors_or_harmless_and_take_no_more_memory_than_all
         let chain = bloom_sample(&mut random);
         let (mut dump, mut fields) = (bloom_dump(&chain), fields_of(|fields| chain.save(fields)));
         let at = random.below(dump.len() as u64) as usize;
-        damaged_bytes(&mut dump[at].1, &mut random);
-        if random.below(4) == 0 {
-            dump[at].0 = random.number();
-        }
-        damaged_fields(&mut fields, &mut random);
+        damage(&mut dump[at], &mut fields, &mut random);
         let (results, peak) = peak_of(|| {
             let loaded = BloomChain::load(bloom::RDB_VERSION, &mut &fields[..], LIMIT);
             [bloom_of(&dump, LIMIT), loaded].map(|result| {
@@ -465,11 +470,7 @@ fn damaged_cuckoo_filters_are_errors_or_harmless_and_take_no_more_memory_than_al
         let chain = cuckoo_sample(&mut random);
         let (mut dump, mut fields) = (cuckoo_dump(&chain), fields_of(|fields| chain.save(fields)));
         let at = random.below(2).min(dump.len() as u64 - 1) as usize;
-        damaged_bytes(&mut dump[at].1, &mut random);
-        if random.below(4) == 0 {
-            dump[at].0 = random.number();
-        }
-        damaged_fields(&mut fields, &mut random);
+        damage(&mut dump[at], &mut fields, &mut random);
         let (results, peak) = peak_of(|| {
             let loaded = CuckooChain::load(cuckoo::RDB_VERSION, &mut &fields[..], LIMIT);
             [cuckoo_of(&dump, LIMIT), loaded].map(|result| {
