@@ -22,7 +22,9 @@ const MODULE: Module = Module { name: c"bf", version: 20_800, load };
 fn load(loading: &Loading<'_>, args: &[Str<'_>]) -> Result<(), &'static str> {
     engine::settings::take_arguments(args)?;
     loading.add_type::<values::bloom::Bloom>()?;
+    loading.add_type::<redisbloom::bloom::BloomChain>()?;
     commands::bf::register(loading)?;
+    commands::gd::register(loading)?;
     engine::settings::register(loading)
 }
 

@@ -2,12 +2,18 @@
 //!
 //! Beyond RedisBloom's, BF.RESERVE takes `SEED`, `TIGHTENING` and `PEAK`: what decides the bits of a filter. A filter that is made here
 //! is passed on with all of them, so that replicas and files hold the same bits.
+//!
+//! Filters that came from RedisBloom keep its layout, and answer to the same commands.
 
+use super::chunks::{self, Words};
 use super::{commands, parse_integer, parse_number};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
-use crate::engine::ffi::{Key, Setting, Str};
+use crate::engine::ffi::{Either, Key, Setting, Str};
 use crate::engine::settings::{ErrorRate, ExpansionFactor, InitialSize, MAX_CAPACITY, MAX_EXPANSION};
-use crate::values::bloom::{Arriving, BATCH, BadChunk, Bloom, Plan, Refused, Scaling};
+use crate::redisbloom::bloom::{BloomChain, InsertError};
+use crate::redisbloom::layout::{ChunkError, LayoutError};
+use crate::values::bloom::{BATCH, Bloom, Plan, Refused, Scaling};
+use crate::values::stored::Whole;
 use std::ffi::CStr;
 
 commands! { c"bloom":
@@ -29,7 +35,15 @@ const EXISTS: Failure = Failure::Text(c"ERR item exists");
 const STILL_LOADING: Failure = Failure::Text(c"ERR the filter is still being loaded");
 const NO_MEMORY: Failure = Failure::Text(c"ERR Insufficient memory to create filter");
 const NOT_MADE: Failure = Failure::Text(c"ERR could not create filter");
-const BAD_DATA: Failure = Failure::Text(c"ERR received bad data");
+
+const WORDS: Words = Words {
+    not_found: c"ERR not found",
+    bad_data: c"ERR received bad data",
+    offset: c"ERR invalid offset - no link found",
+    too_big: c"ERR invalid chunk - Too big for current filter",
+    no_memory: c"ERR Insufficient memory to create filter",
+    not_made: c"ERR could not create filter",
+};
 const FULL: &CStr = c"ERR non scaling filter is full";
 const NOT_INSERTED: &CStr = c"ERR problem inserting into filter";
 
@@ -174,20 +188,94 @@ pub fn parse_insert(args: &[impl AsRef<[u8]>], settings: Wish) -> Result<Inserti
     Err(Failure::Arity)
 }
 
-/// What a key holds, for commands that ask. Keys that arrived in RedisBloom's layout have a type of their own, and join
-/// here as one more case.
+/// A filter under a key.
+enum Filter<'k> {
+    /// Made here.
+    Ours(&'k mut Scaling),
+    /// From RedisBloom.
+    RedisBloom(&'k mut BloomChain),
+}
+
+impl Filter<'_> {
+    fn contains(&self, item: &[u8]) -> bool {
+        match self {
+            Self::Ours(filter) => filter.contains(item),
+            Self::RedisBloom(chain) => chain.contains(item),
+        }
+    }
+
+    fn contains_all(&self, items: &[Str<'_>], out: &mut [bool]) {
+        match self {
+            Self::Ours(filter) => filter.contains_all(items, out),
+            Self::RedisBloom(chain) => {
+                items.iter().zip(out).for_each(|(item, out)| *out = chain.contains(item.bytes()));
+            }
+        }
+    }
+
+    fn insert(&mut self, item: &[u8], limit: impl FnOnce() -> u64) -> Result<bool, Refused> {
+        match self {
+            Self::Ours(filter) => filter.insert(item, limit),
+            Self::RedisBloom(chain) => chain.insert(item, limit()).map_err(Refused::from),
+        }
+    }
+
+    fn insert_all(
+        &mut self,
+        items: &[Str<'_>],
+        new: &mut [bool],
+        limit: impl Fn() -> u64,
+    ) -> Result<(), (usize, Refused)> {
+        match self {
+            Self::Ours(filter) => filter.insert_all(items, new, limit),
+            Self::RedisBloom(chain) => {
+                for (at, (item, new)) in items.iter().zip(new).enumerate() {
+                    *new = chain.insert(item.bytes(), limit()).map_err(|why| (at, why.into()))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn items(&self) -> u64 {
+        match self {
+            Self::Ours(filter) => filter.items(),
+            Self::RedisBloom(chain) => chain.items(),
+        }
+    }
+
+    /// The lines of BF.DEBUG.
+    fn describe(&self) -> Vec<String> {
+        match self {
+            Self::Ours(filter) => filter.describe().collect(),
+            Self::RedisBloom(chain) => chain.describe().collect(),
+        }
+    }
+}
+
+impl From<InsertError> for Refused {
+    fn from(error: InsertError) -> Self {
+        match error {
+            InsertError::Full => Self::Full,
+            InsertError::Layout(_) => Self::Memory,
+        }
+    }
+}
+
+/// What a key holds, for commands that ask.
 enum Found<'k> {
-    Whole(&'k mut Scaling),
+    Filter(Filter<'k>),
     Arriving,
     Other,
 }
 
 #[inline]
 fn find<'k>(key: &'k mut Key<'_>) -> Found<'k> {
-    match key.value::<Bloom>() {
-        Some(Bloom::Whole(filter)) => Found::Whole(filter),
-        Some(Bloom::Arriving(_)) => Found::Arriving,
-        None => Found::Other,
+    match key.either::<Bloom, BloomChain>() {
+        Either::First(Bloom::Whole(filter)) => Found::Filter(Filter::Ours(filter)),
+        Either::First(Bloom::Arriving(_)) => Found::Arriving,
+        Either::Second(chain) => Found::Filter(Filter::RedisBloom(chain)),
+        Either::Neither => Found::Other,
     }
 }
 
@@ -195,11 +283,11 @@ fn find<'k>(key: &'k mut Key<'_>) -> Found<'k> {
 fn with_filter<'a, R>(
     ctx: &Context<'a>,
     key: Str<'a>,
-    ask: impl FnOnce(&mut Scaling) -> R,
+    ask: impl FnOnce(&Filter<'_>) -> R,
 ) -> Result<R, Failure> {
     let mut key = ctx.open(key).ok_or(NOT_FOUND)?;
     match find(&mut key) {
-        Found::Whole(filter) => Ok(ask(filter)),
+        Found::Filter(filter) => Ok(ask(&filter)),
         Found::Arriving => Err(STILL_LOADING),
         Found::Other => Err(WRONG_TYPE),
     }
@@ -247,7 +335,7 @@ fn add(ctx: &Context<'_>) -> Result<(), Failure> {
     let mut key = ctx.open_mut(*name)?;
     let engine = ctx.engine();
     match find(&mut key) {
-        Found::Whole(filter) => {
+        Found::Filter(mut filter) => {
             let new = filter.insert(item.bytes(), || ctx.limit()).map_err(not_added)?;
             engine.reply_bool(new);
             if new {
@@ -312,8 +400,8 @@ fn add_many<'a>(
         }
         made = Some(plan);
     }
-    let filter = match find(&mut key) {
-        Found::Whole(filter) => filter,
+    let mut filter = match find(&mut key) {
+        Found::Filter(filter) => filter,
         Found::Arriving => return Err(STILL_LOADING),
         Found::Other => return Err(WRONG_TYPE),
     };
@@ -367,7 +455,7 @@ fn exists(ctx: &Context<'_>) -> Result<(), Failure> {
     let found = match ctx.open(*name) {
         None => false,
         Some(mut key) => match find(&mut key) {
-            Found::Whole(filter) => filter.contains(item.bytes()),
+            Found::Filter(filter) => filter.contains(item.bytes()),
             Found::Arriving => return Err(STILL_LOADING),
             // As in RedisBloom: nothing was ever added to another type.
             Found::Other => false,
@@ -384,7 +472,7 @@ fn mexists(ctx: &Context<'_>) -> Result<(), Failure> {
     }
     let mut key = ctx.open(*name);
     let filter = match key.as_mut().map(find) {
-        Some(Found::Whole(filter)) => Some(filter),
+        Some(Found::Filter(filter)) => Some(filter),
         Some(Found::Arriving) => return Err(STILL_LOADING),
         Some(Found::Other) | None => None,
     };
@@ -443,13 +531,17 @@ impl Fact {
     }
 
     /// `None`: it does not expand.
-    fn of(self, filter: &Scaling) -> Option<u64> {
-        match self {
-            Self::Capacity => Some(filter.capacity()),
-            Self::Size => Some((size_of::<Bloom>() + filter.memory()) as u64),
-            Self::Filters => Some(filter.filter().slices().count() as u64),
-            Self::Items => Some(filter.items()),
-            Self::Expansion => Some(filter.expansion().into()).filter(|&expansion| expansion > 0),
+    fn of(self, filter: &Filter<'_>) -> Option<u64> {
+        match (self, filter) {
+            (Self::Capacity, Filter::Ours(filter)) => Some(filter.capacity()),
+            (Self::Capacity, Filter::RedisBloom(chain)) => Some(chain.capacity()),
+            (Self::Size, Filter::Ours(filter)) => Some((size_of::<Bloom>() + filter.memory()) as u64),
+            (Self::Size, Filter::RedisBloom(chain)) => Some(chain.size()),
+            (Self::Filters, Filter::Ours(filter)) => Some(filter.filter().slices().count() as u64),
+            (Self::Filters, Filter::RedisBloom(chain)) => Some(chain.layers().len() as u64),
+            (Self::Items, filter) => Some(filter.items()),
+            (Self::Expansion, Filter::Ours(filter)) => Some(filter.expansion().into()).filter(|&by| by > 0),
+            (Self::Expansion, Filter::RedisBloom(chain)) => chain.growth().map(u64::from),
         }
     }
 }
@@ -489,78 +581,59 @@ fn info(ctx: &Context<'_>) -> Result<(), Failure> {
 
 fn scandump(ctx: &Context<'_>) -> Result<(), Failure> {
     let [_, name, at] = ctx.args() else { return Err(Failure::Arity) };
-    let at = parse_integer(at.bytes()).ok_or(c"Second argument must be numeric")?;
+    let at = chunks::iterator(*at, c"Second argument must be numeric")?;
     let mut key = ctx.open(*name).ok_or(NOT_FOUND)?;
-    let engine = ctx.engine();
-    let filter = key.value::<Bloom>().ok_or(WRONG_TYPE)?;
+    if let Some(filter) = key.value::<Bloom>() {
+        return chunks::scandump(ctx, filter, at, &WORDS);
+    }
+    let chain = key.value::<BloomChain>().ok_or(WRONG_TYPE)?;
     if at == 0 {
-        let header = filter.dump_header().ok_or(NO_MEMORY)?;
-        engine.reply_array(2);
-        engine.reply_integer(1);
-        engine.reply_bytes(&header);
+        chunks::reply_chunk(ctx, 1, &chain.header());
         return Ok(());
     }
-    let from = offset(at).unwrap_or(u64::MAX);
-    let bytes = filter.dump(from).ok_or(NO_MEMORY)?;
-    engine.reply_array(2);
-    engine.reply_integer(if bytes.is_empty() { 0 } else { at + bytes.len() as i64 });
-    engine.reply_bytes(&bytes);
+    let (next, bytes) = u64::try_from(at).ok().and_then(|at| chain.chunk(at)).unwrap_or((0, &[]));
+    chunks::reply_chunk(ctx, next as i64, bytes);
     Ok(())
-}
-
-/// The place that an iterator stands for: they count from 1 on, and anything can be sent.
-fn offset(iterator: i64) -> Option<u64> {
-    iterator.checked_sub(1).and_then(|at| u64::try_from(at).ok())
 }
 
 fn loadchunk(ctx: &Context<'_>) -> Result<(), Failure> {
     let [_, name, at, bytes] = ctx.args() else { return Err(Failure::Arity) };
-    let at = parse_integer(at.bytes()).ok_or(c"ERR Second argument must be numeric")?;
-    let (engine, bytes) = (ctx.engine(), bytes.bytes());
+    let at = chunks::iterator(*at, c"ERR Second argument must be numeric")?;
     let mut key = ctx.open_mut(*name)?;
+    load(ctx, &mut key, at, bytes.bytes())?;
+    chunks::loaded(ctx, *name, c"bf.loadchunk");
+    Ok(())
+}
+
+fn load(ctx: &Context<'_>, key: &mut Key<'_>, at: i64, bytes: &[u8]) -> Result<(), Failure> {
+    let any_filter = |key: &mut Key<'_>| !matches!(find(key), Found::Other);
+    let ours = if at == 1 { Bloom::is_announced(bytes) } else { key.value::<BloomChain>().is_none() };
+    if ours {
+        return chunks::loadchunk::<Scaling>(ctx, key, at, bytes, &WORDS, any_filter);
+    }
     if at == 1 {
-        // RedisBloom's headers join here: they are what does not begin with our mark.
-        let arriving = Arriving::announce(bytes).ok_or(BAD_DATA)?;
-        if !key.is_empty() && matches!(find(&mut key), Found::Other) {
+        if !key.is_empty() && !any_filter(key) {
             return Err(WRONG_TYPE);
         }
-        if arriving.total() > ctx.limit() {
-            return Err(NO_MEMORY);
-        }
-        if !key.set(Bloom::Arriving(arriving)) {
-            return Err(NOT_MADE);
-        }
-    } else {
-        if key.is_empty() {
-            return Err(NOT_FOUND);
-        }
-        let end = offset(at).ok_or(BAD_DATA)?;
-        let value = key.value::<Bloom>().ok_or(WRONG_TYPE)?;
-        let Bloom::Arriving(arriving) = value else {
-            return Err(c"ERR invalid offset - no link found".into());
-        };
-        match arriving.take(end, bytes) {
-            Ok(None) => {}
-            Ok(Some(whole)) => *value = Bloom::Whole(whole),
-            Err(BadChunk::Offset) => return Err(c"ERR invalid offset - no link found".into()),
-            Err(BadChunk::TooBig) => {
-                return Err(c"ERR invalid chunk - Too big for current filter".into());
-            }
-            Err(BadChunk::Data) => return Err(BAD_DATA),
-        }
+        let chain = BloomChain::from_header(bytes, ctx.limit()).map_err(|error| match error {
+            LayoutError::TooLarge { .. } | LayoutError::Memory { .. } => NO_MEMORY,
+            _ => Failure::Text(WORDS.bad_data),
+        })?;
+        return if key.set(chain) { Ok(()) } else { Err(NOT_MADE) };
     }
-    engine.replicate_verbatim();
-    engine.changed(*name);
-    engine.notify(c"bf.loadchunk", *name);
-    ctx.reply_ok();
-    Ok(())
+    let chain = key.value::<BloomChain>().ok_or(WRONG_TYPE)?;
+    let at = u64::try_from(at).map_err(|_| WORDS.bad_data)?;
+    chain.load_chunk(at, bytes).map_err(|error| match error {
+        ChunkError::Offset => Failure::Text(WORDS.offset),
+        ChunkError::TooBig => Failure::Text(WORDS.too_big),
+    })
 }
 
 fn debug(ctx: &Context<'_>) -> Result<(), Failure> {
     let [_, name] = ctx.args() else { return Err(Failure::Arity) };
     let engine = ctx.engine();
     with_filter(ctx, *name, |filter| {
-        let lines: Vec<String> = filter.describe().collect();
+        let lines = filter.describe();
         engine.reply_array(1 + lines.len());
         engine.reply_bytes(format!("size:{}", filter.items()).as_bytes());
         lines.iter().for_each(|line| engine.reply_bytes(line.as_bytes()));

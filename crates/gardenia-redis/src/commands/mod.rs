@@ -4,16 +4,20 @@
 //! on what it accepted (never a command that could fail elsewhere), and tells those who listen.
 
 pub mod bf;
+pub mod chunks;
+pub mod gd;
 
-/// Commands by name, flags and function, and the function that registers them.
+/// Commands by name, flags and function, and the function that registers them. Where the key is not the first argument
+/// alone, the first, the last and the step of them stand behind the flags.
 macro_rules! commands {
-    ($categories:literal: $($name:ident $text:literal $flags:literal => $run:path;)+) => {
+    ($categories:literal: $($name:ident $text:literal $flags:literal $(keys $keys:expr)? => $run:path;)+) => {
         $(
             struct $name;
             impl $crate::engine::context::Command for $name {
                 const NAME: &'static std::ffi::CStr = $text;
                 const FLAGS: &'static std::ffi::CStr = $flags;
                 const CATEGORIES: &'static std::ffi::CStr = $categories;
+                $(const KEYS: (std::ffi::c_int, std::ffi::c_int, std::ffi::c_int) = $keys;)?
                 #[inline]
                 fn run(
                     ctx: &$crate::engine::context::Context<'_>,

@@ -499,6 +499,16 @@ impl Drop for OwnedStr<'_> {
     }
 }
 
+/// A value of one of two types.
+pub enum Either<'k, A, B> {
+    /// Of the first.
+    First(&'k mut A),
+    /// Of the second.
+    Second(&'k mut B),
+    /// Of another, or nothing.
+    Neither,
+}
+
 /// An open key.
 pub struct Key<'a> {
     raw: NonNull<RawKey>,
@@ -522,20 +532,48 @@ impl Key<'_> {
         unsafe { (self.api.KeyType)(self.raw.as_ptr()) == KEY_EMPTY }
     }
 
+    /// The engine's number of the type of the value; none for its own types.
+    #[inline]
+    fn kind(&self) -> *mut RawType {
+        // SAFETY: the key is open.
+        unsafe {
+            let raw = self.raw.as_ptr();
+            if (self.api.KeyType)(raw) == KEY_MODULE {
+                (self.api.ModuleTypeGetType)(raw)
+            } else {
+                ptr::null_mut()
+            }
+        }
+    }
+
     /// The value, if it is of this type.
     #[inline]
     #[must_use]
     pub fn value<T: Value>(&mut self) -> Option<&mut T> {
-        let kind = T::handle().0.load(Ordering::Relaxed);
-        // SAFETY: the key is open. A value of the engine's type `kind` is what `set` or `rdb_load` of `T` made, and
+        match self.either::<T, T>() {
+            Either::First(value) | Either::Second(value) => Some(value),
+            Either::Neither => None,
+        }
+    }
+
+    /// The value, if it is of one of two types.
+    #[inline]
+    #[must_use]
+    pub fn either<A: Value, B: Value>(&mut self) -> Either<'_, A, B> {
+        let kind = self.kind();
+        let is = |handle: &TypeHandle| !kind.is_null() && handle.0.load(Ordering::Relaxed) == kind;
+        // SAFETY: the key is open. A value of the engine's type `kind` is what `set` or `rdb_load` of that type made, and
         // `&mut self` is the only way to it: commands run one at a time, and a key is opened once per command.
         unsafe {
-            let raw = self.raw.as_ptr();
-            if (self.api.KeyType)(raw) != KEY_MODULE || (self.api.ModuleTypeGetType)(raw) != kind {
-                return None;
+            let value = || (self.api.ModuleTypeGetValue)(self.raw.as_ptr());
+            if is(A::handle()) {
+                return value().cast::<A>().as_mut().map_or(Either::Neither, Either::First);
             }
-            (self.api.ModuleTypeGetValue)(raw).cast::<T>().as_mut()
+            if is(B::handle()) {
+                return value().cast::<B>().as_mut().map_or(Either::Neither, Either::Second);
+            }
         }
+        Either::Neither
     }
 
     /// Stores a value in place of what was there; false if the engine refuses, which it does to no key open for writing.

@@ -15,8 +15,8 @@
 //! a guess could lose keys.
 
 use super::layout::{
-    ChunkError, LayoutError, Load, Reader, Save, check_limit, chunk, load_chunk, push, reserved, wrong,
-    zeroed,
+    ChunkError, LayoutError, Load, Reader, Save, check_limit, chunk, copied, load_chunk, push, reserved,
+    wrong, zeroed,
 };
 use super::murmur::{MULTIPLIER_64, murmur64};
 
@@ -325,6 +325,26 @@ impl BloomChain {
         self.layers.iter().fold(CHAIN_SIZE, |sum, layer| sum + LAYER_SIZE + layer.bytes())
     }
 
+    /// A line about each layer.
+    pub fn describe(&self) -> impl Iterator<Item = String> + '_ {
+        self.layers.iter().map(|layer| {
+            let Layer { items, error, hashes, entries, .. } = layer;
+            let (bytes, bits) = (layer.bytes(), layer.bytes() * 8);
+            format!(
+                "bytes:{bytes} bits:{bits} hashes:{hashes} hashwidth:64 capacity:{entries} size:{items} ratio:{error}"
+            )
+        })
+    }
+
+    /// A copy, or an error if there is no memory for it.
+    pub fn try_clone(&self) -> Result<Self, LayoutError> {
+        let mut layers = reserved(self.layers.len() as u64)?;
+        for layer in &self.layers {
+            layers.push(Layer { bits: copied(&layer.bits)?, ..*layer });
+        }
+        Ok(Self { layers, ..*self })
+    }
+
     /// The header of a dump: what `SCANDUMP` gives for iterator 0, and stores under 1.
     #[must_use]
     pub fn header(&self) -> Vec<u8> {
@@ -458,8 +478,7 @@ impl BloomChain {
             let (mut layer, bytes) = stated.checked()?;
             size = size.saturating_add(LAYER_SIZE).saturating_add(bytes);
             check_limit(size, max_bytes)?;
-            layer.bits = zeroed(bytes)?;
-            fields.load_bytes(&mut layer.bits)?;
+            layer.bits = fields.load_bytes(bytes)?;
             layer.items = fields.load_u64()?;
             if layer.items > entries {
                 return wrong("entries", "at least one, and not below the items");

@@ -36,6 +36,12 @@ pub struct CountMinTable {
 impl CountMinTable {
     /// A sketch of `depth` rows of `width` counters, if it takes at most `max_bytes`.
     pub fn new(width: u64, depth: u64, max_bytes: u64) -> Result<Self, LayoutError> {
+        let bytes = Self::bytes(width, depth, max_bytes)?;
+        Ok(Self { width, depth, total: 0, cells: zeroed(bytes)? })
+    }
+
+    /// Bytes of the cells of a sketch that can be, and may.
+    fn bytes(width: u64, depth: u64, max_bytes: u64) -> Result<u64, LayoutError> {
         // Row numbers are seeds of 32 bits, and hash values too.
         if width == 0 || width > u64::from(u32::MAX) {
             return wrong("width", "it is between 1 and 2^32 - 1");
@@ -45,7 +51,7 @@ impl CountMinTable {
         }
         let bytes = width.checked_mul(depth).and_then(|cells| cells.checked_mul(4)).unwrap_or(u64::MAX);
         check_limit(bytes.saturating_add(SKETCH_SIZE), max_bytes)?;
-        Ok(Self { width, depth, total: 0, cells: zeroed(bytes)? })
+        Ok(bytes)
     }
 
     /// The bytes of a key's counter in each row.
@@ -141,9 +147,8 @@ impl CountMinTable {
             return Err(LayoutError::Version(version));
         }
         let (width, depth, total) = (fields.load_u64()?, fields.load_u64()?, fields.load_u64()?);
-        let mut sketch = Self { total, ..Self::new(width, depth, max_bytes)? };
-        fields.load_bytes(&mut sketch.cells)?;
-        Ok(sketch)
+        let cells = fields.load_bytes(Self::bytes(width, depth, max_bytes)?)?;
+        Ok(Self { width, depth, total, cells })
     }
 }
 

@@ -397,7 +397,9 @@ impl CuckooChain {
             (short("bucket size")?, short("iterations")?, short("expansion")?);
         let chain = Self { items, deletes, buckets, bucket_size, iterations, expansion, tables: Vec::new() };
         let mut chain = chain.with_tables(tables, max_bytes)?;
-        chain.tables.iter_mut().try_for_each(|table| fields.load_bytes(table))?;
+        for table in &mut chain.tables {
+            *table = fields.load_bytes(table.len() as u64)?;
+        }
         Ok(chain)
     }
 }

@@ -6,6 +6,9 @@
 //! A dump (`SCANDUMP`) is a header and then chunks of at most 16 MiB. Its iterator is one more than the bytes of all
 //! arrays up to and with the chunk, and no chunk holds bytes of two arrays.
 
+use crate::engine::ffi::Io;
+use std::io::{self, Read, Write};
+
 /// The largest chunk of a dump.
 pub const MAX_CHUNK: usize = 16 << 20;
 
@@ -78,8 +81,9 @@ pub trait Load {
     fn load_u64(&mut self) -> Result<u64, LayoutError>;
     /// The next field, a floating-point number.
     fn load_f64(&mut self) -> Result<f64, LayoutError>;
-    /// The next field, a string that fills `into` exactly: an error ([`LayoutError::Length`]) if it has another length.
-    fn load_bytes(&mut self, into: &mut [u8]) -> Result<(), LayoutError>;
+    /// The next field, a string of so many bytes: an error ([`LayoutError::Length`]) if it has another length, which is
+    /// seen before memory is taken for it.
+    fn load_bytes(&mut self, length: u64) -> Result<Vec<u8>, LayoutError>;
 }
 
 /// One field of a value, for code that has no RDB file at hand.
@@ -119,15 +123,100 @@ impl Load for &[Field] {
             _ => Err(LayoutError::Io),
         }
     }
-    fn load_bytes(&mut self, into: &mut [u8]) -> Result<(), LayoutError> {
+    fn load_bytes(&mut self, length: u64) -> Result<Vec<u8>, LayoutError> {
         let Some(Field::Bytes(bytes)) = self.split_off_first() else {
             return Err(LayoutError::Io);
         };
-        if bytes.len() != into.len() {
-            return Err(LayoutError::Length { needed: into.len() as u64, found: bytes.len() as u64 });
+        copied_whole(bytes, length)
+    }
+}
+
+/// The engine's file.
+impl Save for Io<'_> {
+    fn save_u64(&mut self, value: u64) {
+        self.save_unsigned(value);
+    }
+    fn save_f64(&mut self, value: f64) {
+        self.save_double(value);
+    }
+    fn save_bytes(&mut self, bytes: &[u8]) {
+        Io::save_bytes(self, bytes);
+    }
+}
+
+impl Load for Io<'_> {
+    fn load_u64(&mut self) -> Result<u64, LayoutError> {
+        self.load_unsigned().ok_or(LayoutError::Io)
+    }
+    fn load_f64(&mut self) -> Result<f64, LayoutError> {
+        self.load_double().ok_or(LayoutError::Io)
+    }
+    fn load_bytes(&mut self, length: u64) -> Result<Vec<u8>, LayoutError> {
+        copied_whole(Io::load_bytes(self).ok_or(LayoutError::Io)?.as_ref(), length)
+    }
+}
+
+/// A copy of a string that has to have so many bytes.
+fn copied_whole(bytes: &[u8], length: u64) -> Result<Vec<u8>, LayoutError> {
+    let found = bytes.len() as u64;
+    if found == length { copied(bytes) } else { Err(LayoutError::Length { needed: length, found }) }
+}
+
+/// Fields as bytes: numbers of 8 bytes little-endian, and strings behind their length.
+pub struct Bytes<S> {
+    stream: S,
+    failed: bool,
+}
+
+impl<S> Bytes<S> {
+    /// Fields that are written to this stream, or read from it.
+    pub fn new(stream: S) -> Self {
+        Self { stream, failed: false }
+    }
+
+    /// Whether all that was written has arrived.
+    pub fn finish(self) -> io::Result<()> {
+        if self.failed { Err(io::ErrorKind::WriteZero.into()) } else { Ok(()) }
+    }
+}
+
+impl<W: Write> Bytes<W> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.failed = self.failed || self.stream.write_all(bytes).is_err();
+    }
+}
+
+impl<W: Write> Save for Bytes<W> {
+    fn save_u64(&mut self, value: u64) {
+        self.put(&value.to_le_bytes());
+    }
+    fn save_f64(&mut self, value: f64) {
+        self.put(&value.to_le_bytes());
+    }
+    fn save_bytes(&mut self, bytes: &[u8]) {
+        self.save_u64(bytes.len() as u64);
+        self.put(bytes);
+    }
+}
+
+impl<R: Read> Load for Bytes<R> {
+    fn load_u64(&mut self) -> Result<u64, LayoutError> {
+        let mut bytes = [0; 8];
+        self.stream.read_exact(&mut bytes).map_err(|_| LayoutError::Io)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+    fn load_f64(&mut self) -> Result<f64, LayoutError> {
+        self.load_u64().map(f64::from_bits)
+    }
+    /// The caller's limit bounds what is taken: a stream does not tell how long it is.
+    fn load_bytes(&mut self, length: u64) -> Result<Vec<u8>, LayoutError> {
+        let found = self.load_u64()?;
+        if found != length {
+            return Err(LayoutError::Length { needed: length, found });
         }
-        into.copy_from_slice(bytes);
-        Ok(())
+        let mut bytes = zeroed(length)?;
+        self.stream.read_exact(&mut bytes).map_err(|_| LayoutError::Io)?;
+        Ok(bytes)
     }
 }
 
@@ -235,6 +324,27 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_are_read_from_the_bytes_that_they_were_written_as() {
+        let mut bytes = Vec::new();
+        let mut fields = Bytes::new(&mut bytes);
+        fields.save_u64(7);
+        fields.save_f64(0.5);
+        fields.save_bytes(b"rose");
+        fields.finish().unwrap();
+        assert_eq!(bytes.len(), 8 + 8 + 12);
+        let mut fields = Bytes::new(&bytes[..]);
+        assert_eq!((fields.load_u64(), fields.load_f64()), (Ok(7), Ok(0.5)));
+        assert_eq!(fields.load_bytes(4), Ok(b"rose".to_vec()));
+        assert_eq!(fields.load_u64(), Err(LayoutError::Io));
+        assert_eq!(Bytes::new(&bytes[16..]).load_bytes(5), Err(LayoutError::Length { needed: 5, found: 4 }));
+        assert_eq!(Bytes::new(&bytes[16..27]).load_bytes(4), Err(LayoutError::Io));
+        let mut room = [0u8; 3];
+        let mut full = Bytes::new(&mut room[..]);
+        full.save_u64(7);
+        assert!(full.finish().is_err());
+    }
 
     #[test]
     fn chunks_go_through_all_arrays_and_no_chunk_through_two() {

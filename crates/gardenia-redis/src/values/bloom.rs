@@ -9,9 +9,8 @@
 //! The subtle rule: whether a key is new must follow from the value and the key alone, or replicas would drift apart. So
 //! everything that a filter was made with, seed included, travels with its creation and is stored with it.
 
-use crate::engine::ffi::{DigestOf, Io, Rewrite};
-use crate::engine::rdb::{PieceWriter, Pieces};
-use crate::engine::types::{TypeHandle, Value};
+use super::stored::{Stored, Whole};
+use crate::engine::types::TypeHandle;
 use gardenia::{Digest, KeyHasher, ReadOptions, ScalableBloom, ScalableSlice, SizeError};
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
@@ -242,37 +241,6 @@ impl Scaling {
         self.filter.items()
     }
 
-    /// Bytes of memory.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        // What the library notes of a slice beside its bits is about a cache line.
-        self.filter.memory_bytes() + self.filter.slices().count() * (size_of::<ScalableSlice>() + 40)
-    }
-
-    /// The filter that the reader gives, in `len` bytes: no more is allocated, whatever the header says.
-    fn read(mut reader: impl Read, len: u64, expansion: u32) -> Option<Self> {
-        let filter = ScalableBloom::read_from_with(&mut reader, &ReadOptions::new().max_bytes(len)).ok()?;
-        let at_end = matches!(reader.read(&mut [0]), Ok(0));
-        if !at_end || expansion != 0 && expansion != filter.growth() {
-            return None;
-        }
-        Some(Self::new(filter, expansion))
-    }
-
-    /// A piece of the filter in the native format: bytes `from..from + len` of it, or what there is of them.
-    pub fn window(&self, from: u64, len: usize) -> Option<Vec<u8>> {
-        let mut window = Window { skip: from, len, bytes: Vec::new() };
-        self.filter.write_to(&mut window).ok()?;
-        Some(window.bytes)
-    }
-
-    /// Bytes of the native format.
-    pub fn native_len(&self) -> Option<u64> {
-        let mut count = Count(0);
-        self.filter.write_to(&mut count).ok()?;
-        Some(count.0)
-    }
-
     /// The line of BF.DEBUG for each slice.
     pub fn describe(&self) -> impl Iterator<Item = String> + '_ {
         self.filter.slices().enumerate().map(|(number, slice)| {
@@ -292,276 +260,41 @@ impl Scaling {
     }
 }
 
-/// Keeps a window of what is written.
-struct Window {
-    skip: u64,
-    len: usize,
-    bytes: Vec<u8>,
-}
-
-impl Write for Window {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let skipped = bytes.len().min(usize::try_from(self.skip).unwrap_or(usize::MAX));
-        self.skip -= skipped as u64;
-        let rest = &bytes[skipped..];
-        let rest = &rest[..rest.len().min(self.len - self.bytes.len())];
-        self.bytes.try_reserve(rest.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        self.bytes.extend_from_slice(rest);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Counts what is written.
-struct Count(u64);
-
-impl Write for Count {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Hands what is written to a digest.
-struct Digested<'a, 'b>(&'a mut DigestOf<'b>);
-
-impl Write for Digested<'_, '_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.add(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A filter that arrives by BF.LOADCHUNK: its bytes so far. They are checked, and become a filter, when all are there.
-#[derive(Debug)]
-pub struct Arriving {
-    expansion: u32,
-    total: u64,
-    bytes: Vec<u8>,
-}
-
-/// What BF.SCANDUMP gives first and BF.LOADCHUNK takes first: mark, expansion, bytes of the native format that follow.
-///
-/// RedisBloom's begins with a count of items, 8 bytes little-endian: the mark, read so, is a count that no filter has. And
-/// none of its headers (20 bytes and 53 per sub-filter) has 20 bytes.
-pub const DUMP_HEADER: usize = 20;
-const MARK: [u8; 8] = *b"\x89GDN-BF\xff";
-
-/// The most bytes of a chunk.
-pub const CHUNK: usize = 16 << 20;
-
-/// Why bytes were not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BadChunk {
-    /// They are not the next.
-    Offset,
-    /// More than were announced.
-    TooBig,
-    /// All are there, and make no filter.
-    Data,
-}
-
-impl Arriving {
-    /// Reads a header; `None` if it is none of ours.
-    #[must_use]
-    pub fn announce(header: &[u8]) -> Option<Self> {
-        let header: &[u8; DUMP_HEADER] = header.try_into().ok()?;
-        let (mark, rest) = header.split_first_chunk::<8>()?;
-        let (expansion, total) = rest.split_first_chunk::<4>()?;
-        let expansion = u32::from_le_bytes(*expansion);
-        let total = u64::from_le_bytes(*total.first_chunk()?);
-        let bytes = Vec::new();
-        (*mark == MARK && expansion <= 1 << 15 && total > 0).then_some(Self { expansion, total, bytes })
-    }
-
-    /// Whether a header is one of ours.
-    #[must_use]
-    pub fn is_announced(header: &[u8]) -> bool {
-        header.starts_with(&MARK)
-    }
-
-    fn header(expansion: u32, total: u64) -> [u8; DUMP_HEADER] {
-        let mut header = [0; DUMP_HEADER];
-        header[..8].copy_from_slice(&MARK);
-        header[8..12].copy_from_slice(&expansion.to_le_bytes());
-        header[12..].copy_from_slice(&total.to_le_bytes());
-        header
-    }
-
-    /// Bytes that were announced.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.total
-    }
-
-    /// Takes the bytes that end at `end`; the filter, if these were the last. On an error nothing has changed.
-    pub fn take(&mut self, end: u64, chunk: &[u8]) -> Result<Option<Scaling>, BadChunk> {
-        let start = self.bytes.len() as u64;
-        if start.checked_add(chunk.len() as u64) != Some(end) || chunk.is_empty() {
-            return Err(BadChunk::Offset);
-        }
-        if end > self.total {
-            return Err(BadChunk::TooBig);
-        }
-        self.bytes.try_reserve(chunk.len()).map_err(|_| BadChunk::TooBig)?;
-        self.bytes.extend_from_slice(chunk);
-        if end < self.total {
-            return Ok(None);
-        }
-        match Scaling::read(&self.bytes[..], self.total, self.expansion) {
-            Some(filter) => Ok(Some(filter)),
-            None => {
-                self.bytes.truncate(start as usize);
-                Err(BadChunk::Data)
-            }
-        }
-    }
-}
-
 /// What is stored under the key.
-#[derive(Debug)]
-pub enum Bloom {
-    /// A filter.
-    Whole(Scaling),
-    /// One that is not yet all there.
-    Arriving(Arriving),
-}
+pub type Bloom = Stored<Scaling>;
 
 static HANDLE: TypeHandle = TypeHandle::new();
 
-/// Command that makes filters again.
-const LOADCHUNK: &CStr = c"BF.LOADCHUNK";
-
-impl Bloom {
-    /// Header for BF.SCANDUMP.
-    #[must_use]
-    pub fn dump_header(&self) -> Option<[u8; DUMP_HEADER]> {
-        match self {
-            Self::Whole(filter) => Some(Arriving::header(filter.expansion, filter.native_len()?)),
-            Self::Arriving(Arriving { expansion, total, .. }) => Some(Arriving::header(*expansion, *total)),
-        }
-    }
-
-    /// Bytes for BF.SCANDUMP, from there on.
-    #[must_use]
-    pub fn dump(&self, from: u64) -> Option<Vec<u8>> {
-        match self {
-            Self::Whole(filter) => filter.window(from, CHUNK),
-            Self::Arriving(Arriving { bytes, .. }) => {
-                let rest = bytes.get(usize::try_from(from).ok()?..).unwrap_or_default();
-                Some(rest[..rest.len().min(CHUNK)].to_vec())
-            }
-        }
-    }
-}
-
-const WHOLE: u64 = 0;
-const ARRIVING: u64 = 1;
-
-/// Saved: what it is (0 a filter, 1 one that arrives), expansion, bytes that were announced (0 of a filter), and the
-/// bytes of the native format in pieces.
-impl Value for Bloom {
+/// Written as its expansion, 4 bytes little-endian, and the filter in the native format.
+impl Whole for Scaling {
     const NAME: &'static CStr = c"gdn-bloom";
-    const VERSION: i32 = 1;
+    const MARK: [u8; 8] = *b"\x89GDN-BF\xff";
+    const LOADCHUNK: &'static CStr = c"BF.LOADCHUNK";
 
     fn handle() -> &'static TypeHandle {
         &HANDLE
     }
 
-    fn load(io: &mut Io<'_>, version: i32) -> Option<Self> {
-        if version != Self::VERSION {
-            return None;
-        }
-        let (what, expansion, total) = (io.load_unsigned()?, io.load_unsigned()?, io.load_unsigned()?);
-        let expansion = u32::try_from(expansion).ok()?;
-        let pieces = Pieces::load(io)?;
-        match what {
-            WHOLE if total == 0 => {
-                let filter = Scaling::read(pieces.reader(), pieces.len(), expansion)?;
-                Some(Self::Whole(filter))
-            }
-            ARRIVING => {
-                let mut arriving = Arriving::announce(&Arriving::header(expansion, total))?;
-                if pieces.len() >= total {
-                    return None;
-                }
-                for piece in pieces.iter() {
-                    arriving.take(arriving.bytes.len() as u64 + piece.len() as u64, piece).ok()?;
-                }
-                Some(Self::Arriving(arriving))
-            }
-            _ => None,
-        }
+    fn write(&self, mut to: impl Write) -> io::Result<()> {
+        to.write_all(&self.expansion.to_le_bytes())?;
+        self.filter.write_to(to).map_err(io::Error::other)
     }
 
-    fn save(&self, io: &mut Io<'_>) {
-        let (what, expansion, total) = match self {
-            Self::Whole(filter) => (WHOLE, filter.expansion, 0),
-            Self::Arriving(arriving) => (ARRIVING, arriving.expansion, arriving.total),
-        };
-        io.save_unsigned(what);
-        io.save_unsigned(expansion.into());
-        io.save_unsigned(total);
-        let mut pieces = PieceWriter::new(io);
-        // Neither fails: the writer takes everything, and such a filter can always be stored.
-        let _written = match self {
-            Self::Whole(filter) => filter.filter.write_to(&mut pieces).is_ok(),
-            Self::Arriving(arriving) => pieces.write_all(&arriving.bytes).is_ok(),
-        };
-        pieces.finish();
-    }
-
-    fn rewrite(&self, file: &mut Rewrite<'_>) {
-        let Some(header) = self.dump_header() else { return };
-        file.emit(LOADCHUNK, 1, &header);
-        let mut from = 0;
-        while let Some(bytes) = self.dump(from).filter(|bytes| !bytes.is_empty()) {
-            from += bytes.len() as u64;
-            file.emit(LOADCHUNK, 1 + from as i64, &bytes);
-        }
+    fn read(mut from: impl Read, len: u64) -> Option<Self> {
+        let mut expansion = [0; 4];
+        from.read_exact(&mut expansion).ok()?;
+        let expansion = u32::from_le_bytes(expansion);
+        let filter = ScalableBloom::read_from_with(from, &ReadOptions::new().max_bytes(len)).ok()?;
+        (expansion == 0 || expansion == filter.growth()).then(|| Self::new(filter, expansion))
     }
 
     fn memory(&self) -> usize {
-        match self {
-            Self::Whole(filter) => filter.memory(),
-            Self::Arriving(arriving) => arriving.bytes.capacity(),
-        }
-    }
-
-    fn digest(&self, digest: &mut DigestOf<'_>) {
-        match self {
-            Self::Whole(filter) => {
-                digest.add_number(filter.expansion.into());
-                // It cannot fail: a digest takes everything.
-                let _written = filter.filter.write_to(Digested(digest)).is_ok();
-            }
-            Self::Arriving(arriving) => {
-                digest.add_number(arriving.total);
-                digest.add(&arriving.bytes);
-            }
-        }
+        // What the library notes of a slice beside its bits is about a cache line.
+        self.filter.memory_bytes() + self.filter.slices().count() * (size_of::<ScalableSlice>() + 40)
     }
 
     fn copy(&self) -> Option<Self> {
-        Some(match self {
-            Self::Whole(Scaling { filter, expansion, left }) => {
-                Self::Whole(Scaling { filter: filter.to_owned().ok()?, expansion: *expansion, left: *left })
-            }
-            Self::Arriving(Arriving { expansion, total, bytes }) => {
-                let mut copy = Vec::new();
-                copy.try_reserve_exact(bytes.len()).ok()?;
-                copy.extend_from_slice(bytes);
-                Self::Arriving(Arriving { expansion: *expansion, total: *total, bytes: copy })
-            }
-        })
+        Some(Self { filter: self.filter.to_owned().ok()?, ..*self })
     }
 }
 
@@ -657,32 +390,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dumped_arrives_in_order_or_is_refused() {
+    fn what_is_written_is_read_and_what_is_damaged_is_not() {
         for plan in [Plan::new(0.01, 100, 2, 7), Plan::new(0.01, 10_000, 0, 8)] {
-            let whole = Bloom::Whole(filled(&plan, 5_000));
-            let header = whole.dump_header().unwrap();
-            let bytes = whole.dump(0).unwrap();
-            let Bloom::Whole(filter) = &whole else { unreachable!() };
-            assert_eq!(filter.window(5, 7).unwrap(), bytes[5..12]);
-            assert!(Arriving::announce(&header[1..]).is_none());
-            let mut arriving = Arriving::announce(&header).unwrap();
-            assert_eq!(arriving.take(7, &bytes[..8]).unwrap_err(), BadChunk::Offset);
-            assert!(arriving.take(8, &bytes[..8]).unwrap().is_none());
-            assert_eq!(arriving.take(8, &bytes[..8]).unwrap_err(), BadChunk::Offset);
-            let end = bytes.len() as u64;
-            let longer = [&bytes[8..], b"!"].concat();
-            assert_eq!(arriving.take(end + 1, &longer).unwrap_err(), BadChunk::TooBig);
-            let mut damaged = bytes.clone();
-            damaged[300] ^= 1;
-            assert_eq!(arriving.take(end, &damaged[8..]).unwrap_err(), BadChunk::Data);
-            let mut too_long = Arriving::announce(&Arriving::header(plan.expansion, end + 1)).unwrap();
-            assert!(too_long.take(8, &bytes[..8]).unwrap().is_none());
-            assert_eq!(too_long.take(end + 1, &longer).unwrap_err(), BadChunk::Data);
-            let mut other = Arriving::announce(&Arriving::header(plan.expansion + 3, end)).unwrap();
-            assert_eq!(other.take(end, &bytes).unwrap_err(), BadChunk::Data);
-            let arrived = arriving.take(end, &bytes[8..]).unwrap().unwrap();
-            assert_eq!(arrived.filter(), filter.filter());
-            assert_eq!((arrived.left, arrived.expansion), (filter.left, filter.expansion));
+            let filter = filled(&plan, 5_000);
+            let mut bytes = Vec::new();
+            filter.write(&mut bytes).unwrap();
+            let read = |bytes: &[u8]| Scaling::read(bytes, bytes.len() as u64);
+            let again = read(&bytes).unwrap();
+            assert_eq!(again.filter(), filter.filter());
+            assert_eq!((again.left, again.expansion), (filter.left, filter.expansion));
+            for at in [0, 300] {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 4;
+                assert!(read(&damaged).is_none(), "{at}");
+            }
         }
     }
 }

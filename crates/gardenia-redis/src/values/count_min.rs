@@ -7,7 +7,7 @@
 //! A counter at 2³² − 1 has lost count, whether it was passed or just met, and the command says so.
 
 use crate::redisbloom::count_min::CountMinTable;
-use crate::redisbloom::layout::{LayoutError, Load, Save, check_limit, zeroed};
+use crate::redisbloom::layout::{LayoutError, Load, Save, check_limit};
 use gardenia::{CellKind, CountMin, EncodeError, Form, Merge, ReadOptions, SizeError, Update};
 
 /// The version of [`CountMinValue::load_ours`].
@@ -225,8 +225,7 @@ impl CountMinValue {
         let length = fields.load_u64()?;
         // Beside its cells a file has a header, and a checksum for each MiB.
         check_limit(length, max_bytes.saturating_add(max_bytes / 64).saturating_add(256 << 10))?;
-        let mut bytes = zeroed(length)?;
-        fields.load_bytes(&mut bytes)?;
+        let bytes = fields.load_bytes(length)?;
         Self::from_bytes(&bytes, max_bytes)
     }
 

@@ -2,4 +2,6 @@
 
 pub mod bloom;
 pub mod count_min;
+pub mod redisbloom;
+pub mod stored;
 pub mod top_k;

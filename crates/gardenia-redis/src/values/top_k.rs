@@ -308,7 +308,7 @@ impl TopK {
         let (k, width, depth) = (short(fields, "k")?, short(fields, "width")?, short(fields, "depth")?);
         let mut top = Self::new(k, width, depth, fields.load_f64()?, max_bytes)?;
         top.random = fields.load_u64()?;
-        fields.load_bytes(&mut top.cells)?;
+        top.cells = fields.load_bytes(top.cells.len() as u64)?;
         if top.cells.as_chunks::<8>().0.iter().any(|cell| cell[4..] == [0; 4] && cell[..4] != [0; 4]) {
             return wrong("cells", "an empty cell has no fingerprint");
         }
@@ -324,8 +324,7 @@ impl TopK {
             let length = fields.load_u64()?;
             size = size.saturating_add(length);
             check_limit(size, max_bytes)?;
-            let mut item = zeroed(length)?;
-            fields.load_bytes(&mut item)?;
+            let item = fields.load_bytes(length)?;
             let digest = Self::digest(&item).0;
             if top.index.insert(digest, at).is_some() {
                 return wrong("item", "no item is twice in the table");

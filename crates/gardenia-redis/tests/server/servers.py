@@ -20,6 +20,24 @@ BINARIES = {
 }
 
 
+WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
+
+
+def arity(command):
+    return f"ERR wrong number of arguments for '{command}' command"
+
+
+def dump(do, command, key):
+    """What SCANDUMP gives, as arguments of LOADCHUNK."""
+    chunks, at = [], 0
+    while True:
+        at, bytes = do(command, key, at)
+        if at == 0:
+            assert not bytes, bytes
+            return chunks
+        chunks.append((at, bytes))
+
+
 def free_port(highest):
     while True:
         with socket.socket() as s:
