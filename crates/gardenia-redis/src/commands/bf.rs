@@ -13,7 +13,7 @@ use crate::engine::settings::{ErrorRate, ExpansionFactor, InitialSize, MAX_CAPAC
 use crate::redisbloom::bloom::{BloomChain, InsertError};
 use crate::redisbloom::layout::{ChunkError, LayoutError};
 use crate::values::bloom::{BATCH, Bloom, Plan, Refused, Scaling};
-use crate::values::stored::Whole;
+use crate::values::stored::Whole as _;
 use std::ffi::CStr;
 
 commands! { c"bloom":
@@ -293,37 +293,59 @@ fn with_filter<'a, R>(
     }
 }
 
+/// What a filter was made of.
+enum Made {
+    Ours(Plan),
+    RedisBloom(Wish),
+}
+
+/// Makes a filter under a key that is empty.
+///
+/// Who makes filters here passes them on with a seed. A creation without one, from a primary or a file, is RedisBloom's,
+/// and is done as it does it: then all that follows finds the bits that it has there.
+fn make(ctx: &Context<'_>, key: &mut Key<'_>, wish: Wish) -> Result<Made, Failure> {
+    if wish.seed.is_none() && ctx.engine().is_repeated() {
+        let growth = Some(wish.expansion).filter(|&growth| growth > 0);
+        let chain = BloomChain::new(wish.error, wish.capacity, growth, u64::MAX);
+        let chain = chain.map_err(|error| match error {
+            LayoutError::TooLarge { .. } | LayoutError::Memory { .. } => NO_MEMORY,
+            _ => NOT_MADE,
+        })?;
+        return if key.set(chain) { Ok(Made::RedisBloom(wish)) } else { Err(NOT_MADE) };
+    }
+    let plan = wish.plan(|| ctx.random());
+    let filter = plan.build(ctx.limit()).map_err(not_made)?;
+    if key.set(Bloom::Whole(filter)) { Ok(Made::Ours(plan)) } else { Err(NOT_MADE) }
+}
+
 /// Passes on that a filter was made, with everything that it was made of.
-fn pass_on_creation(ctx: &Context<'_>, key: Str<'_>, plan: &Plan) {
-    let Plan { error, capacity, expansion, seed, tightening, peak } = plan;
+fn pass_on(ctx: &Context<'_>, key: Str<'_>, made: &Made) {
     // Rust writes the shortest text that reads as the same double.
-    let args = [
-        error.to_string(),
-        capacity.to_string(),
-        "EXPANSION".into(),
-        expansion.to_string(),
-        "SEED".into(),
-        seed.to_string(),
-        "TIGHTENING".into(),
-        tightening.to_string(),
-        "PEAK".into(),
-        peak.to_string(),
-    ];
+    let first = |error: &f64, capacity: &u64, expansion: &u32| {
+        vec![error.to_string(), capacity.to_string(), "EXPANSION".into(), expansion.to_string()]
+    };
+    let args = match made {
+        Made::RedisBloom(Wish { error, capacity, expansion, .. }) => first(error, capacity, expansion),
+        Made::Ours(Plan { error, capacity, expansion, seed, tightening, peak }) => {
+            let mut args = first(error, capacity, expansion);
+            args.extend(["SEED".into(), seed.to_string()]);
+            args.extend(["TIGHTENING".into(), tightening.to_string()]);
+            args.extend(["PEAK".into(), peak.to_string()]);
+            args
+        }
+    };
     ctx.replicate_made(c"BF.RESERVE", key, &args);
 }
 
 fn reserve(ctx: &Context<'_>) -> Result<(), Failure> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
-    let plan = parse_reserve(rest, Wish::by_settings())?.plan(|| ctx.random());
+    let wish = parse_reserve(rest, Wish::by_settings())?;
     let mut key = ctx.open_mut(*name)?;
     if !key.is_empty() {
         return Err(if matches!(find(&mut key), Found::Other) { WRONG_TYPE } else { EXISTS });
     }
-    let filter = plan.build(ctx.limit()).map_err(not_made)?;
-    if !key.set(Bloom::Whole(filter)) {
-        return Err(NOT_MADE);
-    }
-    pass_on_creation(ctx, *name, &plan);
+    let made = make(ctx, &mut key, wish)?;
+    pass_on(ctx, *name, &made);
     ctx.engine().changed(*name);
     ctx.engine().notify(c"bf.reserve", *name);
     ctx.reply_ok();
@@ -351,14 +373,17 @@ fn add(ctx: &Context<'_>) -> Result<(), Failure> {
     if !key.is_empty() {
         return Err(WRONG_TYPE);
     }
-    let plan = Wish::by_settings().plan(|| ctx.random());
-    let mut filter = plan.build(ctx.limit()).map_err(not_made)?;
-    let new = filter.insert(item.bytes(), || ctx.limit()).map_err(not_added)?;
-    if !key.set(Bloom::Whole(filter)) {
-        return Err(NOT_MADE);
-    }
+    let made = make(ctx, &mut key, Wish::by_settings())?;
+    let Found::Filter(mut filter) = find(&mut key) else { return Err(NOT_MADE) };
+    let new = match filter.insert(item.bytes(), || ctx.limit()) {
+        Ok(new) => new,
+        Err(refused) => {
+            key.delete();
+            return Err(not_added(refused).into());
+        }
+    };
     engine.reply_bool(new);
-    pass_on_creation(ctx, *name, &plan);
+    pass_on(ctx, *name, &made);
     engine.replicate(c"BF.ADD", *name, &[*item]);
     engine.changed(*name);
     engine.notify(c"bf.reserve", *name);
@@ -393,12 +418,7 @@ fn add_many<'a>(
     let engine = ctx.engine();
     let mut made = None;
     if key.is_empty() {
-        let plan = wish.ok_or(NOT_FOUND)?.plan(|| ctx.random());
-        let filter = plan.build(ctx.limit()).map_err(not_made)?;
-        if !key.set(Bloom::Whole(filter)) {
-            return Err(NOT_MADE);
-        }
-        made = Some(plan);
+        made = Some(make(ctx, &mut key, wish.ok_or(NOT_FOUND)?)?);
     }
     let mut filter = match find(&mut key) {
         Found::Filter(filter) => filter,
@@ -430,8 +450,8 @@ fn add_many<'a>(
     if let Some(error) = error {
         engine.reply_error(error);
     }
-    if let Some(plan) = &made {
-        pass_on_creation(ctx, name, plan);
+    if let Some(made) = &made {
+        pass_on(ctx, name, made);
         engine.notify(c"bf.reserve", name);
     }
     if new.contains(&true) {

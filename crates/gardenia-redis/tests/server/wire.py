@@ -16,6 +16,17 @@ class Error:
         return f"Error({self.text!r})"
 
 
+def encoded(*commands):
+    """Commands as bytes."""
+    out = []
+    for words in commands:
+        out.append(b"*%d\r\n" % len(words))
+        for word in words:
+            word = word if isinstance(word, bytes) else str(word).encode()
+            out.append(b"$%d\r\n%b\r\n" % (len(word), word))
+    return b"".join(out)
+
+
 class Wire:
     def __init__(self, port, protocol=2):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
@@ -38,13 +49,18 @@ class Wire:
         return [self.read() for _ in commands]
 
     def send(self, *commands):
-        out = []
-        for words in commands:
-            out.append(b"*%d\r\n" % len(words))
-            for word in words:
-                word = word if isinstance(word, bytes) else str(word).encode()
-                out.append(b"$%d\r\n%b\r\n" % (len(word), word))
-        self.socket.sendall(b"".join(out))
+        self.socket.sendall(encoded(*commands))
+
+    def drain(self, bytes):
+        """Sends commands that are encoded already, and forgets the replies unread."""
+        end = b"$7\r\ndrained\r\n"
+        self.socket.sendall(bytes + encoded(("ECHO", "drained")))
+        last = b""
+        while not last.endswith(end):
+            some = self.file.read1(1 << 16)
+            if not some:
+                raise ConnectionError("the server closed the connection")
+            last = last[-len(end) :] + some
 
     def read(self):
         line = self.file.readline()
