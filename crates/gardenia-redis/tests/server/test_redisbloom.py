@@ -1,27 +1,13 @@
 """Filters that come from RedisBloom: its dumps, its append-only files, and its primaries, taken over bit by bit."""
 
-import base64
-import json
 import os
 import socket
 import threading
 
 import hostile
+from redisbloom_data import KEYS, PROBES, WRITTEN, chunks
 from servers import Case, dump, on_both, replica_of
 from wire import encoded
-
-DATA = os.path.join(os.path.dirname(__file__), "..", "data")
-with open(os.path.join(DATA, "redisbloom.json")) as file:
-    WRITTEN = json.load(file)
-with open(os.path.join(DATA, "strings.json")) as file:
-    STRINGS = json.load(file)
-KEYS, PROBES = STRINGS["keys"], STRINGS["probes"]
-
-
-def chunks(name):
-    """What RedisBloom's SCANDUMP gave, as arguments of LOADCHUNK."""
-    return [(at, base64.b64decode(text)) for at, text in WRITTEN[name]["chunks"]]
-
 
 def commands(name, key):
     """The commands by which RedisBloom came to this filter."""
@@ -155,6 +141,7 @@ class Takeover(Case):
         folder = os.path.join(self.server.dir, "appendonlydir")
         name = next(name for name in os.listdir(folder) if name.endswith(".incr.aof"))
         with open(os.path.join(folder, name), "wb") as file:
+            file.write(encoded(("SELECT", 0), ("FLUSHALL",)))
             for layout in BLOOM:
                 file.write(encoded(*commands(layout, layout)))
             file.write(encoded(("BF.MADD", "plain", "a", "b")))
