@@ -318,22 +318,33 @@ fn make(ctx: &Context<'_>, key: &mut Key<'_>, wish: Wish) -> Result<Made, Failur
     if key.set(Bloom::Whole(filter)) { Ok(Made::Ours(plan)) } else { Err(NOT_MADE) }
 }
 
-/// Passes on that a filter was made, with everything that it was made of.
+/// Passes on that a filter was made.
 fn pass_on(ctx: &Context<'_>, key: Str<'_>, made: &Made) {
-    // Rust writes the shortest text that reads as the same double.
-    let first = |error: &f64, capacity: &u64, expansion: &u32| {
-        vec![error.to_string(), capacity.to_string(), "EXPANSION".into(), expansion.to_string()]
-    };
-    let args = match made {
-        Made::RedisBloom(Wish { error, capacity, expansion, .. }) => first(error, capacity, expansion),
-        Made::Ours(Plan { error, capacity, expansion, seed, tightening, peak }) => {
-            let mut args = first(error, capacity, expansion);
-            args.extend(["SEED".into(), seed.to_string()]);
-            args.extend(["TIGHTENING".into(), tightening.to_string()]);
-            args.extend(["PEAK".into(), peak.to_string()]);
-            args
+    match made {
+        Made::Ours(plan) => pass_on_creation(ctx, key, plan),
+        Made::RedisBloom(Wish { error, capacity, expansion, .. }) => {
+            let args = [error.to_string(), capacity.to_string(), "EXPANSION".into(), expansion.to_string()];
+            ctx.replicate_made(c"BF.RESERVE", key, &args);
         }
-    };
+    }
+}
+
+/// Passes on that a filter of our own was made, with everything that it was made of.
+pub(super) fn pass_on_creation(ctx: &Context<'_>, key: Str<'_>, plan: &Plan) {
+    let Plan { error, capacity, expansion, seed, tightening, peak } = plan;
+    // Rust writes the shortest text that reads as the same double.
+    let args = [
+        error.to_string(),
+        capacity.to_string(),
+        "EXPANSION".into(),
+        expansion.to_string(),
+        "SEED".into(),
+        seed.to_string(),
+        "TIGHTENING".into(),
+        tightening.to_string(),
+        "PEAK".into(),
+        peak.to_string(),
+    ];
     ctx.replicate_made(c"BF.RESERVE", key, &args);
 }
 
