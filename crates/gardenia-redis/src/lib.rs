@@ -23,6 +23,7 @@ fn load(loading: &Loading<'_>, args: &[Str<'_>]) -> Result<(), &'static str> {
     engine::settings::take_arguments(args)?;
     loading.add_type::<values::bloom::Bloom>()?;
     loading.add_type::<redisbloom::bloom::BloomChain>()?;
+    loading.add_type::<values::any::Any>()?;
     commands::bf::register(loading)?;
     commands::gd::register(loading)?;
     engine::settings::register(loading)

@@ -1,18 +1,59 @@
-//! `GD.*`: what RedisBloom has no commands for.
+//! `GD.*`: what RedisBloom has no commands for, on filters of every kind.
+//!
+//! | command | answer |
+//! |---|---|
+//! | `GD.RESERVE key KIND kind [option ...]` | OK; the options are listed in [`values::wanted`](crate::values::wanted) |
+//! | `GD.ADD key item [item ...]` | of each item whether it was certainly new; an error ends the array |
+//! | `GD.EXISTS key item [item ...]` | of each item whether it may be in |
+//! | `GD.DEL key item [item ...]` | of each item whether it was in, and is taken out |
+//! | `GD.COUNT key item [item ...]` | how often each item went in; 1 or 0 by filters that do not count |
+//! | `GD.CARD key` | how many items are in, estimated; null where the kind cannot tell |
+//! | `GD.INFO key` | a map |
+//! | `GD.MERGE key source [source ...]` | OK; the key takes in all items of the sources, and is a copy of the first if it is new |
+//! | `GD.DUMP key` | the filter as a `.gdn` file |
+//! | `GD.LOAD key bytes [REPLACE]` | OK; takes such a file |
+//! | `GD.HADD key digests`, `GD.HEXISTS key digests` | one bit per digest of 8 bytes |
+//! | `GD.SCANDUMP key iterator`, `GD.LOADCHUNK key iterator bytes` | any value of our own, in pieces |
+//!
+//! All but `GD.RESERVE` and `GD.LOAD` take keys of `BF.*` of our own layout, too.
+
+mod digests;
+mod items;
+mod reserve;
+mod whole;
 
 use super::chunks::{self, Words};
 use super::commands;
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
-use crate::engine::ffi::Key;
-use crate::values::bloom::Scaling;
+use crate::engine::ffi::{Either, Key, Str};
+use crate::values::any::{Any, Kept, Refused};
+use crate::values::bloom::{Bloom, Scaling};
 use crate::values::stored::Stored;
+use gardenia::AnyFilter;
+use std::ffi::CString;
 
 commands! { c"gardenia":
     ScanDump c"gd.scandump" c"readonly" => scandump;
     LoadChunk c"gd.loadchunk" c"write deny-oom" => loadchunk;
+    Reserve c"gd.reserve" c"write deny-oom" => reserve::reserve;
+    Add c"gd.add" c"write deny-oom" => items::add;
+    Exists c"gd.exists" c"readonly" => items::exists;
+    Del c"gd.del" c"write" => items::del;
+    Count c"gd.count" c"readonly" => items::count;
+    Card c"gd.card" c"readonly" => whole::card;
+    Info c"gd.info" c"readonly" => whole::info;
+    Merge c"gd.merge" c"write deny-oom" keys (1, -1, 1) => whole::merge;
+    Dump c"gd.dump" c"readonly" => whole::dump;
+    Load c"gd.load" c"write deny-oom" => whole::load;
+    HashAdd c"gd.hadd" c"write deny-oom" => digests::add;
+    HashExists c"gd.hexists" c"readonly" => digests::exists;
 }
 
 const NOT_FOUND: Failure = Failure::Text(c"ERR not found");
+const EXISTS: Failure = Failure::Text(c"ERR item exists");
+const STILL_LOADING: Failure = Failure::Text(c"ERR the filter is still being loaded");
+const NO_MEMORY: Failure = Failure::Text(c"ERR Insufficient memory to create the key");
+const NOT_MADE: Failure = Failure::Text(c"ERR could not create the key");
 
 const WORDS: Words = Words {
     not_found: c"ERR not found",
@@ -26,7 +67,7 @@ const WORDS: Words = Words {
 /// Does the same with the type of our own that fits: the one place that lists them.
 macro_rules! each {
     ($fits:ident => $work:expr) => {
-        each!(@ $fits => $work; Scaling)
+        each!(@ $fits => $work; Scaling, AnyFilter)
     };
     (@ $fits:ident => $work:expr; $($kind:ty),+) => {
         $({
@@ -70,4 +111,103 @@ fn loadchunk(ctx: &Context<'_>) -> Result<(), Failure> {
     load(ctx, &mut key, at, bytes.bytes())?;
     chunks::loaded(ctx, *name, c"gd.loadchunk");
     Ok(())
+}
+
+/// What a key holds.
+enum Found<'k> {
+    Filter(Kept<'k>),
+    Arriving,
+    Other,
+}
+
+/// Another type that holds a filter of the library gets its place here, and a variant of [`Kept`].
+#[inline]
+fn find<'k>(key: &'k mut Key<'_>) -> Found<'k> {
+    match key.either::<Any, Bloom>() {
+        Either::First(Any::Whole(filter)) => Found::Filter(Kept::Any(filter)),
+        Either::Second(Bloom::Whole(filter)) => Found::Filter(Kept::Scaling(filter)),
+        Either::First(Any::Arriving(_)) | Either::Second(Bloom::Arriving(_)) => Found::Arriving,
+        Either::Neither => Found::Other,
+    }
+}
+
+/// The filter under an open key.
+#[inline]
+fn filter<'k>(key: &'k mut Key<'_>) -> Result<Kept<'k>, Failure> {
+    match find(key) {
+        Found::Filter(filter) => Ok(filter),
+        Found::Arriving => Err(STILL_LOADING),
+        Found::Other => Err(WRONG_TYPE),
+    }
+}
+
+/// The filter under a key that is to be changed.
+fn filter_mut<'k>(key: &'k mut Key<'_>) -> Result<Kept<'k>, Failure> {
+    if key.is_empty() { Err(NOT_FOUND) } else { filter(key) }
+}
+
+/// A refusal that may tell what it met.
+enum Refusal {
+    Failure(Failure),
+    Words(String),
+}
+
+impl<T: Into<Failure>> From<T> for Refusal {
+    fn from(failure: T) -> Self {
+        Self::Failure(failure.into())
+    }
+}
+
+/// A refusal in the words of an error.
+fn words(error: impl ToString) -> Refusal {
+    Refusal::Words(error.to_string())
+}
+
+/// An error reply of these words. A line stays a line.
+fn text(words: &str) -> CString {
+    let line = words.chars().map(|c| if c.is_control() { ' ' } else { c });
+    // There is no zero in it.
+    CString::new(format!("ERR {}", line.collect::<String>())).unwrap_or_default()
+}
+
+/// Tells a refusal, if it is one.
+fn told(ctx: &Context<'_>, result: Result<(), Refusal>) -> Result<(), Failure> {
+    match result {
+        Err(Refusal::Failure(failure)) => Err(failure),
+        Err(Refusal::Words(words)) => {
+            ctx.engine().reply_error(&text(&words));
+            Ok(())
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Why an item was not added or taken out.
+fn refused(why: Refused) -> Refusal {
+    match why {
+        Refused::Fixed => {
+            c"ERR the filter is static: its items are fixed, so build it again and load it".into()
+        }
+        Refused::Full => c"ERR the filter is full".into(),
+        Refused::Memory => {
+            c"ERR the filter may not grow: it is at bf.memory-limit, or at its most layers".into()
+        }
+        Refused::Stays => c"ERR a filter of this kind cannot take items out".into(),
+        Refused::Remove(error) => words(error),
+    }
+}
+
+/// An error inside an array.
+fn reply_refused(ctx: &Context<'_>, why: Refused) {
+    match refused(why) {
+        Refusal::Failure(Failure::Text(text)) => ctx.engine().reply_error(text),
+        Refusal::Failure(Failure::Arity) => ctx.engine().reply_wrong_arity(),
+        Refusal::Words(words) => ctx.engine().reply_error(&text(&words)),
+    }
+}
+
+/// Tells everybody that a key was changed.
+fn announce(ctx: &Context<'_>, name: Str<'_>, event: &std::ffi::CStr) {
+    ctx.engine().changed(name);
+    ctx.engine().notify(event, name);
 }

@@ -131,6 +131,14 @@ pub struct Scaling {
     left: u64,
 }
 
+/// A filter of the library's own, which grows as it is.
+impl From<ScalableBloom> for Scaling {
+    fn from(filter: ScalableBloom) -> Self {
+        let expansion = filter.growth();
+        Self::new(filter, expansion)
+    }
+}
+
 /// Items that are hashed and visited together.
 pub const BATCH: usize = 128;
 
@@ -210,6 +218,17 @@ impl Scaling {
     ) -> Result<(), (usize, Refused)> {
         let mut room = [Digest(0); BATCH];
         let digests = self.digests(items, &mut room);
+        self.insert_digests(digests, new, limit)
+    }
+
+    /// Adds the items with these digests in order, and tells of each whether it was certainly absent; at the first that is
+    /// refused it stops, and tells how many went in before.
+    pub fn insert_digests(
+        &mut self,
+        digests: &[Digest],
+        new: &mut [bool],
+        limit: impl Fn() -> u64,
+    ) -> Result<(), (usize, Refused)> {
         if self.left >= digests.len() as u64 {
             let taken = self.filter.insert_digests(digests, new);
             self.left = self.filter.capacity() - self.filter.items();

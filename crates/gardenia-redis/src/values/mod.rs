@@ -1,7 +1,9 @@
 //! What is stored under keys.
 
+pub mod any;
 pub mod bloom;
 pub mod count_min;
 pub mod redisbloom;
 pub mod stored;
 pub mod top_k;
+pub mod wanted;

@@ -1,0 +1,138 @@
+//! Commands on items.
+
+use super::{NOT_FOUND, Refusal, announce, filter, filter_mut, refused, reply_refused, told};
+use crate::engine::context::{Context, Failure};
+use crate::engine::ffi::Str;
+use crate::values::any::{Kept, Refused};
+use crate::values::bloom::BATCH;
+use gardenia::Digest;
+
+/// The name of the key, and the items.
+fn arguments<'a>(ctx: &Context<'a>) -> Result<(Str<'a>, &'a [Str<'a>]), Failure> {
+    match ctx.args() {
+        [_, name, items @ ..] if !items.is_empty() => Ok((*name, items)),
+        _ => Err(Failure::Arity),
+    }
+}
+
+/// The digests of up to [`BATCH`] items.
+fn digests<'r>(filter: &Kept<'_>, items: &[Str<'_>], room: &'r mut [Digest; BATCH]) -> &'r [Digest] {
+    let hasher = filter.hasher();
+    for (digest, item) in room.iter_mut().zip(items) {
+        *digest = hasher.digest(item.bytes());
+    }
+    &room[..items.len()]
+}
+
+pub(super) fn add(ctx: &Context<'_>) -> Result<(), Failure> {
+    told(ctx, add_all(ctx))
+}
+
+fn add_all(ctx: &Context<'_>) -> Result<(), Refusal> {
+    let (name, items) = arguments(ctx)?;
+    let mut key = ctx.open_mut(name)?;
+    let mut filter = filter_mut(&mut key)?;
+    if !filter.inserts() {
+        return Err(refused(Refused::Fixed));
+    }
+    let mut new = vec![false; items.len()];
+    let (mut taken, mut error) = (0, None);
+    for (items, new) in items.chunks(BATCH).zip(new.chunks_mut(BATCH)) {
+        let mut room = [Digest(0); BATCH];
+        if let Err((at, why)) = filter.insert(digests(&filter, items, &mut room), new, || ctx.limit()) {
+            (taken, error) = (taken + at, Some(why));
+            break;
+        }
+        taken += items.len();
+    }
+    let (new, engine) = (&new[..taken], ctx.engine());
+    engine.reply_array(taken + usize::from(error.is_some()));
+    new.iter().for_each(|new| engine.reply_bool(*new));
+    if let Some(why) = error {
+        reply_refused(ctx, why);
+    }
+    let changed = if filter.is_set() { new.contains(&true) } else { taken > 0 };
+    if changed {
+        if error.is_none() {
+            engine.replicate_verbatim();
+        } else {
+            // Only sets refuse items, and to them those that they have are nothing new.
+            let accepted = items.iter().zip(new).filter(|(_, new)| **new).map(|(item, _)| *item);
+            engine.replicate(c"GD.ADD", name, &accepted.collect::<Vec<_>>());
+        }
+        announce(ctx, name, c"gd.add");
+    }
+    Ok(())
+}
+
+pub(super) fn exists(ctx: &Context<'_>) -> Result<(), Failure> {
+    let (name, items) = arguments(ctx)?;
+    let mut key = ctx.open(name);
+    let filter = key.as_mut().map(filter).transpose()?;
+    let engine = ctx.engine();
+    engine.reply_array(items.len());
+    for items in items.chunks(BATCH) {
+        let (mut room, mut found) = ([Digest(0); BATCH], [false; BATCH]);
+        let found = &mut found[..items.len()];
+        if let Some(filter) = &filter {
+            filter.contains(digests(filter, items, &mut room), found);
+        }
+        found.iter().for_each(|found| engine.reply_bool(*found));
+    }
+    Ok(())
+}
+
+pub(super) fn count(ctx: &Context<'_>) -> Result<(), Failure> {
+    let (name, items) = arguments(ctx)?;
+    let mut key = ctx.open(name);
+    let filter = key.as_mut().map(filter).transpose()?;
+    let engine = ctx.engine();
+    engine.reply_array(items.len());
+    for items in items.chunks(BATCH) {
+        let (mut room, mut counts) = ([Digest(0); BATCH], [0; BATCH]);
+        let counts = &mut counts[..items.len()];
+        if let Some(filter) = &filter {
+            filter.count(digests(filter, items, &mut room), counts);
+        }
+        counts.iter().for_each(|count| engine.reply_integer(i64::try_from(*count).unwrap_or(i64::MAX)));
+    }
+    Ok(())
+}
+
+pub(super) fn del(ctx: &Context<'_>) -> Result<(), Failure> {
+    told(ctx, delete_all(ctx))
+}
+
+fn delete_all(ctx: &Context<'_>) -> Result<(), Refusal> {
+    let (name, items) = arguments(ctx)?;
+    // As it is an error to take from nothing.
+    let mut key = ctx.open_mut(name)?;
+    if key.is_empty() {
+        return Err(NOT_FOUND.into());
+    }
+    let mut filter = filter_mut(&mut key)?;
+    let mut removed = Vec::with_capacity(items.len());
+    for item in items {
+        let digest = filter.hasher().digest(item.bytes());
+        match filter.remove(digest) {
+            Err(Refused::Stays) => return Err(refused(Refused::Stays)),
+            other => removed.push(other),
+        }
+    }
+    let engine = ctx.engine();
+    engine.reply_array(removed.len());
+    for removed in &removed {
+        match removed {
+            Ok(removed) => engine.reply_bool(*removed),
+            Err(why) => reply_refused(ctx, *why),
+        }
+    }
+    // Items that stay where they are change nothing, wherever the command is repeated.
+    let gone = items.iter().zip(&removed).filter(|(_, removed)| **removed == Ok(true));
+    let gone: Vec<Str<'_>> = gone.map(|(item, _)| *item).collect();
+    if !gone.is_empty() {
+        engine.replicate(c"GD.DEL", name, &gone);
+        announce(ctx, name, c"gd.del");
+    }
+    Ok(())
+}

@@ -1,0 +1,290 @@
+//! The value behind `GD.*`: a filter of any kind, stored as a `.gdn` file and nothing else.
+//!
+//! So what the command line writes is what a key holds, and the other way round. Two kinds are other values here: a
+//! scalable filter is a key of `BF.*` ([`Scaling`]), and a compressed one is the Bloom filter that it is in memory. A
+//! compressed file may say much about many bits in few bytes, and what is stored must not take more memory than its bytes
+//! can account for.
+//!
+//! The subtle rule: a cuckoo or dynamic filter takes an item that it has already not again, as the command line does. One has
+//! room for it eight times and no more, and in the other it would fill layers and could not be taken out.
+
+use super::bloom::Scaling;
+use super::stored::{Stored, Whole};
+use crate::engine::types::TypeHandle;
+use gardenia::{
+    AnyFilter, DecodeError, Digest, DynamicBloom, EncodeError, Filter, InsertError, KeyHasher, PolicyId,
+    ReadOptions, RemoveError,
+};
+use std::ffi::CStr;
+use std::io::{self, Read, Write};
+
+/// What is stored under the key.
+pub type Any = Stored<AnyFilter>;
+
+static HANDLE: TypeHandle = TypeHandle::new();
+
+/// A filter may take so many times its bytes in memory, while it is read: spectral filters with compact cells do.
+const COMPACT: u64 = 4;
+
+impl Whole for AnyFilter {
+    const NAME: &'static CStr = c"gdn-filtr";
+    const MARK: [u8; 8] = *b"\x89GDN-AF\xff";
+    const LOADCHUNK: &'static CStr = c"GD.LOADCHUNK";
+
+    fn handle() -> &'static TypeHandle {
+        &HANDLE
+    }
+
+    fn write(&self, to: impl Write) -> io::Result<()> {
+        self.write_to(to).map_err(io::Error::other)
+    }
+
+    fn read(from: impl Read, len: u64) -> Option<Self> {
+        let options = ReadOptions::new().max_bytes(len.saturating_mul(COMPACT));
+        let filter = AnyFilter::read_from_with(from, &options).ok()?;
+        // Neither is stored as this value.
+        (!matches!(filter, Self::Scalable(_) | Self::Compressed(_))).then_some(filter)
+    }
+
+    fn memory(&self) -> usize {
+        let layers = if let Self::Dynamic(filter) = self { filter.layers().count() * 64 } else { 0 };
+        self.memory_bytes() + self.about().metadata().len() + layers
+    }
+
+    /// By way of its bytes: not every kind can be copied without the risk that memory is short.
+    fn copy(&self) -> Option<Self> {
+        let bytes = bytes(self.memory_bytes(), |to| self.write_to(to)).ok()?;
+        AnyFilter::from_slice_with(&bytes, &ReadOptions::new().max_bytes(u64::MAX)).ok()
+    }
+}
+
+/// What `write` writes, which is about `len` bytes; an error if there is no memory for it.
+pub fn bytes(
+    len: usize,
+    write: impl FnOnce(&mut Room) -> Result<(), EncodeError>,
+) -> Result<Vec<u8>, EncodeError> {
+    let mut room = Room(Vec::new());
+    let out_of_memory = |_| io::Error::from(io::ErrorKind::OutOfMemory);
+    // Header, sums and the user's own bytes are seldom more.
+    room.0.try_reserve_exact(len.saturating_add(len >> 16).saturating_add(1024)).map_err(out_of_memory)?;
+    write(&mut room)?;
+    Ok(room.0)
+}
+
+/// Bytes that are written, as long as there is memory.
+pub struct Room(Vec<u8>);
+
+impl Write for Room {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_reserve(bytes.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What a `.gdn` file becomes.
+#[derive(Debug)]
+pub enum Loaded {
+    /// A key of `GD.*`.
+    Any(AnyFilter),
+    /// A key of `BF.*`.
+    Scaling(Scaling),
+}
+
+/// The filter in the bytes of a file, if it takes `limit` bytes of memory at most.
+pub fn load(bytes: &[u8], limit: u64) -> Result<Loaded, DecodeError> {
+    let filter = AnyFilter::from_slice_with(bytes, &ReadOptions::new().max_bytes(limit))?;
+    Ok(match filter {
+        AnyFilter::Scalable(filter) => Loaded::Scaling(Scaling::from(filter)),
+        AnyFilter::Compressed(filter) => Loaded::Any(filter.into_bloom().into()),
+        filter => Loaded::Any(filter),
+    })
+}
+
+/// Why an item was not added, or not taken out. Nothing has changed by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The filter is made of all its items at once.
+    Fixed,
+    /// It has no room left.
+    Full,
+    /// The memory to grow cannot be had, or may not.
+    Memory,
+    /// Filters of this kind do not take items out.
+    Stays,
+    /// The item cannot be taken out.
+    Remove(RemoveError),
+}
+
+impl From<super::bloom::Refused> for Refused {
+    fn from(refused: super::bloom::Refused) -> Self {
+        match refused {
+            super::bloom::Refused::Full => Self::Full,
+            super::bloom::Refused::Memory | super::bloom::Refused::Shape => Self::Memory,
+        }
+    }
+}
+
+/// A filter under a key, of any layout of our own.
+pub enum Kept<'k> {
+    /// A key of `GD.*`.
+    Any(&'k mut AnyFilter),
+    /// A key of `BF.*`.
+    Scaling(&'k mut Scaling),
+}
+
+impl Kept<'_> {
+    /// The hash function.
+    #[inline]
+    #[must_use]
+    pub fn hasher(&self) -> &KeyHasher {
+        match self {
+            Self::Any(filter) => filter.hasher(),
+            Self::Scaling(filter) => filter.filter().hasher(),
+        }
+    }
+
+    /// Whether items can be added.
+    #[must_use]
+    pub fn inserts(&self) -> bool {
+        match self {
+            Self::Any(filter) => filter.inserts(),
+            Self::Scaling(_) => true,
+        }
+    }
+
+    /// Answers for digests, in order.
+    pub fn contains(&self, digests: &[Digest], out: &mut [bool]) {
+        match self {
+            Self::Any(filter) => filter.contains_digests(digests, out),
+            Self::Scaling(filter) => filter.filter().contains_digests(digests, out),
+        }
+    }
+
+    /// Counts of digests, in order; 1 or 0 where the filter does not count.
+    pub fn count(&self, digests: &[Digest], out: &mut [u64]) {
+        if let Self::Any(filter) = self
+            && let Some(counts) = filter.as_count()
+        {
+            return counts.count_digests(digests, out);
+        }
+        for (digest, out) in digests.iter().zip(out) {
+            let mut found = [false];
+            self.contains(&[*digest], &mut found);
+            *out = found[0].into();
+        }
+    }
+
+    /// Whether an item that is in already changes nothing when it is added.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        match self {
+            Self::Any(filter) => matches!(
+                filter,
+                AnyFilter::Bloom(_) | AnyFilter::Blocked(_) | AnyFilter::Cuckoo(_) | AnyFilter::Dynamic(_)
+            ),
+            Self::Scaling(_) => true,
+        }
+    }
+
+    /// Adds digests in order, and tells of each whether it was certainly absent; at the first that is refused it stops,
+    /// and tells how many went in before. `limit` is asked when the filter has to grow.
+    pub fn insert(
+        &mut self,
+        digests: &[Digest],
+        new: &mut [bool],
+        limit: impl Fn() -> u64,
+    ) -> Result<(), (usize, Refused)> {
+        match self {
+            Self::Scaling(filter) => {
+                filter.insert_digests(digests, new, limit).map_err(|(at, why)| (at, why.into()))
+            }
+            Self::Any(AnyFilter::Cuckoo(filter)) => {
+                for (at, (digest, new)) in digests.iter().zip(new).enumerate() {
+                    let known = filter.contains_digest(*digest);
+                    *new = !known && filter.insert_digest(*digest).map_err(|_| (at, Refused::Full))?;
+                }
+                Ok(())
+            }
+            Self::Any(AnyFilter::Dynamic(filter)) => insert_into_layers(filter, digests, new, limit),
+            Self::Any(filter) => filter.insert_digests(digests, new).map_err(|error| match error {
+                InsertError::Full(full) => (full.taken as usize, Refused::Full),
+                _ => (0, Refused::Fixed),
+            }),
+        }
+    }
+
+    /// Takes the item with this digest out once; false if it is not in.
+    pub fn remove(&mut self, digest: Digest) -> Result<bool, Refused> {
+        let removed = match self {
+            Self::Any(filter) => filter.remove_digest(digest),
+            Self::Scaling(_) => None,
+        };
+        match removed.ok_or(Refused::Stays)? {
+            Ok(()) => Ok(true),
+            Err(RemoveError::Absent) => Ok(false),
+            Err(error) => Err(Refused::Remove(error)),
+        }
+    }
+
+    /// The filter as a `.gdn` file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, EncodeError> {
+        match self {
+            Self::Any(filter) => bytes(filter.memory_bytes(), |to| filter.write_to(to)),
+            Self::Scaling(filter) => bytes(filter.filter().memory_bytes(), |to| filter.filter().write_to(to)),
+        }
+    }
+
+    /// How many different items are in, estimated; `None` if this kind of filter cannot tell.
+    #[must_use]
+    pub fn items(&self) -> Option<u64> {
+        match self {
+            Self::Any(AnyFilter::Dynamic(filter)) => Some(filter.items()),
+            Self::Any(filter) => filter.estimated_items().map(|about| about.items.round() as u64),
+            Self::Scaling(filter) => Some(filter.items()),
+        }
+    }
+}
+
+/// Adds to a dynamic filter, which asks for memory when its layers are full.
+fn insert_into_layers(
+    filter: &mut DynamicBloom,
+    digests: &[Digest],
+    new: &mut [bool],
+    limit: impl Fn() -> u64,
+) -> Result<(), (usize, Refused)> {
+    let capacity = filter.capacity();
+    let mut room: u64 = filter.layers().fold(0, |room, items| room.saturating_add(capacity - items));
+    for (at, (digest, new)) in digests.iter().zip(new).enumerate() {
+        *new = !filter.contains_digest(*digest);
+        if !*new {
+            continue;
+        }
+        if room == 0 {
+            let (bytes, layers) = (filter.memory_bytes() as u64, filter.layers().count() as u64);
+            if bytes.saturating_add(bytes / layers) > limit() {
+                return Err((at, Refused::Memory));
+            }
+            room = capacity;
+        }
+        filter.insert_digest(*digest).map_err(|_| (at, Refused::Memory))?;
+        room -= 1;
+    }
+    Ok(())
+}
+
+/// The kind of a filter, as the command line calls it.
+#[must_use]
+pub fn kind_name(filter: &AnyFilter) -> &'static str {
+    match filter {
+        AnyFilter::Spectral(filter) => match filter.policy() {
+            PolicyId::MinimumIncrease => "spectral-mi",
+            PolicyId::RecurringMinimum => "spectral-rm",
+            _ => "spectral-ms",
+        },
+        filter => filter.kind().name(),
+    }
+}
