@@ -18,7 +18,7 @@
 //! | `SECONDARY-CELLS m`, `SECONDARY-HASHES k`, `NO-MARKER` | spectral-rm | its secondary filter |
 //! | `EPSILON e`, `DELTA d` | count-min | how far a count may be above the truth, and how often farther; 0.0001 and 0.01 unless given |
 //! | `COLUMNS w`, `ROWS d` | count-min | its size instead |
-//! | `FORM original\|modified`, `UPDATE plain\|conservative` | count-min | original and conservative unless given; only plain sketches can be united |
+//! | `FORM original\|modified`, `UPDATE plain\|conservative` | count-min | original and conservative unless given |
 //!
 //! The subtle rule: two filters of one wish and one seed agree in everything after the same items, so a wish travels to
 //! replicas and files with all that was left open filled in ([`Wanted::settled`]).
