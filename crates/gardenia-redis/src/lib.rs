@@ -1,7 +1,7 @@
 //! Gardenia inside Redis and Valkey: a module with RedisBloom's commands.
 //!
 //! Build it with `cargo build --release -p gardenia-redis` and load it with
-//! `loadmodule target/release/libgardenia_redis.so`; the engine then has `BF.*`.
+//! `loadmodule target/release/libgardenia_redis.so`; the engine then has `BF.*` and `CF.*`.
 //!
 //! * [`engine`]: everything that touches the engine, of which `ffi.rs` alone holds pointers;
 //! * [`values`]: what is stored under keys;
@@ -24,7 +24,10 @@ fn load(loading: &Loading<'_>, args: &[Str<'_>]) -> Result<(), &'static str> {
     loading.add_type::<values::bloom::Bloom>()?;
     loading.add_type::<redisbloom::bloom::BloomChain>()?;
     loading.add_type::<values::any::Any>()?;
+    loading.add_type::<values::cuckoo::Cuckoos>()?;
+    loading.add_type::<values::redisbloom::StoredCuckooChain>()?;
     commands::bf::register(loading)?;
+    commands::cf::register(loading)?;
     commands::gd::register(loading)?;
     engine::settings::register(loading)
 }

@@ -4,6 +4,7 @@
 //! on what it accepted (never a command that could fail elsewhere), and tells those who listen.
 
 pub mod bf;
+pub mod cf;
 pub mod chunks;
 pub mod gd;
 

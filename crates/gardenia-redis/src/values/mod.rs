@@ -3,6 +3,7 @@
 pub mod any;
 pub mod bloom;
 pub mod count_min;
+pub mod cuckoo;
 pub mod redisbloom;
 pub mod stored;
 pub mod top_k;

@@ -1,0 +1,803 @@
+//! `CF.*`: cuckoo filters, with RedisBloom's arguments, replies and error texts.
+//!
+//! Beyond RedisBloom's, CF.RESERVE takes `SEED`. A filter that is made here is passed on with it, so that replicas and files
+//! hold the same bits.
+//!
+//! Filters that came from RedisBloom keep its layout, and answer to the same commands.
+
+use super::chunks::{self, Words};
+use super::{commands, parse_integer};
+use crate::engine::context::{Context, Failure, WRONG_TYPE};
+use crate::engine::ffi::{Either, Key, Str};
+use crate::engine::settings::{MAX_CAPACITY, MAX_EXPANSION};
+use crate::redisbloom::cuckoo::{CuckooChain, InsertError, Limits};
+use crate::redisbloom::layout::LayoutError;
+use crate::values::cuckoo::{BATCH, Chain, Cuckoos, Plan, Refused};
+use crate::values::redisbloom::StoredCuckooChain;
+use crate::values::stored::Whole;
+use std::ffi::CStr;
+
+commands! { c"cuckoo":
+    Reserve c"cf.reserve" c"write deny-oom fast" => reserve;
+    Add c"cf.add" c"write deny-oom fast" => add;
+    AddAbsent c"cf.addnx" c"write deny-oom fast" => addnx;
+    Insert c"cf.insert" c"write deny-oom" => insert;
+    InsertAbsent c"cf.insertnx" c"write deny-oom" => insertnx;
+    Exists c"cf.exists" c"readonly fast" => exists;
+    MultiExists c"cf.mexists" c"readonly" => mexists;
+    Count c"cf.count" c"readonly fast" => count;
+    Delete c"cf.del" c"write fast" => del;
+    Info c"cf.info" c"readonly fast" => info;
+    ScanDump c"cf.scandump" c"readonly" => scandump;
+    LoadChunk c"cf.loadchunk" c"write deny-oom" => loadchunk;
+    Compact c"cf.compact" c"write" => compact;
+    Debug c"cf.debug" c"readonly fast" => debug;
+}
+
+const NOT_FOUND: Failure = Failure::Text(c"ERR not found");
+const NO_FILTER: Failure = Failure::Text(c"Cuckoo filter was not found");
+const EXISTS: Failure = Failure::Text(c"ERR item exists");
+const STILL_LOADING: Failure = Failure::Text(c"ERR the filter is still being loaded");
+const NO_MEMORY: Failure = Failure::Text(c"ERR Insufficient memory");
+const NOT_MADE: Failure = Failure::Text(c"Couldn't create filter!");
+
+const WORDS: Words = Words {
+    not_found: c"ERR not found",
+    bad_data: c"Couldn't load chunk!",
+    offset: c"Couldn't load chunk!",
+    too_big: c"Couldn't load chunk!",
+    no_memory: c"Couldn't create filter!",
+    not_made: c"Couldn't create filter!",
+};
+/// What is said about the first piece of a dump.
+const HEADER_WORDS: Words = Words { bad_data: c"Invalid header", ..WORDS };
+
+/// Why a filter was not made, or a key not added, in words.
+fn refused(why: Refused) -> Failure {
+    match why {
+        Refused::Full => Failure::Text(c"Filter is full"),
+        Refused::Expansions => Failure::Text(c"Maximum expansions reached"),
+        Refused::Memory => NO_MEMORY,
+    }
+}
+
+/// What a command says about a filter that is to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wish {
+    capacity: u64,
+    bucket_size: u16,
+    iterations: u16,
+    expansion: u16,
+    seed: Option<u64>,
+}
+
+impl Default for Wish {
+    /// What RedisBloom makes of a key that is added to.
+    fn default() -> Self {
+        Self { capacity: 1024, bucket_size: 2, iterations: 20, expansion: 1, seed: None }
+    }
+}
+
+impl Wish {
+    /// The plan, with a seed if none was given.
+    fn plan(&self, seed: impl FnOnce() -> u64) -> Plan {
+        let Self { capacity, bucket_size, iterations, expansion, .. } = *self;
+        Plan { capacity, bucket_size, iterations, expansion, seed: self.seed.unwrap_or_else(seed) }
+    }
+}
+
+/// An option of CF.RESERVE, with what is said if its value is none, or is out of range.
+struct Choice {
+    word: &'static [u8],
+    least: i64,
+    most: i64,
+    no_number: &'static CStr,
+    out_of_range: &'static CStr,
+}
+
+const BUCKET_SIZE: Choice = Choice {
+    word: b"BUCKETSIZE",
+    least: 1,
+    most: 255,
+    no_number: c"Couldn't parse BUCKETSIZE",
+    out_of_range: c"BUCKETSIZE: value must be in the range [1, 255]",
+};
+const ITERATIONS: Choice = Choice {
+    word: b"MAXITERATIONS",
+    least: 1,
+    most: 65_535,
+    no_number: c"Couldn't parse MAXITERATIONS",
+    out_of_range: c"MAXITERATIONS: value must be in the range [1, 65535]",
+};
+const EXPANSION: Choice = Choice {
+    word: b"EXPANSION",
+    least: 0,
+    most: MAX_EXPANSION,
+    no_number: c"Couldn't parse EXPANSION",
+    out_of_range: c"EXPANSION: value must be in the range [0, 32768]",
+};
+
+impl Choice {
+    fn parse(&self, value: Option<&[u8]>) -> Result<u16, Failure> {
+        let number = value.and_then(parse_integer).ok_or(self.no_number)?;
+        let number = Some(number).filter(|number| (self.least..=self.most).contains(number));
+        number.and_then(|number| u16::try_from(number).ok()).ok_or(self.out_of_range.into())
+    }
+}
+
+/// Parses what follows the key of CF.RESERVE.
+pub fn parse_reserve(args: &[impl AsRef<[u8]>]) -> Result<Wish, Failure> {
+    let [capacity, options @ ..] = args else { return Err(Failure::Arity) };
+    let capacity = parse_integer(capacity.as_ref()).ok_or(c"Bad capacity")?;
+    let mut wish = Wish::default();
+    let mut options = options.iter().map(AsRef::as_ref);
+    while let Some(option) = options.next() {
+        let is = |word: &[u8]| option.eq_ignore_ascii_case(word);
+        if is(BUCKET_SIZE.word) {
+            wish.bucket_size = BUCKET_SIZE.parse(options.next())?;
+        } else if is(ITERATIONS.word) {
+            wish.iterations = ITERATIONS.parse(options.next())?;
+        } else if is(EXPANSION.word) {
+            wish.expansion = EXPANSION.parse(options.next())?;
+        } else if is(b"SEED") {
+            let seed = options.next().and_then(|value| str::from_utf8(value).ok()?.parse().ok());
+            wish.seed = Some(seed.ok_or(c"Couldn't parse SEED")?);
+        } else {
+            return Err(c"Unknown argument received".into());
+        }
+    }
+    if !(2 * i64::from(wish.bucket_size)..=MAX_CAPACITY).contains(&capacity) {
+        return Err(c"Capacity must be in the range [2 * BUCKETSIZE, 1073741824]".into());
+    }
+    wish.capacity = capacity.unsigned_abs();
+    Ok(wish)
+}
+
+/// What CF.INSERT shall do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Insertion {
+    wish: Wish,
+    create: bool,
+    /// Where the items begin in what was parsed.
+    items: usize,
+}
+
+/// Parses what follows the key of CF.INSERT.
+pub fn parse_insert(args: &[impl AsRef<[u8]>]) -> Result<Insertion, Failure> {
+    let (mut wish, mut create) = (Wish::default(), true);
+    let mut options = args.iter().map(AsRef::as_ref).enumerate();
+    while let Some((at, option)) = options.next() {
+        if option.eq_ignore_ascii_case(b"ITEMS") {
+            let items = at + 1;
+            return if items < args.len() {
+                Ok(Insertion { wish, create, items })
+            } else {
+                Err(Failure::Arity)
+            };
+        } else if option.eq_ignore_ascii_case(b"CAPACITY") {
+            let capacity = options.next().and_then(|(_, value)| parse_integer(value));
+            let capacity = capacity.filter(|n| (1..=MAX_CAPACITY).contains(n)).ok_or(c"Bad capacity")?;
+            // What CF.RESERVE takes: it is passed on as one.
+            wish.capacity = capacity.unsigned_abs().max(2 * u64::from(wish.bucket_size));
+        } else if option.eq_ignore_ascii_case(b"NOCREATE") {
+            create = false;
+        } else {
+            return Err(c"Unknown argument received".into());
+        }
+    }
+    Err(Failure::Arity)
+}
+
+/// A filter under a key.
+enum Filter<'k> {
+    /// Made here.
+    Ours(&'k mut Chain),
+    /// From RedisBloom.
+    RedisBloom(&'k mut CuckooChain),
+}
+
+impl From<InsertError> for Refused {
+    fn from(error: InsertError) -> Self {
+        match error {
+            InsertError::Full => Self::Full,
+            InsertError::Expansions => Self::Expansions,
+            InsertError::Layout(_) => Self::Memory,
+        }
+    }
+}
+
+/// How far a filter in RedisBloom's layout may grow.
+fn limits(max_bytes: u64) -> Limits {
+    Limits { max_bytes, ..Limits::default() }
+}
+
+/// What became of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Added,
+    Present,
+    Refused,
+}
+
+impl Filter<'_> {
+    fn contains(&self, item: &[u8]) -> bool {
+        match self {
+            Self::Ours(chain) => chain.contains(item),
+            Self::RedisBloom(chain) => chain.contains(item),
+        }
+    }
+
+    fn contains_all(&self, items: &[Str<'_>], out: &mut [bool]) {
+        match self {
+            Self::Ours(chain) => chain.contains_all(items, out),
+            Self::RedisBloom(chain) => {
+                items.iter().zip(out).for_each(|(item, out)| *out = chain.contains(item.bytes()));
+            }
+        }
+    }
+
+    fn count(&self, item: &[u8]) -> u64 {
+        match self {
+            Self::Ours(chain) => chain.count(item),
+            Self::RedisBloom(chain) => chain.count(item),
+        }
+    }
+
+    /// Adds an item, unless it has to be absent and is not; true if it went in.
+    fn insert(&mut self, item: &[u8], absent: bool, limit: impl FnOnce() -> u64) -> Result<bool, Refused> {
+        match self {
+            Self::Ours(chain) if absent => chain.insert_if_absent(item, limit),
+            Self::Ours(chain) => chain.insert(item, limit).map(|()| true),
+            Self::RedisBloom(chain) if absent => Ok(chain.insert_if_absent(item, limits(limit()))?),
+            Self::RedisBloom(chain) => Ok(chain.insert(item, limits(limit())).map(|()| true)?),
+        }
+    }
+
+    /// Adds items in order, and tells what became of each.
+    fn insert_all(&mut self, items: &[Str<'_>], absent: bool, limit: impl Fn() -> u64) -> Vec<Outcome> {
+        let mut outcomes = Vec::with_capacity(items.len());
+        if let Self::Ours(chain) = self
+            && !absent
+        {
+            for items in items.chunks(BATCH) {
+                let mut added = [false; BATCH];
+                chain.insert_all(items, &mut added[..items.len()], &limit);
+                let outcome = |added: &bool| if *added { Outcome::Added } else { Outcome::Refused };
+                outcomes.extend(added[..items.len()].iter().map(outcome));
+            }
+            return outcomes;
+        }
+        outcomes.extend(items.iter().map(|item| match self.insert(item.bytes(), absent, &limit) {
+            Ok(true) => Outcome::Added,
+            Ok(false) => Outcome::Present,
+            Err(_) => Outcome::Refused,
+        }));
+        outcomes
+    }
+
+    fn remove(&mut self, item: &[u8]) -> bool {
+        match self {
+            Self::Ours(chain) => chain.remove(item),
+            Self::RedisBloom(chain) => chain.remove(item),
+        }
+    }
+
+    /// True if that may have changed something.
+    fn compact(&mut self) -> bool {
+        match self {
+            Self::Ours(chain) => chain.compact(),
+            Self::RedisBloom(chain) => {
+                let changes = chain.tables() > 1 || chain.deletes() > 0;
+                chain.compact();
+                changes
+            }
+        }
+    }
+
+    /// The lines of CF.INFO.
+    fn facts(&self) -> [(&'static CStr, u64); 8] {
+        let numbers = match self {
+            Self::Ours(chain) => [
+                (size_of::<Cuckoos>() + chain.memory()) as u64,
+                chain.buckets(),
+                chain.filters() as u64,
+                chain.items(),
+                chain.deletes(),
+                chain.bucket_size().into(),
+                chain.expansion().into(),
+                chain.iterations().into(),
+            ],
+            Self::RedisBloom(chain) => [
+                chain.size(),
+                chain.buckets(),
+                chain.tables() as u64,
+                chain.items(),
+                chain.deletes(),
+                chain.bucket_size().into(),
+                chain.expansion().into(),
+                chain.iterations().into(),
+            ],
+        };
+        let [size, buckets, filters, items, deletes, bucket_size, expansion, iterations] = numbers;
+        [
+            (c"Size", size),
+            (c"Number of buckets", buckets),
+            (c"Number of filters", filters),
+            (c"Number of items inserted", items),
+            (c"Number of items deleted", deletes),
+            (c"Bucket size", bucket_size),
+            (c"Expansion rate", expansion),
+            (c"Max iterations", iterations),
+        ]
+    }
+}
+
+/// What a key holds, for commands that ask.
+enum Found<'k> {
+    Filter(Filter<'k>),
+    Arriving,
+    Other,
+}
+
+#[inline]
+fn find<'k>(key: &'k mut Key<'_>) -> Found<'k> {
+    match key.either::<Cuckoos, StoredCuckooChain>() {
+        Either::First(Cuckoos::Whole(chain)) => Found::Filter(Filter::Ours(chain)),
+        Either::Second(StoredCuckooChain::Whole(chain)) => Found::Filter(Filter::RedisBloom(chain)),
+        Either::First(Cuckoos::Arriving(_)) | Either::Second(StoredCuckooChain::Arriving(_)) => {
+            Found::Arriving
+        }
+        Either::Neither => Found::Other,
+    }
+}
+
+/// Hands the filter under a key to `ask`; `none` is the error if there is none.
+fn with_filter<'a, R>(
+    ctx: &Context<'a>,
+    key: Str<'a>,
+    none: Failure,
+    ask: impl FnOnce(&Filter<'_>) -> R,
+) -> Result<R, Failure> {
+    let mut key = ctx.open(key).ok_or(none)?;
+    match find(&mut key) {
+        Found::Filter(filter) => Ok(ask(&filter)),
+        Found::Arriving => Err(STILL_LOADING),
+        Found::Other => Err(WRONG_TYPE),
+    }
+}
+
+/// Passes on that a filter was made, with everything that it was made of.
+fn pass_on_creation(ctx: &Context<'_>, key: Str<'_>, plan: &Plan) {
+    ctx.replicate_made(c"CF.RESERVE", key, &creation(plan));
+}
+
+/// What follows the key of the CF.RESERVE that makes this.
+fn creation(plan: &Plan) -> [String; 9] {
+    let Plan { capacity, bucket_size, iterations, expansion, seed } = plan;
+    [
+        capacity.to_string(),
+        "BUCKETSIZE".into(),
+        bucket_size.to_string(),
+        "MAXITERATIONS".into(),
+        iterations.to_string(),
+        "EXPANSION".into(),
+        expansion.to_string(),
+        "SEED".into(),
+        seed.to_string(),
+    ]
+}
+
+fn reserve(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
+    let plan = parse_reserve(rest)?.plan(|| ctx.random());
+    let mut key = ctx.open_mut(*name)?;
+    if !key.is_empty() {
+        return Err(if matches!(find(&mut key), Found::Other) { WRONG_TYPE } else { EXISTS });
+    }
+    let chain = plan.build(ctx.limit()).map_err(refused)?;
+    if !key.set(Cuckoos::Whole(chain)) {
+        return Err(NOT_MADE);
+    }
+    pass_on_creation(ctx, *name, &plan);
+    ctx.engine().changed(*name);
+    ctx.engine().notify(c"cf.reserve", *name);
+    ctx.reply_ok();
+    Ok(())
+}
+
+fn add(ctx: &Context<'_>) -> Result<(), Failure> {
+    add_one(ctx, false, c"cf.add")
+}
+
+fn addnx(ctx: &Context<'_>) -> Result<(), Failure> {
+    add_one(ctx, true, c"cf.addnx")
+}
+
+/// Adds one item, unless it has to be absent and is not.
+fn add_one(ctx: &Context<'_>, absent: bool, event: &CStr) -> Result<(), Failure> {
+    let [_, name, item] = ctx.args() else { return Err(Failure::Arity) };
+    let mut key = ctx.open_mut(*name)?;
+    let engine = ctx.engine();
+    match find(&mut key) {
+        Found::Filter(mut filter) => {
+            let added = filter.insert(item.bytes(), absent, || ctx.limit()).map_err(refused)?;
+            engine.reply_bool(added);
+            if added {
+                engine.replicate_verbatim();
+                engine.changed(*name);
+                engine.notify(event, *name);
+            }
+            return Ok(());
+        }
+        Found::Arriving => return Err(STILL_LOADING),
+        Found::Other => {}
+    }
+    if !key.is_empty() {
+        return Err(WRONG_TYPE);
+    }
+    let plan = Wish::default().plan(|| ctx.random());
+    let mut chain = plan.build(ctx.limit()).map_err(refused)?;
+    chain.insert(item.bytes(), || ctx.limit()).map_err(refused)?;
+    if !key.set(Cuckoos::Whole(chain)) {
+        return Err(NOT_MADE);
+    }
+    engine.reply_bool(true);
+    pass_on_creation(ctx, *name, &plan);
+    engine.replicate(c"CF.ADD", *name, &[*item]);
+    engine.changed(*name);
+    engine.notify(c"cf.reserve", *name);
+    engine.notify(event, *name);
+    Ok(())
+}
+
+fn insert(ctx: &Context<'_>) -> Result<(), Failure> {
+    add_many(ctx, false, c"cf.insert")
+}
+
+fn insertnx(ctx: &Context<'_>) -> Result<(), Failure> {
+    add_many(ctx, true, c"cf.insertnx")
+}
+
+/// Adds items, unless they have to be absent and are not. What was accepted is passed on, as CF.INSERT of a key that is
+/// there.
+fn add_many(ctx: &Context<'_>, absent: bool, event: &CStr) -> Result<(), Failure> {
+    let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
+    let Insertion { wish, create, items } = parse_insert(rest)?;
+    let (name, items) = (*name, &rest[items..]);
+    let mut key = ctx.open_mut(name)?;
+    let engine = ctx.engine();
+    let mut made = None;
+    if key.is_empty() {
+        let plan = create.then_some(wish).ok_or(NOT_FOUND)?.plan(|| ctx.random());
+        let chain = plan.build(ctx.limit()).map_err(refused)?;
+        if !key.set(Cuckoos::Whole(chain)) {
+            return Err(NOT_MADE);
+        }
+        made = Some(plan);
+    }
+    let outcomes = match find(&mut key) {
+        Found::Filter(mut filter) => filter.insert_all(items, absent, || ctx.limit()),
+        Found::Arriving => return Err(STILL_LOADING),
+        Found::Other => return Err(WRONG_TYPE),
+    };
+    engine.reply_array(outcomes.len());
+    for outcome in &outcomes {
+        match outcome {
+            // Where keys may be there already, a truth value would not tell why one was not added.
+            Outcome::Refused if absent || !engine.is_resp3() => engine.reply_integer(-1),
+            outcome if absent => engine.reply_integer((*outcome == Outcome::Added).into()),
+            outcome => engine.reply_bool(*outcome == Outcome::Added),
+        }
+    }
+    if let Some(plan) = &made {
+        pass_on_creation(ctx, name, plan);
+        engine.notify(c"cf.reserve", name);
+    }
+    let accepted = outcomes.iter().filter(|outcome| **outcome == Outcome::Added).count();
+    if accepted > 0 {
+        let command = |accepted: &[Str<'_>]| {
+            let words = [&b"NOCREATE"[..], b"ITEMS"].map(|word| engine.string(word));
+            let mut args: Vec<Str<'_>> = words.iter().flatten().map(|word| word.get()).collect();
+            args.extend_from_slice(accepted);
+            engine.replicate(c"CF.INSERT", name, &args);
+        };
+        if accepted == items.len() && made.is_none() {
+            engine.replicate_verbatim();
+        } else if accepted == items.len() {
+            command(items);
+        } else {
+            let added = items.iter().zip(&outcomes).filter(|(_, outcome)| **outcome == Outcome::Added);
+            command(&added.map(|(item, _)| *item).collect::<Vec<_>>());
+        }
+        engine.notify(event, name);
+    }
+    if made.is_some() || accepted > 0 {
+        engine.changed(name);
+    }
+    Ok(())
+}
+
+fn exists(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, item] = ctx.args() else { return Err(Failure::Arity) };
+    let found = match with_filter(ctx, *name, NOT_FOUND, |filter| filter.contains(item.bytes())) {
+        Err(none) if none == NOT_FOUND => false,
+        other => other?,
+    };
+    ctx.engine().reply_bool(found);
+    Ok(())
+}
+
+fn mexists(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, items @ ..] = ctx.args() else { return Err(Failure::Arity) };
+    if items.is_empty() {
+        return Err(Failure::Arity);
+    }
+    let mut key = ctx.open(*name);
+    let filter = match key.as_mut().map(find) {
+        Some(Found::Filter(filter)) => Some(filter),
+        Some(Found::Arriving) => return Err(STILL_LOADING),
+        Some(Found::Other) => return Err(WRONG_TYPE),
+        None => None,
+    };
+    let engine = ctx.engine();
+    engine.reply_array(items.len());
+    for items in items.chunks(BATCH) {
+        let mut found = [false; BATCH];
+        if let Some(filter) = &filter {
+            filter.contains_all(items, &mut found[..items.len()]);
+        }
+        found[..items.len()].iter().for_each(|found| engine.reply_bool(*found));
+    }
+    Ok(())
+}
+
+fn count(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, item] = ctx.args() else { return Err(Failure::Arity) };
+    let count = match with_filter(ctx, *name, NOT_FOUND, |filter| filter.count(item.bytes())) {
+        Err(none) if none == NOT_FOUND => 0,
+        other => other?,
+    };
+    ctx.engine().reply_integer(count as i64);
+    Ok(())
+}
+
+fn del(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, item] = ctx.args() else { return Err(Failure::Arity) };
+    const NONE: Failure = Failure::Text(c"Not found");
+    let mut key = ctx.open_mut(*name).map_err(|_| NONE)?;
+    let mut filter = match find(&mut key) {
+        Found::Filter(filter) => filter,
+        Found::Arriving => return Err(STILL_LOADING),
+        Found::Other => return Err(NONE),
+    };
+    let removed = filter.remove(item.bytes());
+    let engine = ctx.engine();
+    engine.reply_bool(removed);
+    if removed {
+        engine.replicate_verbatim();
+        engine.changed(*name);
+        engine.notify(c"cf.del", *name);
+    }
+    Ok(())
+}
+
+fn info(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name] = ctx.args() else { return Err(Failure::Arity) };
+    let facts = with_filter(ctx, *name, NOT_FOUND, |filter| filter.facts())?;
+    let engine = ctx.engine();
+    engine.reply_map(facts.len());
+    for (name, value) in facts {
+        engine.reply_status(name);
+        engine.reply_integer(value as i64);
+    }
+    Ok(())
+}
+
+/// The place in a dump that a command tells.
+fn position(word: Str<'_>, least: i64) -> Result<i64, Failure> {
+    const WRONG: &CStr = c"Invalid position";
+    let at = chunks::iterator(word, WRONG)?;
+    if at < least { Err(WRONG.into()) } else { Ok(at) }
+}
+
+fn scandump(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, at] = ctx.args() else { return Err(Failure::Arity) };
+    let at = position(*at, 0)?;
+    let mut key = ctx.open(*name).ok_or(NOT_FOUND)?;
+    let none = || {
+        let engine = ctx.engine();
+        engine.reply_array(2);
+        engine.reply_integer(0);
+        engine.reply_null();
+        Ok(())
+    };
+    match key.either::<Cuckoos, StoredCuckooChain>() {
+        Either::First(Cuckoos::Whole(chain)) if chain.items() == 0 => none(),
+        Either::Second(StoredCuckooChain::Whole(chain)) if chain.items() == 0 => none(),
+        Either::First(chain) => chunks::scandump(ctx, chain, at, &WORDS),
+        // As RedisBloom gives it.
+        Either::Second(StoredCuckooChain::Whole(chain)) => {
+            if at == 0 {
+                chunks::reply_chunk(ctx, 1, &chain.header());
+                return Ok(());
+            }
+            let (next, bytes) = chain.chunk(at.unsigned_abs()).unwrap_or((0, &[]));
+            chunks::reply_chunk(ctx, next as i64, bytes);
+            Ok(())
+        }
+        Either::Second(arriving) => chunks::scandump(ctx, arriving, at, &WORDS),
+        Either::Neither => Err(WRONG_TYPE),
+    }
+}
+
+fn loadchunk(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name, at, bytes] = ctx.args() else { return Err(Failure::Arity) };
+    let at = position(*at, 1)?;
+    let mut key = ctx.open_mut(*name)?;
+    if at == 1 {
+        load_header(ctx, &mut key, bytes.bytes())?;
+    } else {
+        load(ctx, &mut key, at, bytes.bytes())?;
+    }
+    chunks::loaded(ctx, *name, c"cf.loadchunk");
+    Ok(())
+}
+
+/// Takes the first piece of a dump: of our own, of RedisBloom's layout as we write it, or of RedisBloom.
+fn load_header(ctx: &Context<'_>, key: &mut Key<'_>, bytes: &[u8]) -> Result<(), Failure> {
+    let any_filter = |key: &mut Key<'_>| !matches!(find(key), Found::Other);
+    if Cuckoos::is_announced(bytes) {
+        return chunks::loadchunk::<Chain>(ctx, key, 1, bytes, &HEADER_WORDS, any_filter);
+    }
+    if StoredCuckooChain::is_announced(bytes) {
+        return chunks::loadchunk::<CuckooChain>(ctx, key, 1, bytes, &HEADER_WORDS, any_filter);
+    }
+    if !key.is_empty() && !any_filter(key) {
+        return Err(WRONG_TYPE);
+    }
+    let chain = CuckooChain::from_header(bytes, ctx.limit()).map_err(|error| match error {
+        LayoutError::TooLarge { .. } | LayoutError::Memory { .. } => NOT_MADE,
+        _ => Failure::Text(HEADER_WORDS.bad_data),
+    })?;
+    if key.set(StoredCuckooChain::Whole(chain)) { Ok(()) } else { Err(NOT_MADE) }
+}
+
+/// Takes another piece of a dump: what it belongs to is there.
+fn load(ctx: &Context<'_>, key: &mut Key<'_>, at: i64, bytes: &[u8]) -> Result<(), Failure> {
+    match key.value::<StoredCuckooChain>() {
+        Some(StoredCuckooChain::Whole(chain)) => {
+            chain.load_chunk(at.unsigned_abs(), bytes).map_err(|_| WORDS.offset.into())
+        }
+        Some(_) => chunks::loadchunk::<CuckooChain>(ctx, key, at, bytes, &WORDS, |_| false),
+        None => chunks::loadchunk::<Chain>(ctx, key, at, bytes, &WORDS, |_| false),
+    }
+}
+
+fn compact(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name] = ctx.args() else { return Err(Failure::Arity) };
+    let mut key = ctx.open_mut(*name)?;
+    if key.is_empty() {
+        return Err(NO_FILTER);
+    }
+    let mut filter = match find(&mut key) {
+        Found::Filter(filter) => filter,
+        Found::Arriving => return Err(STILL_LOADING),
+        Found::Other => return Err(WRONG_TYPE),
+    };
+    let changed = filter.compact();
+    ctx.reply_ok();
+    if changed {
+        let engine = ctx.engine();
+        engine.replicate_verbatim();
+        engine.changed(*name);
+        engine.notify(c"cf.compact", *name);
+    }
+    Ok(())
+}
+
+fn debug(ctx: &Context<'_>) -> Result<(), Failure> {
+    let [_, name] = ctx.args() else { return Err(Failure::Arity) };
+    let facts = with_filter(ctx, *name, NO_FILTER, |filter| filter.facts())?;
+    let [
+        (_, size),
+        (_, buckets),
+        (_, filters),
+        (_, items),
+        (_, deletes),
+        (_, slots),
+        (_, growth),
+        (_, steps),
+    ] = facts;
+    let line = format!(
+        "size:{size} buckets:{buckets} filters:{filters} items:{items} deletes:{deletes} bucketsize:{slots} \
+         expansion:{growth} maxiterations:{steps}"
+    );
+    ctx.engine().reply_bytes(line.as_bytes());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<&str> {
+        line.split(' ').filter(|word| !word.is_empty()).collect()
+    }
+
+    #[test]
+    fn reserve_says_what_is_wrong() {
+        let range = c"Capacity must be in the range [2 * BUCKETSIZE, 1073741824]";
+        let cases: [(&str, &CStr); 24] = [
+            ("rose", c"Bad capacity"),
+            ("1e3", c"Bad capacity"),
+            ("9223372036854775808", c"Bad capacity"),
+            ("0", range),
+            ("-1", range),
+            ("3", range),
+            ("1073741825", range),
+            ("1000000000000000000", range),
+            ("509 BUCKETSIZE 255", range),
+            ("10 BUCKETSIZE", c"Couldn't parse BUCKETSIZE"),
+            ("10 BUCKETSIZE rose", c"Couldn't parse BUCKETSIZE"),
+            ("10 BUCKETSIZE 0", c"BUCKETSIZE: value must be in the range [1, 255]"),
+            ("10 BUCKETSIZE 256", c"BUCKETSIZE: value must be in the range [1, 255]"),
+            ("10 BUCKETSIZE -1", c"BUCKETSIZE: value must be in the range [1, 255]"),
+            ("10 MAXITERATIONS", c"Couldn't parse MAXITERATIONS"),
+            ("10 MAXITERATIONS nan", c"Couldn't parse MAXITERATIONS"),
+            ("10 MAXITERATIONS 0", c"MAXITERATIONS: value must be in the range [1, 65535]"),
+            ("10 MAXITERATIONS 65536", c"MAXITERATIONS: value must be in the range [1, 65535]"),
+            ("10 EXPANSION 1.5", c"Couldn't parse EXPANSION"),
+            ("10 EXPANSION -1", c"EXPANSION: value must be in the range [0, 32768]"),
+            ("10 EXPANSION 32769", c"EXPANSION: value must be in the range [0, 32768]"),
+            ("10 EXPANSION 1000000000000000000", c"EXPANSION: value must be in the range [0, 32768]"),
+            ("10 SEED -1", c"Couldn't parse SEED"),
+            ("10 ROSES 1", c"Unknown argument received"),
+        ];
+        for (line, text) in cases {
+            assert_eq!(parse_reserve(&words(line)), Err(Failure::Text(text)), "{line}");
+        }
+        assert_eq!(parse_reserve(&words("")), Err(Failure::Arity));
+        assert_eq!(parse_reserve(&words("4")), Ok(Wish { capacity: 4, ..Wish::default() }));
+        let all = "510 bucketsize 255 maxiterations 65535 expansion 32768 seed 18446744073709551615";
+        let wish = Wish {
+            capacity: 510,
+            bucket_size: 255,
+            iterations: 65_535,
+            expansion: 32_768,
+            seed: Some(u64::MAX),
+        };
+        assert_eq!(parse_reserve(&words(all)), Ok(wish));
+    }
+
+    #[test]
+    fn insert_says_what_is_wrong() {
+        let cases: [(&str, &CStr); 6] = [
+            ("CAPACITY rose ITEMS a", c"Bad capacity"),
+            ("CAPACITY 0 ITEMS a", c"Bad capacity"),
+            ("CAPACITY -5 ITEMS a", c"Bad capacity"),
+            ("CAPACITY", c"Bad capacity"),
+            ("ROSES ITEMS a", c"Unknown argument received"),
+            ("NOCREATE a", c"Unknown argument received"),
+        ];
+        for (line, text) in cases {
+            assert_eq!(parse_insert(&words(line)), Err(Failure::Text(text)), "{line}");
+        }
+        for line in ["", "ITEMS", "NOCREATE", "CAPACITY 7"] {
+            assert_eq!(parse_insert(&words(line)), Err(Failure::Arity), "{line}");
+        }
+        let wish = Wish { capacity: 7, ..Wish::default() };
+        let all = words("capacity 7 nocreate items items a");
+        assert_eq!(parse_insert(&all), Ok(Insertion { wish, create: false, items: 4 }));
+    }
+
+    #[test]
+    fn a_plan_survives_being_passed_on() {
+        for line in ["4", "1000 EXPANSION 0", "600 BUCKETSIZE 255 MAXITERATIONS 65535 EXPANSION 32768"] {
+            let plan = parse_reserve(&words(line)).unwrap().plan(|| u64::MAX - 7);
+            assert_eq!(parse_reserve(&creation(&plan)).unwrap().plan(|| 0), plan);
+        }
+        // The smallest that CF.INSERT makes, too.
+        let plan = parse_insert(&words("CAPACITY 1 ITEMS a")).unwrap().wish.plan(|| 7);
+        assert_eq!(parse_reserve(&creation(&plan)).unwrap().plan(|| 0), plan);
+    }
+}
