@@ -2,6 +2,7 @@
 //!
 //! Build it with `cargo build --release -p gardenia-redis` and load it with
 //! `loadmodule target/release/libgardenia_redis.so`; the engine then has `BF.*` and `CF.*`.
+//! `loadmodule target/release/libgardenia_redis.so`; the engine then has `BF.*`, `CMS.*`, `TOPK.*` and `GD.*`.
 //!
 //! * [`engine`]: everything that touches the engine, of which `ffi.rs` alone holds pointers;
 //! * [`values`]: what is stored under keys;
@@ -28,6 +29,12 @@ fn load(loading: &Loading<'_>, args: &[Str<'_>]) -> Result<(), &'static str> {
     loading.add_type::<values::redisbloom::StoredCuckooChain>()?;
     commands::bf::register(loading)?;
     commands::cf::register(loading)?;
+    loading.add_type::<values::count_min::Counts>()?;
+    loading.add_type::<redisbloom::count_min::CountMinTable>()?;
+    loading.add_type::<values::top_k::Top>()?;
+    commands::bf::register(loading)?;
+    commands::cms::register(loading)?;
+    commands::topk::register(loading)?;
     commands::gd::register(loading)?;
     engine::settings::register(loading)
 }

@@ -1,7 +1,7 @@
 //! RedisBloom's layouts: against what a server wrote, against exact models, and against damaged bytes.
 
 use gardenia_redis::redisbloom::bloom::{self, BloomChain};
-use gardenia_redis::redisbloom::count_min::{self, CountMinTable};
+use gardenia_redis::redisbloom::count_min::{self, CountMinTable, WeightedSum};
 use gardenia_redis::redisbloom::cuckoo::{self, CuckooChain, Limits};
 use gardenia_redis::redisbloom::layout::{Field, LayoutError};
 use proptest::prelude::*;
@@ -375,7 +375,9 @@ proptest! {
             both.add(&key.to_le_bytes(), by * weight as u64);
             *truth.entry(key).or_insert(0) += by * weight as u64;
         }
-        let merged = CountMinTable::merged(&[(&a, weights.0), (&b, weights.1)]);
+        let mut sum = WeightedSum::like(&a).unwrap();
+        prop_assert!(sum.add(&a, weights.0) && sum.add(&b, weights.1));
+        let merged = sum.finish().unwrap();
         prop_assert_eq!(merged.as_ref(), Some(&both));
         prop_assert!(truth.iter().all(|(key, count)| both.count(&key.to_le_bytes()) >= *count));
         let fields = fields_of(|fields| both.save(fields));
@@ -512,9 +514,10 @@ fn damaged_count_min_sketches_are_errors_or_harmless_and_take_no_more_memory_tha
         match sketch {
             Ok(mut sketch) => {
                 sketch.add(b"rose", random.number());
-                assert!(CountMinTable::merged(&[(&sketch, 0)]).is_some(), "round {round}");
-                let _ =
-                    CountMinTable::merged(&[(&sketch, i64::MIN), (&sketch, i64::MAX), (&sketch, i64::MIN)]);
+                let mut sum = WeightedSum::like(&sketch).unwrap();
+                assert!(sum.add(&sketch, 0), "round {round}");
+                let _ = [i64::MIN, i64::MAX, i64::MIN].map(|weight| sum.add(&sketch, weight));
+                let _ = sum.finish();
                 accepted += 1;
             }
             Err(_) => refused += 1,

@@ -31,6 +31,13 @@ use crate::values::bloom::{Bloom, Scaling};
 use crate::values::stored::Stored;
 use gardenia::AnyFilter;
 use std::ffi::CString;
+use crate::engine::ffi::Key;
+use crate::redisbloom::count_min::CountMinTable;
+use crate::values::bloom::Scaling;
+use crate::values::redisbloom::{COUNT_MIN_MARK, count_min_len, dump_count_min, undump_count_min};
+use crate::values::stored::{DUMP_HEADER, Stored};
+use crate::values::top_k::TopK;
+use gardenia::CountMin;
 
 commands! { c"gardenia":
     ScanDump c"gd.scandump" c"readonly" => scandump;
@@ -68,6 +75,7 @@ const WORDS: Words = Words {
 macro_rules! each {
     ($fits:ident => $work:expr) => {
         each!(@ $fits => $work; Scaling, AnyFilter)
+        each!(@ $fits => $work; Scaling, CountMin, TopK)
     };
     (@ $fits:ident => $work:expr; $($kind:ty),+) => {
         $({
@@ -84,7 +92,14 @@ fn scandump(ctx: &Context<'_>) -> Result<(), Failure> {
     let at = chunks::iterator(*at, c"ERR Second argument must be numeric")?;
     let mut key = ctx.open(*name).ok_or(NOT_FOUND)?;
     each!(T => key.value::<Stored<T>>().map(|value| chunks::scandump(ctx, value, at, &WORDS)));
-    Err(WRONG_TYPE)
+    let table = key.value::<CountMinTable>().ok_or(WRONG_TYPE)?;
+    let mut dump = Vec::new();
+    if at == 0 {
+        dump.try_reserve_exact(DUMP_HEADER + count_min_len(table)).map_err(|_| WORDS.no_memory)?;
+        dump_count_min(table, &mut dump);
+    }
+    chunks::reply_chunk(ctx, (at == 0).into(), &dump);
+    Ok(())
 }
 
 /// Takes any value of our own: by its mark, and then by what is there.
@@ -93,7 +108,7 @@ fn load(ctx: &Context<'_>, key: &mut Key<'_>, at: i64, bytes: &[u8]) -> Result<(
         each!(T => Stored::<T>::is_announced(bytes).then(|| {
             chunks::loadchunk::<T>(ctx, key, at, bytes, &WORDS, |key| key.value::<Stored<T>>().is_some())
         }));
-        return Err(WORDS.bad_data.into());
+        return load_count_min(ctx, key, bytes);
     }
     if key.is_empty() {
         return Err(NOT_FOUND);
@@ -102,6 +117,21 @@ fn load(ctx: &Context<'_>, key: &mut Key<'_>, at: i64, bytes: &[u8]) -> Result<(
         chunks::loadchunk::<T>(ctx, key, at, bytes, &WORDS, |_| false)
     }));
     Err(WRONG_TYPE)
+}
+
+/// Takes a sketch of RedisBloom's, which comes all in one.
+fn load_count_min(ctx: &Context<'_>, key: &mut Key<'_>, bytes: &[u8]) -> Result<(), Failure> {
+    if !bytes.starts_with(&COUNT_MIN_MARK) {
+        return Err(WORDS.bad_data.into());
+    }
+    if !key.is_empty() && key.value::<CountMinTable>().is_none() {
+        return Err(WRONG_TYPE);
+    }
+    if bytes.len() as u64 > ctx.limit() {
+        return Err(WORDS.no_memory.into());
+    }
+    let table = undump_count_min(bytes).ok_or(WORDS.bad_data)?;
+    if key.set(table) { Ok(()) } else { Err(WORDS.not_made.into()) }
 }
 
 fn loadchunk(ctx: &Context<'_>) -> Result<(), Failure> {

@@ -6,12 +6,14 @@
 pub mod bf;
 pub mod cf;
 pub mod chunks;
+pub mod cms;
 pub mod gd;
+pub mod topk;
 
 /// Commands by name, flags and function, and the function that registers them. Where the key is not the first argument
-/// alone, the first, the last and the step of them stand behind the flags.
+/// alone, the first, the last and the step of them stand behind the flags, or the function that finds them.
 macro_rules! commands {
-    ($categories:literal: $($name:ident $text:literal $flags:literal $(keys $keys:expr)? => $run:path;)+) => {
+    ($categories:literal: $($name:ident $text:literal $flags:literal $(keys $keys:tt)? $(sources $sources:path)? => $run:path;)+) => {
         $(
             struct $name;
             impl $crate::engine::context::Command for $name {
@@ -19,6 +21,10 @@ macro_rules! commands {
                 const FLAGS: &'static std::ffi::CStr = $flags;
                 const CATEGORIES: &'static std::ffi::CStr = $categories;
                 $(const KEYS: (std::ffi::c_int, std::ffi::c_int, std::ffi::c_int) = $keys;)?
+                $(
+                    const KEYS: (std::ffi::c_int, std::ffi::c_int, std::ffi::c_int) = (0, 0, 0);
+                    const SOURCES: Option<$crate::engine::context::Sources> = Some($sources);
+                )?
                 #[inline]
                 fn run(
                     ctx: &$crate::engine::context::Context<'_>,

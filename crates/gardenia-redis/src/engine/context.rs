@@ -3,6 +3,10 @@
 use super::ffi::{self, Ctx, Key, Str};
 use super::settings;
 use std::ffi::{CStr, c_int};
+use std::ops::Range;
+
+/// The places of the keys that a command reads, among its arguments with the command's name: any arguments.
+pub type Sources = fn(&[Str<'_>]) -> Range<usize>;
 
 /// A command of the module.
 pub trait Command {
@@ -14,6 +18,10 @@ pub trait Command {
     const CATEGORIES: &'static CStr;
     /// First key, last key, step.
     const KEYS: (c_int, c_int, c_int) = (1, 1, 1);
+    /// Where the arguments themselves say how many keys there are: which of them are read, beside the first argument, which
+    /// is changed. The flags then have `getkeys-api`, the keys above are (0, 0, 0), and the engine asks before it checks
+    /// access and slots.
+    const SOURCES: Option<Sources> = None;
 
     /// Answers a call: one reply, or the error that becomes one. After a reply there is no error.
     fn run(ctx: &Context<'_>) -> Result<(), Failure>;

@@ -9,6 +9,7 @@ use super::context::{Command, Context, Failure};
 use super::types::Value;
 use std::ffi::{CStr, CString, NulError, c_char, c_int, c_long, c_longlong, c_uint, c_void};
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::slice;
@@ -157,7 +158,10 @@ functions! {
         ReplyWithMap: fn(*mut RawCtx, c_long) -> c_int;
         ReplyWithBool: fn(*mut RawCtx, c_int) -> c_int;
         ReplyWithNull: fn(*mut RawCtx) -> c_int;
+        ReplyWithDouble: fn(*mut RawCtx, f64) -> c_int;
         GetContextFlags: fn(*mut RawCtx) -> c_int;
+        IsKeysPositionRequest: fn(*mut RawCtx) -> c_int;
+        KeyAtPosWithFlags: fn(*mut RawCtx, c_int, c_int);
         StringPtrLen: fn(*const RawString, *mut usize) -> *const c_char;
         CreateString: fn(*mut RawCtx, *const c_char, usize) -> *mut RawString;
         FreeString: fn(*mut RawCtx, *mut RawString);
@@ -399,6 +403,35 @@ impl<'a> Ctx<'a> {
     pub fn reply_null(self) {
         // SAFETY: see above.
         unsafe { (self.api.ReplyWithNull)(self.raw) };
+    }
+
+    /// A number that is not whole, which is text in RESP2.
+    pub fn reply_double(self, value: f64) {
+        // SAFETY: see above.
+        unsafe { (self.api.ReplyWithDouble)(self.raw, value) };
+    }
+
+    /// Tells the engine which of so many arguments are keys, if it asks for that in place of running the command: the first,
+    /// which is changed, and the `sources`, which are read.
+    fn tells_keys(self, args: usize, sources: impl FnOnce() -> Range<usize>) -> bool {
+        const OVERWRITTEN: c_int = 1 << 2 | 1 << 5;
+        const READ: c_int = 1 | 1 << 4;
+        // SAFETY: see above.
+        unsafe {
+            if (self.api.IsKeysPositionRequest)(self.raw) == 0 {
+                return false;
+            }
+            // The engine believes every place that it is told.
+            let tell = |at: usize, how| {
+                if at < args {
+                    (self.api.KeyAtPosWithFlags)(self.raw, at as c_int, how);
+                }
+            };
+            tell(1, OVERWRITTEN);
+            let Range { start, end } = sources();
+            (start..end.min(args)).for_each(|at| tell(at, READ));
+        }
+        true
     }
 
     fn has(self, flag: c_int) -> bool {
@@ -826,7 +859,10 @@ unsafe extern "C" fn trampoline<C: Command>(
     let ctx = Ctx::new(ctx);
     // SAFETY: the engine gives so many strings, none null, for the call; `Str` is one pointer.
     let args = unsafe { slice::from_raw_parts(argv.cast::<Str<'_>>(), argc as usize) };
-    let result = catch_unwind(AssertUnwindSafe(|| C::run(&Context::new(ctx, args))));
+    let result = catch_unwind(AssertUnwindSafe(|| match C::SOURCES {
+        Some(sources) if ctx.tells_keys(args.len(), || sources(args)) => Ok(()),
+        _ => C::run(&Context::new(ctx, args)),
+    }));
     match result {
         Ok(Ok(())) => {}
         Ok(Err(Failure::Arity)) => ctx.reply_wrong_arity(),

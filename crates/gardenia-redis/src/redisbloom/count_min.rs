@@ -6,7 +6,7 @@
 //! Source of the idea: Cormode and Muthukrishnan, "An improved data stream summary: the Count-Min sketch and its
 //! applications" (2005).
 
-use super::layout::{LayoutError, Load, Save, check_limit, wrong, zeroed};
+use super::layout::{LayoutError, Load, Save, check_limit, copied, reserved, wrong, zeroed};
 use super::murmur::murmur32;
 
 /// The RDB encoding version of the dump that the layout was taken from.
@@ -86,31 +86,6 @@ impl CountMinTable {
         self.cells(key).map(|at| Self::cell(&self.cells[at])).fold(u32::MAX, u32::min).into()
     }
 
-    /// The weighted sum of sketches of one shape; `None` if a counter would be below 0, or at 2³² − 1 or above, or if there
-    /// is no sketch, or they differ in shape.
-    #[must_use]
-    pub fn merged(sources: &[(&Self, i64)]) -> Option<Self> {
-        let (first, _) = sources.first()?;
-        if sources.iter().any(|(source, _)| (source.width, source.depth) != (first.width, first.depth)) {
-            return None;
-        }
-        // A product has 127 bits and a sign; what a sum cannot hold is no counter either.
-        let sum = |values: &mut dyn Iterator<Item = (u64, i64)>| {
-            let products = values.map(|(value, weight)| i128::from(value) * i128::from(weight));
-            products.fold(0, i128::saturating_add)
-        };
-        let mut result = Self { total: 0, cells: zeroed(first.cells.len() as u64).ok()?, ..**first };
-        for at in (0..first.cells.len()).step_by(4) {
-            let mut values =
-                sources.iter().map(|(source, weight)| (Self::cell(&source.cells[at..]).into(), *weight));
-            let cell = u32::try_from(sum(&mut values)).ok().filter(|cell| *cell < u32::MAX)?;
-            result.cells[at..at + 4].copy_from_slice(&cell.to_le_bytes());
-        }
-        let total = sum(&mut sources.iter().map(|(source, weight)| (source.total, *weight)));
-        result.total = u64::try_from(total.max(0)).unwrap_or(u64::MAX);
-        Some(result)
-    }
-
     /// Counters of a row.
     #[must_use]
     pub fn width(&self) -> u64 {
@@ -135,6 +110,17 @@ impl CountMinTable {
         SKETCH_SIZE + self.cells.len() as u64
     }
 
+    /// The counters, 4 bytes little-endian each, row by row.
+    #[must_use]
+    pub fn counters(&self) -> &[u8] {
+        &self.cells
+    }
+
+    /// A copy, or an error if there is no memory for it.
+    pub fn try_clone(&self) -> Result<Self, LayoutError> {
+        Ok(Self { cells: copied(&self.cells)?, ..*self })
+    }
+
     /// Writes the fields of an RDB file.
     pub fn save(&self, fields: &mut impl Save) {
         [self.width, self.depth, self.total].into_iter().for_each(|number| fields.save_u64(number));
@@ -149,6 +135,67 @@ impl CountMinTable {
         let (width, depth, total) = (fields.load_u64()?, fields.load_u64()?, fields.load_u64()?);
         let cells = fields.load_bytes(Self::bytes(width, depth, max_bytes)?)?;
         Ok(Self { width, depth, total, cells })
+    }
+}
+
+/// The weighted sum of sketches of one shape, one after the other.
+///
+/// ```
+/// use gardenia_redis::redisbloom::count_min::{CountMinTable, WeightedSum};
+/// let mut visits = CountMinTable::new(2000, 7, u64::MAX)?;
+/// visits.add(b"rose", 30);
+/// let mut sum = WeightedSum::like(&visits)?;
+/// assert!(sum.add(&visits, 3) && sum.add(&visits, -1));
+/// assert_eq!(sum.finish()?.unwrap().count(b"rose"), 60);
+/// # Ok::<(), gardenia_redis::redisbloom::layout::LayoutError>(())
+/// ```
+#[derive(Debug)]
+pub struct WeightedSum {
+    width: u64,
+    depth: u64,
+    total: i128,
+    /// Sums may be below 0 in between.
+    cells: Vec<i64>,
+}
+
+impl WeightedSum {
+    /// An empty sum of sketches of this one's shape.
+    pub fn like(table: &CountMinTable) -> Result<Self, LayoutError> {
+        let mut cells = reserved(table.cells.len() as u64 / 4)?;
+        cells.resize(table.cells.len() / 4, 0); // it fits: room was made
+        Ok(Self { width: table.width, depth: table.depth, total: 0, cells })
+    }
+
+    /// Whether a sketch has the shape of the sum.
+    #[must_use]
+    pub fn fits(&self, table: &CountMinTable) -> bool {
+        (self.width, self.depth) == (table.width, table.depth)
+    }
+
+    /// Adds the counters of a sketch of this shape, so many times; false if one of the sums has more than 64 bits, and then
+    /// it is none any more.
+    #[must_use]
+    pub fn add(&mut self, table: &CountMinTable, weight: i64) -> bool {
+        self.total = self.total.saturating_add(i128::from(table.total).saturating_mul(weight.into()));
+        let counters = table.cells.as_chunks::<4>().0;
+        self.cells.iter_mut().zip(counters).all(|(sum, counter)| {
+            let product = i64::from(u32::from_le_bytes(*counter)).checked_mul(weight);
+            product.and_then(|product| sum.checked_add(product)).map(|new| *sum = new).is_some()
+        })
+    }
+
+    /// The sketch of the sums; `None` if one of them is below 0, or at 2³² − 1 or above.
+    pub fn finish(self) -> Result<Option<CountMinTable>, LayoutError> {
+        let Self { width, depth, total, cells: sums } = self;
+        let mut cells = reserved(sums.len() as u64 * 4)?;
+        for sum in sums {
+            match u32::try_from(sum) {
+                Ok(counter) if counter < u32::MAX => cells.extend_from_slice(&counter.to_le_bytes()),
+                _ => return Ok(None),
+            }
+        }
+        let total = u64::try_from(total.max(0)).unwrap_or(u64::MAX);
+        Ok(Some(CountMinTable { width, depth, total, cells }))
     }
 }
 
@@ -172,16 +219,26 @@ mod tests {
         a.add(b"rose", 5);
         b.add(b"rose", 2);
         b.add(b"tulip", 7);
-        let sum = CountMinTable::merged(&[(&a, 2), (&b, 3)]).unwrap();
+        let merged = |sources: &[(&CountMinTable, i64)]| {
+            let mut sum = WeightedSum::like(sources[0].0).unwrap();
+            let added = sources.iter().all(|(table, weight)| sum.add(table, *weight));
+            sum.finish().unwrap().filter(|_| added)
+        };
+        let sum = merged(&[(&a, 2), (&b, 3)]).unwrap();
         assert_eq!((sum.count(b"rose"), sum.count(b"tulip"), sum.total()), (16, 21, 37));
-        let difference = CountMinTable::merged(&[(&b, 3), (&a, -1)]).unwrap();
-        assert_eq!(difference.count(b"rose"), 1);
-        assert_eq!(CountMinTable::merged(&[(&a, 1), (&b, -3)]), None); // below 0
-        assert_eq!(CountMinTable::merged(&[(&a, i64::MAX)]), None);
+        let difference = merged(&[(&b, 3), (&a, -1)]).unwrap();
+        assert_eq!((difference.count(b"rose"), difference.total()), (1, 22));
+        assert_eq!(merged(&[(&a, 1), (&b, -3)]), None); // below 0
+        assert_eq!(merged(&[(&a, i64::MAX)]), None);
+        // More than 64 bits in between: what comes back from there is no sum.
+        let half = i64::MAX / 5;
+        assert_eq!(merged(&[(&a, half), (&a, half), (&a, 1 - half), (&a, -half)]), None);
+        assert_eq!(merged(&[(&a, half), (&a, 1 - half)]), Some(a.clone()));
         a.add(b"lily", u32::MAX.into());
-        assert_eq!(CountMinTable::merged(&[(&a, 1)]), None); // it has lost count, and so would the sum
-        assert_eq!(CountMinTable::merged(&[(&a, 1), (&CountMinTable::new(4, 50, 9999).unwrap(), 1)]), None);
-        assert_eq!(CountMinTable::merged(&[]), None);
+        assert_eq!(merged(&[(&a, 1)]), None); // it has lost count, and so would the sum
+        let sum = WeightedSum::like(&a).unwrap();
+        let other = |width, depth| CountMinTable::new(width, depth, 9999).unwrap();
+        assert!(sum.fits(&b) && !sum.fits(&other(4, 50)) && !sum.fits(&other(50, 5)));
     }
 
     #[test]

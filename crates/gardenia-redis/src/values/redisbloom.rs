@@ -7,6 +7,9 @@ use crate::engine::types::{TypeHandle, Value};
 use crate::redisbloom::bloom::{self, BloomChain};
 use crate::redisbloom::cuckoo::{self, CuckooChain};
 use crate::redisbloom::layout::Bytes;
+use crate::redisbloom::count_min::{self, CountMinTable};
+use crate::redisbloom::layout::Bytes;
+use crate::values::stored::DUMP_HEADER;
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
 
@@ -98,4 +101,92 @@ impl Whole for CuckooChain {
         }
         Some(copy)
     }
+}
+static COUNT_MIN: TypeHandle = TypeHandle::new();
+
+/// What the dump of a sketch begins with. RedisBloom has no such dump: this one is ours.
+pub const COUNT_MIN_MARK: [u8; 8] = *b"\x89RBL-CM\xff";
+
+impl Value for CountMinTable {
+    const NAME: &'static CStr = c"CMSk-TYPE";
+    const VERSION: i32 = count_min::RDB_VERSION as i32;
+
+    fn handle() -> &'static TypeHandle {
+        &COUNT_MIN
+    }
+
+    fn load(io: &mut Io<'_>, version: i32) -> Option<Self> {
+        // Without a limit, as above.
+        CountMinTable::load(u64::try_from(version).ok()?, io, u64::MAX).ok()
+    }
+
+    fn save(&self, io: &mut Io<'_>) {
+        CountMinTable::save(self, io);
+    }
+
+    fn rewrite(&self, file: &mut Rewrite<'_>) {
+        let mut dump = Vec::with_capacity(DUMP_HEADER + count_min_len(self));
+        dump_count_min(self, &mut dump);
+        file.emit(c"GD.LOADCHUNK", 1, &dump);
+    }
+
+    fn memory(&self) -> usize {
+        self.counters().len()
+    }
+
+    fn digest(&self, digest: &mut DigestOf<'_>) {
+        [self.width(), self.depth(), self.total()].into_iter().for_each(|number| digest.add_number(number));
+        digest.add(self.counters());
+    }
+
+    fn copy(&self) -> Option<Self> {
+        self.try_clone().ok()
+    }
+}
+
+/// Bytes of a sketch's dump behind its header.
+#[must_use]
+pub fn count_min_len(table: &CountMinTable) -> usize {
+    32 + table.counters().len()
+}
+
+/// Appends the dump of a sketch, all in one: the mark, the bytes that follow, and the fields of the database's file.
+pub fn dump_count_min(table: &CountMinTable, to: &mut Vec<u8>) {
+    to.extend_from_slice(&COUNT_MIN_MARK);
+    to.extend_from_slice(&(count_min_len(table) as u64).to_le_bytes());
+    table.save(&mut Bytes::new(to));
+}
+
+/// The sketch of a dump, if it is one; the bytes may be anybody's.
+#[must_use]
+pub fn undump_count_min(dump: &[u8]) -> Option<CountMinTable> {
+    let (header, mut body) = dump.split_first_chunk::<DUMP_HEADER>()?;
+    let (mark, len) = header.split_first_chunk::<8>()?;
+    let total = body.len() as u64;
+    if *mark != COUNT_MIN_MARK || *len != total.to_le_bytes() {
+        return None;
+    }
+    // The counters are among the bytes, so that it takes no more than these.
+    let table = CountMinTable::load(count_min::RDB_VERSION, &mut Bytes::new(&mut body), total).ok()?;
+    body.is_empty().then_some(table)
+}
+
+#[test]
+fn a_sketch_is_read_from_its_dump_and_from_nothing_else() {
+    let mut table = CountMinTable::new(7, 3, u64::MAX).unwrap();
+    table.add(b"rose", 5);
+    let mut dump = vec![];
+    dump_count_min(&table, &mut dump);
+    assert_eq!(dump.len(), DUMP_HEADER + count_min_len(&table));
+    assert_eq!(undump_count_min(&dump), Some(table));
+    assert!((0..dump.len()).all(|end| undump_count_min(&dump[..end]).is_none()));
+    for (at, byte) in [(0, 0x88), (8, 0), (16, 8), (19, 1), (24, 4), (40, 0)] {
+        let mut other = dump.clone();
+        other[at] = byte;
+        assert_eq!(undump_count_min(&other), None, "{at}");
+    }
+    // A length that is right, and bytes that are too many.
+    dump.push(0);
+    dump[8] += 1;
+    assert_eq!(undump_count_min(&dump), None);
 }

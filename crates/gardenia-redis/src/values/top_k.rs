@@ -15,12 +15,16 @@
 //! Sources: Gong, Yang, Zhang, Li, Uhlig, Chen, Uden and Li, "HeavyKeeper: an accurate algorithm for finding top-k elephant
 //! flows" (2018); Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
 
-use crate::redisbloom::layout::{LayoutError, Load, Save, check_limit, copied, reserved, wrong, zeroed};
+use super::stored::{Stored, Whole};
+use crate::engine::types::TypeHandle;
+use crate::redisbloom::layout::{
+    Bytes, LayoutError, Load, Save, check_limit, copied, reserved, wrong, zeroed,
+};
 use gardenia::{Digest, KeyHasher};
 use std::collections::HashMap;
+use std::ffi::CStr;
+use std::io::{self, Read, Write};
 
-/// The version of [`TopK::save`].
-pub const VERSION: u64 = 1;
 /// Width, depth and decay if nothing else is asked for.
 pub const DEFAULTS: (u32, u32, f64) = (8, 7, 0.9);
 /// The largest increment that commands take.
@@ -40,15 +44,15 @@ const NEVER: f64 = 1.0 / (1u64 << 53) as f64;
 /// ```
 /// use gardenia_redis::values::top_k::TopK;
 /// let mut top = TopK::new(2, 50, 4, 0.9, u64::MAX)?;
-/// assert_eq!(top.add(b"rose", 3), Ok(None));
-/// assert_eq!(top.add(b"tulip", 2), Ok(None));
-/// assert_eq!(top.add(b"daisy", 5), Ok(Some(b"tulip".to_vec())));
+/// assert_eq!(top.add(b"rose", 3, u64::MAX), Ok(None));
+/// assert_eq!(top.add(b"tulip", 2, u64::MAX), Ok(None));
+/// assert_eq!(top.add(b"daisy", 5, u64::MAX), Ok(Some(b"tulip".to_vec())));
 /// assert_eq!(top.list(), [(&b"daisy"[..], 5), (&b"rose"[..], 3)]);
 /// assert!(top.contains(b"rose") && !top.contains(b"tulip"));
 /// assert_eq!(top.count(b"tulip"), 2); // the cells still know it
 /// # Ok::<(), gardenia_redis::redisbloom::layout::LayoutError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct TopK {
     width: u32,
     depth: u32,
@@ -60,6 +64,8 @@ pub struct TopK {
     places: Vec<Place>,
     /// Where in the table the item with a digest is. Two items with one digest cannot be told apart.
     index: HashMap<u64, usize>,
+    /// Bytes of the items in the table.
+    item_bytes: u64,
 }
 
 /// A place of the table; empty if its count is 0.
@@ -93,7 +99,7 @@ impl TopK {
         let (mut places, mut index) = (reserved(k.into())?, HashMap::new());
         index.try_reserve(k as usize).map_err(|_| LayoutError::Memory { bytes: u64::from(k) * PLACE })?;
         places.resize(k as usize, Place::default());
-        Ok(Self { width, depth, decay, random: 0, cells, places, index })
+        Ok(Self { width, depth, decay, random: 0, cells, places, index, item_bytes: 0 })
     }
 
     fn digest(item: &[u8]) -> Digest {
@@ -142,15 +148,22 @@ impl TopK {
         (failures < most.into()).then(|| failures as u32 + 1)
     }
 
-    /// Counts an item `by` more times; the item that it pushed out of the table, if any. An error only if there is no memory to
-    /// take it into the table: then it is counted, but not in it.
-    pub fn add(&mut self, item: &[u8], by: u32) -> Result<Option<Vec<u8>>, LayoutError> {
+    /// Counts an item `by` more times; the item that it pushed out of the table, if any. An error if the table, with the item
+    /// in it, would take more than `limit` bytes, or more than there are: whether it enters is known only when it is counted,
+    /// so the memory is there before that, and on an error nothing has changed.
+    pub fn add(&mut self, item: &[u8], by: u32, limit: u64) -> Result<Option<Vec<u8>>, LayoutError> {
         if by == 0 {
             return Ok(None);
         }
         let digest = Self::digest(item);
+        let place = self.index.get(&digest.0).copied();
+        let mut copy = Vec::new();
+        if place.is_none() {
+            check_limit(self.memory_bytes().saturating_add(item.len() as u64), limit)?;
+            copy = copied(item)?;
+        }
         let estimate = self.raise(digest, by);
-        if let Some(place) = self.index.get(&digest.0).copied() {
+        if let Some(place) = place {
             let count = &mut self.places[place].count;
             *count = estimate.max(*count);
             self.sink(place);
@@ -159,11 +172,13 @@ impl TopK {
         if estimate == 0 || estimate < self.places[0].count {
             return Ok(None);
         }
-        let new = Place { count: estimate, digest: digest.0, item: copied(item)? };
+        let new = Place { count: estimate, digest: digest.0, item: copy };
+        self.item_bytes += item.len() as u64;
         let old = std::mem::replace(&mut self.places[0], new);
         let pushed_out = old.count > 0;
         if pushed_out {
             self.index.remove(&old.digest);
+            self.item_bytes -= old.item.len() as u64;
         }
         self.index.insert(digest.0, 0);
         self.sink(0);
@@ -278,8 +293,7 @@ impl TopK {
     /// Bytes of memory, with the items.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        let items: u64 = self.places.iter().map(|place| place.item.capacity() as u64).sum();
-        self.cells.len() as u64 + self.places.len() as u64 * PLACE + items
+        self.cells.len() as u64 + self.places.len() as u64 * PLACE + self.item_bytes
     }
 
     /// Writes the fields that [`load`](Self::load) reads.
@@ -300,11 +314,8 @@ impl TopK {
         }
     }
 
-    /// Reads what [`save`](Self::save) wrote in this version, if all of it takes at most `max_bytes`.
-    pub fn load(version: u64, fields: &mut impl Load, max_bytes: u64) -> Result<Self, LayoutError> {
-        if version != VERSION {
-            return Err(LayoutError::Version(version));
-        }
+    /// Reads what [`save`](Self::save) wrote, if all of it takes at most `max_bytes`.
+    pub fn load(fields: &mut impl Load, max_bytes: u64) -> Result<Self, LayoutError> {
         let (k, width, depth) = (short(fields, "k")?, short(fields, "width")?, short(fields, "depth")?);
         let mut top = Self::new(k, width, depth, fields.load_f64()?, max_bytes)?;
         top.random = fields.load_u64()?;
@@ -312,7 +323,6 @@ impl TopK {
         if top.cells.as_chunks::<8>().0.iter().any(|cell| cell[4..] == [0; 4] && cell[..4] != [0; 4]) {
             return wrong("cells", "an empty cell has no fingerprint");
         }
-        let mut size = top.memory_bytes();
         for at in 0..top.places.len() {
             let count = short(fields, "count")?;
             if at > 0 && count < top.places[(at - 1) / 2].count {
@@ -322,8 +332,8 @@ impl TopK {
                 continue;
             }
             let length = fields.load_u64()?;
-            size = size.saturating_add(length);
-            check_limit(size, max_bytes)?;
+            check_limit(top.memory_bytes().saturating_add(length), max_bytes)?;
+            top.item_bytes += length;
             let item = fields.load_bytes(length)?;
             let digest = Self::digest(&item).0;
             if top.index.insert(digest, at).is_some() {
@@ -332,6 +342,55 @@ impl TopK {
             top.places[at] = Place { count, digest, item };
         }
         Ok(top)
+    }
+
+    /// A copy, or an error if there is no memory for it.
+    pub fn try_clone(&self) -> Result<Self, LayoutError> {
+        let mut copy = Self::new(self.k(), self.width, self.depth, self.decay, u64::MAX)?;
+        (copy.random, copy.item_bytes) = (self.random, self.item_bytes);
+        copy.cells.copy_from_slice(&self.cells);
+        for (to, from) in copy.places.iter_mut().zip(&self.places) {
+            *to = Place { item: copied(&from.item)?, ..*from };
+        }
+        copy.index.extend(&self.index); // it fits: room was made
+        Ok(copy)
+    }
+}
+
+/// What is stored under the key.
+pub type Top = Stored<TopK>;
+
+static HANDLE: TypeHandle = TypeHandle::new();
+
+/// The memory of a value beside the bytes that it is written as: an empty place is 8 bytes there, and [`PLACE`] in memory.
+const UNPACKED: u64 = PLACE.div_ceil(8) + 1;
+
+/// Written as its fields, as bytes.
+impl Whole for TopK {
+    const NAME: &'static CStr = c"gdn-top-k";
+    const MARK: [u8; 8] = *b"\x89GDN-TK\xff";
+    const LOADCHUNK: &'static CStr = c"GD.LOADCHUNK";
+
+    fn handle() -> &'static TypeHandle {
+        &HANDLE
+    }
+
+    fn write(&self, to: impl Write) -> io::Result<()> {
+        let mut fields = Bytes::new(to);
+        self.save(&mut fields);
+        fields.finish()
+    }
+
+    fn read(from: impl Read, len: u64) -> Option<Self> {
+        Self::load(&mut Bytes::new(from), len.saturating_mul(UNPACKED)).ok()
+    }
+
+    fn memory(&self) -> usize {
+        self.memory_bytes() as usize
+    }
+
+    fn copy(&self) -> Option<Self> {
+        self.try_clone().ok()
     }
 }
 
@@ -357,7 +416,7 @@ mod tests {
     fn items_leave_in_the_order_that_clients_expect() {
         let mut top = TopK::new(3, 50, 4, 0.9, u64::MAX).unwrap();
         let mut add = |item: &str| {
-            let out = top.add(item.as_bytes(), 1).unwrap();
+            let out = top.add(item.as_bytes(), 1, u64::MAX).unwrap();
             out.map_or('-', |item| char::from(item[0]))
         };
         let stream = ["A", "B", "C", "D", "E", "A", "A", "B", "C", "G", "D", "B", "D", "A", "E", "E", "1"];
@@ -368,7 +427,7 @@ mod tests {
         assert_eq!(top.list(), [(&b"A"[..], 4), (b"B", 3), (b"E", 3)]);
 
         let mut top = TopK::new(3, 10, 3, 1.0, u64::MAX).unwrap();
-        let mut add = |item: &str, by| top.add(item.as_bytes(), by).unwrap();
+        let mut add = |item: &str, by| top.add(item.as_bytes(), by, u64::MAX).unwrap();
         assert_eq!([add("bar", 3), add("baz", 6), add("42", 2)], [None, None, None]);
         assert_eq!([add("42", 8), add("xyzzy", 4)], [None, Some(b"bar".to_vec())]);
         assert_eq!(
@@ -381,13 +440,13 @@ mod tests {
     #[test]
     fn of_equal_counts_the_same_ones_always_leave() {
         let mut top = TopK::new(6, 500, 4, 0.9, u64::MAX).unwrap();
-        let out =
-            ('a'..='z').map(|item| top.add(&[item as u8], 1).unwrap().map_or('-', |item| item[0].into()));
+        let out = ('a'..='z')
+            .map(|item| top.add(&[item as u8], 1, u64::MAX).unwrap().map_or('-', |item| item[0].into()));
         assert_eq!(out.collect::<String>(), "------acfghijklmnopqrstuvw");
 
         // The same for cells and randomness: many items in few cells.
         let mut top = TopK::new(3, 3, 2, 0.9, u64::MAX).unwrap();
-        (0..400u32).for_each(|i| _ = top.add(&[(i * i % 61) as u8], 1 + i % 3).unwrap());
+        (0..400u32).for_each(|i| _ = top.add(&[(i * i % 61) as u8], 1 + i % 3, u64::MAX).unwrap());
         assert_eq!(top.list(), [(&[48][..], 6), (&[5], 5), (&[46], 5)]);
         assert_eq!(top.random, 1_262_321_832_220_753_689);
     }
@@ -395,24 +454,24 @@ mod tests {
     #[test]
     fn what_is_left_of_an_increment_counts_for_the_new_owner() {
         let mut top = TopK::new(2, 1, 1, 1.0, u64::MAX).unwrap(); // one cell, always lowered
-        top.add(b"rose", 2).unwrap();
-        top.add(b"tulip", 5).unwrap(); // one lowers it, one takes it over, and three more come
+        top.add(b"rose", 2, u64::MAX).unwrap();
+        top.add(b"tulip", 5, u64::MAX).unwrap(); // one lowers it, one takes it over, and three more come
         assert_eq!(top.list(), [(&b"tulip"[..], 4), (b"rose", 2)]);
-        top.add(b"daisy", 4).unwrap(); // just enough
+        top.add(b"daisy", 4, u64::MAX).unwrap(); // just enough
         assert_eq!((top.count(b"daisy"), top.contains(b"rose")), (1, true));
     }
 
     #[test]
     fn an_increment_of_nothing_changes_nothing() {
         let mut top = TopK::new(2, 8, 7, 0.9, u64::MAX).unwrap();
-        let empty = top.clone();
-        assert_eq!(top.add(b"rose", 0), Ok(None));
+        let empty = top.try_clone().unwrap();
+        assert_eq!(top.add(b"rose", 0, u64::MAX), Ok(None));
         assert_eq!((&top, top.contains(b"rose")), (&empty, false));
         // Nor for an item that has counts, as many as the root.
-        let pushed_out = [b"a", b"b", b"c"].map(|item| top.add(item, 1).unwrap());
+        let pushed_out = [b"a", b"b", b"c"].map(|item| top.add(item, 1, u64::MAX).unwrap());
         assert_eq!(pushed_out, [None, None, Some(b"a".to_vec())]);
-        let full = top.clone();
-        assert_eq!((top.add(b"a", 0), top.count(b"a")), (Ok(None), 1));
+        let full = top.try_clone().unwrap();
+        assert_eq!((top.add(b"a", 0, u64::MAX), top.count(b"a")), (Ok(None), 1));
         assert_eq!(top, full);
     }
 
@@ -436,10 +495,10 @@ mod tests {
         let mut top = TopK::new(10, 64, 4, 0.9, u64::MAX).unwrap();
         for round in 0..2_000u32 {
             for heavy in 0..10u32 {
-                top.add(&[b'h', heavy as u8], 1 + heavy / 5).unwrap();
+                top.add(&[b'h', heavy as u8], 1 + heavy / 5, u64::MAX).unwrap();
             }
             for light in 0..10u32 {
-                top.add(&(round * 10 + light).to_le_bytes(), 1).unwrap();
+                top.add(&(round * 10 + light).to_le_bytes(), 1, u64::MAX).unwrap();
             }
         }
         let list = top.list();
@@ -476,16 +535,56 @@ mod tests {
     }
 
     #[test]
+    fn an_item_that_there_is_no_memory_for_changes_nothing() {
+        let mut top = TopK::new(2, 8, 7, 0.9, u64::MAX).unwrap();
+        let empty = top.memory_bytes();
+        top.add(b"rose", 3, empty + 4).unwrap();
+        assert_eq!(top.memory_bytes(), empty + 4);
+        let before = top.try_clone().unwrap();
+        assert_eq!(
+            top.add(b"lily", 3, empty + 7),
+            Err(LayoutError::TooLarge { needed: empty + 8, max: empty + 7 })
+        );
+        assert_eq!(top, before);
+        // One that is in takes no more; one that leaves gives its bytes back.
+        assert_eq!(top.add(b"rose", 3, 0), Ok(None));
+        assert_eq!(top.add(b"lily", 3, empty + 8), Ok(None));
+        assert_eq!(top.add(b"chrysanthemum", 9, u64::MAX), Ok(Some(b"lily".to_vec())));
+        assert_eq!(top.memory_bytes(), empty + 4 + 13);
+    }
+
+    #[test]
+    fn a_table_is_read_from_what_it_was_written_as() {
+        for (k, items) in [(1, 0), (1, 1), (1_000, 0), (1_000, 400), (1_000, 3_000)] {
+            let mut top = TopK::new(k, 8, 7, 0.9, u64::MAX).unwrap();
+            (0..items as u32).for_each(|item| _ = top.add(&item.to_le_bytes(), 1, u64::MAX).unwrap());
+            let mut bytes = vec![];
+            Whole::write(&top, &mut bytes).unwrap();
+            let read = |len: usize| <TopK as Whole>::read(&bytes[..len], len as u64);
+            assert_eq!(read(bytes.len()), Some(top), "{k} {items}");
+            assert_eq!(read(bytes.len() - 1), None);
+        }
+        // What is announced is of the order of what is there.
+        let mut bytes = vec![];
+        Whole::write(&TopK::new(1, 1, 1, 0.9, u64::MAX).unwrap(), &mut bytes).unwrap();
+        for field in [0, 8, 16] {
+            let mut wide = bytes.clone();
+            wide[field + 3] = 255;
+            let (read, peak) = crate::engine::alloc::peak_of(|| <TopK as Whole>::read(&wide[..], 64));
+            assert!(read.is_none() && peak < 4096, "{field}: {peak}");
+        }
+    }
+
+    #[test]
     fn stored_tables_are_checked() {
         let mut top = TopK::new(3, 4, 2, 0.9, u64::MAX).unwrap();
         for (item, by) in [(b"a", 1), (b"b", 2), (b"c", 3)] {
-            top.add(item, by).unwrap();
+            top.add(item, by, u64::MAX).unwrap();
         }
         let right = fields(&top);
-        let load = |fields: &[Field], max| TopK::load(VERSION, &mut &fields[..], max);
-        assert_eq!(load(&right, top.memory_bytes()), Ok(top.clone()));
+        let load = |fields: &[Field], max| TopK::load(&mut &fields[..], max);
+        assert_eq!(load(&right, top.memory_bytes()), Ok(top.try_clone().unwrap()));
         assert!(matches!(load(&right, top.memory_bytes() - 1), Err(LayoutError::TooLarge { .. })));
-        assert_eq!(TopK::load(2, &mut &right[..], 1 << 20), Err(LayoutError::Version(2)));
         let with = |at: usize, field: Field| {
             let mut fields = right.clone();
             fields[at] = field;
@@ -526,7 +625,7 @@ mod tests {
                 let item = vec![item];
                 let least = if model.len() < k as usize { 0 } else { model.iter().map(|place| place.1).min().unwrap() };
                 let was_in = model.iter().any(|place| place.0 == item);
-                let out = top.add(&item, by).unwrap();
+                let out = top.add(&item, by, u64::MAX).unwrap();
                 let count = top.count(&item);
                 if let Some(place) = model.iter_mut().find(|place| place.0 == item) {
                     prop_assert!(count >= place.1 && out.is_none());
@@ -560,11 +659,11 @@ mod tests {
             let (mut top, mut copy) = (TopK::new(5, 6, 3, 0.9, u64::MAX).unwrap(), None);
             for (i, (item, by)) in steps.iter().enumerate() {
                 if i == half.min(steps.len() - 1) {
-                    copy = Some(TopK::load(VERSION, &mut &fields(&top)[..], 1 << 20).unwrap());
+                    copy = Some(TopK::load(&mut &fields(&top)[..], 1 << 20).unwrap());
                 }
-                let out = top.add(&[*item], *by);
+                let out = top.add(&[*item], *by, u64::MAX);
                 if let Some(copy) = &mut copy {
-                    prop_assert_eq!(copy.add(&[*item], *by), out);
+                    prop_assert_eq!(copy.add(&[*item], *by, u64::MAX), out);
                 }
             }
             prop_assert_eq!(copy, Some(top));
