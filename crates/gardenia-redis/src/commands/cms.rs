@@ -3,6 +3,10 @@
 //! New keys are sketches of our own; sketches that came from RedisBloom keep its layout and answer to the same commands. What
 //! is refused changes nothing: all arguments are read before the first count.
 //!
+//! Beyond RedisBloom's, the commands that make a sketch take `SEED`, and one that is made here is passed on with it. So one that
+//! comes from a primary or a file without it was made by RedisBloom, and is made in its layout: else it could not be merged
+//! with those that came before.
+//!
 //! CMS.MERGE has as many keys as its second argument says. The engine is told all of them, so that access to sources is
 //! checked, and sources in another slot are.
 
@@ -68,6 +72,11 @@ pub fn parse_prob(error: &[u8], probability: &[u8]) -> Result<(u64, u64), Failur
     let error = parse_number(error).ok_or(NotMade::Overestimation)?;
     // Not a number is no rate either; but what is wrong with the error is said first.
     Ok(shape(error, parse_number(probability).unwrap_or(0.0))?)
+}
+
+/// Parses a seed.
+pub fn parse_seed(text: &[u8]) -> Result<u64, Failure> {
+    str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(Failure::Text(c"CMS: invalid seed"))
 }
 
 /// Parses the increments of CMS.INCRBY, every second one of these words.
@@ -215,18 +224,32 @@ fn init(
     event: &CStr,
     parse: impl FnOnce(&[u8], &[u8]) -> Result<(u64, u64), Failure>,
 ) -> Result<(), Failure> {
-    let [_, name, first, second] = ctx.args() else { return Err(Failure::Arity) };
+    let (name, shape, seed) = match ctx.args() {
+        [_, name, first, second] => (name, (first, second), None),
+        [_, name, first, second, word, seed] if word.bytes().eq_ignore_ascii_case(b"SEED") => {
+            (name, (first, second), Some(seed))
+        }
+        _ => return Err(Failure::Arity),
+    };
     let mut key = ctx.open_mut(*name)?;
     if !key.is_empty() {
         return Err(EXISTS);
     }
-    let (width, depth) = parse(first.bytes(), second.bytes())?;
-    let sketch = by_dim(width, depth, ctx.limit())?;
-    if !key.set(Counts::Whole(sketch)) {
+    let (width, depth) = parse(shape.0.bytes(), shape.1.bytes())?;
+    let mut passed_on = vec![width.to_string(), depth.to_string()];
+    let set = if seed.is_none() && ctx.engine().is_repeated() {
+        let table = CountMinTable::new(width, depth, ctx.limit()).map_err(|_| NO_MEMORY)?;
+        key.set(table)
+    } else {
+        let seed = seed.map_or(Ok(0), |seed| parse_seed(seed.bytes()))?;
+        passed_on.extend(["SEED".into(), seed.to_string()]);
+        key.set(Counts::Whole(by_dim(width, depth, seed, ctx.limit())?))
+    };
+    if !set {
         return Err(NO_MEMORY);
     }
     ctx.reply_ok();
-    ctx.replicate_made(c"CMS.INITBYDIM", *name, &[width.to_string(), depth.to_string()]);
+    ctx.replicate_made(c"CMS.INITBYDIM", *name, &passed_on);
     ctx.engine().changed(*name);
     ctx.engine().notify(event, *name);
     Ok(())
@@ -337,6 +360,14 @@ mod tests {
             let (error, rate) = (c"CMS: invalid overestimation value", c"CMS: invalid prob value");
             assert_eq!(prob(wrong, "rose"), Err(Failure::Text(error)), "{wrong}");
             assert_eq!(prob("0.1", wrong), Err(Failure::Text(rate)), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn seeds_are_numbers_of_64_bits() {
+        assert_eq!(parse_seed(b"18446744073709551615"), Ok(u64::MAX));
+        for wrong in ["", "-1", "rose", "18446744073709551616"] {
+            assert_eq!(parse_seed(wrong.as_bytes()), Err(Failure::Text(c"CMS: invalid seed")), "{wrong}");
         }
     }
 

@@ -13,7 +13,9 @@ pub mod topk;
 /// Commands by name, flags and function, and the function that registers them. Where the key is not the first argument
 /// alone, the first, the last and the step of them stand behind the flags, or the function that finds them.
 macro_rules! commands {
-    ($categories:literal: $($name:ident $text:literal $flags:literal $(keys $keys:tt)? $(sources $sources:path)? => $run:path;)+) => {
+    ($categories:literal: $(
+        $name:ident $text:literal $flags:literal $(keys $keys:tt)? $(sources $sources:path)? => $run:path;
+    )+) => {
         $(
             struct $name;
             impl $crate::engine::context::Command for $name {

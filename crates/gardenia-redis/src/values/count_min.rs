@@ -1,7 +1,7 @@
 //! The value behind `CMS.*` for keys that were made here: a Count-Min sketch of the library.
 //!
-//! Plain update and cells of 32 bits: what `CMS.INCRBY` promises is what they do. All of them hash alike, so that any two of
-//! one shape can be merged. Keys that came from RedisBloom are
+//! Plain update and cells of 32 bits: what `CMS.INCRBY` promises is what they do. All of them hash alike if nothing else is
+//! asked for, so that any two of one shape can be merged. Keys that came from RedisBloom are
 //! [`CountMinTable`](crate::redisbloom::count_min::CountMinTable)s and keep its hash functions; the two cannot be merged,
 //! because cells of one say nothing about cells of the other.
 //!
@@ -25,7 +25,7 @@ pub enum NotMade {
     Depth,
     /// An error that is not between 0 and 1.
     Overestimation,
-    /// A probability that is not between 0 and 1, or takes more than 255 rows.
+    /// A probability that is not between 0 and 1.
     Probability,
     /// More cells than can be numbered.
     Product,
@@ -33,15 +33,15 @@ pub enum NotMade {
     Memory,
 }
 
-/// A new sketch of `depth` rows of `width` cells, if it takes at most `limit` bytes.
+/// A new sketch of `depth` rows of `width` cells, if it takes at most `limit` bytes. Seed 0 is that of all others.
 ///
 /// ```
 /// use gardenia_redis::values::count_min::{NotMade, by_dim};
-/// let mut visits = by_dim(2000, 7, u64::MAX).unwrap();
+/// let mut visits = by_dim(2000, 7, 0, u64::MAX).unwrap();
 /// assert_eq!((visits.add(b"rose", 3), visits.count(b"thistle")), (3, 0));
-/// assert_eq!(by_dim(2000, 7, 1000).unwrap_err(), NotMade::Memory);
+/// assert_eq!(by_dim(2000, 7, 0, 1000).unwrap_err(), NotMade::Memory);
 /// ```
-pub fn by_dim(width: u64, depth: u64, limit: u64) -> Result<CountMin, NotMade> {
+pub fn by_dim(width: u64, depth: u64, seed: u64, limit: u64) -> Result<CountMin, NotMade> {
     if width == 0 {
         return Err(NotMade::Width);
     }
@@ -50,7 +50,7 @@ pub fn by_dim(width: u64, depth: u64, limit: u64) -> Result<CountMin, NotMade> {
     }
     width.checked_mul(depth).and_then(|cells| cells.checked_mul(4)).ok_or(NotMade::Product)?;
     let rows = u32::try_from(depth).map_err(|_| NotMade::Depth)?;
-    let builder = CountMin::builder().columns(width).rows(rows);
+    let builder = CountMin::builder().columns(width).rows(rows).seed(seed);
     let wrong = |error| match error {
         SizeError::Hashes { .. } => NotMade::Depth,
         _ => NotMade::Memory,
@@ -76,7 +76,7 @@ pub fn shape(error: f64, probability: f64) -> Result<(u64, u64), NotMade> {
         return Err(NotMade::Probability);
     }
     let (width, depth) = (libm::ceil(2.0 / error), libm::ceil(-libm::log2(probability)).max(1.0));
-    if depth > 255.0 { Err(NotMade::Probability) } else { Ok((width as u64, depth as u64)) }
+    Ok((width as u64, depth as u64))
 }
 
 /// Why sketches were not merged.
@@ -104,7 +104,8 @@ impl From<SizeError> for NotMerged {
 ///
 /// ```
 /// use gardenia_redis::values::count_min::{add_weighted, by_dim};
-/// let (mut sum, mut visits) = (by_dim(1000, 5, u64::MAX).unwrap(), by_dim(1000, 5, u64::MAX).unwrap());
+/// let new = || by_dim(1000, 5, 0, u64::MAX).unwrap();
+/// let (mut sum, mut visits) = (new(), new());
 /// visits.add(b"rose", 5);
 /// add_weighted(&mut sum, &visits, 3).unwrap();
 /// assert_eq!(sum.count(b"rose"), 15);
@@ -184,7 +185,7 @@ mod tests {
     use std::collections::HashMap;
 
     fn of(width: u64, depth: u64) -> CountMin {
-        by_dim(width, depth, u64::MAX).unwrap()
+        by_dim(width, depth, 0, u64::MAX).unwrap()
     }
 
     fn bytes(sketch: &CountMin) -> Vec<u8> {
@@ -202,9 +203,9 @@ mod tests {
             assert_eq!(shape(wrong, 0.01), Err(NotMade::Overestimation));
             assert_eq!(shape(0.01, wrong), Err(NotMade::Probability));
         }
-        assert_eq!(shape(0.01, 1e-100), Err(NotMade::Probability));
+        assert_eq!(shape(0.01, 1e-100), Ok((200, 333)));
         assert_eq!(shape(1e-300, 0.01), Ok((u64::MAX, 7)));
-        let made = |width, depth| by_dim(width, depth, 1 << 20).map(|_| ()).unwrap_err();
+        let made = |width, depth| by_dim(width, depth, 0, 1 << 20).map(|_| ()).unwrap_err();
         assert_eq!((made(0, 4), made(4, 0)), (NotMade::Width, NotMade::Depth));
         assert_eq!((made(1, 256), made(1, 1 << 33)), (NotMade::Depth, NotMade::Depth));
         assert_eq!((made(u64::MAX, 1), made(1 << 32, 1 << 30)), (NotMade::Product, NotMade::Product));
@@ -231,7 +232,7 @@ mod tests {
         for weight in [0, 1, 2] {
             assert_eq!(merged(&[(&of(51, 3), weight)]), Err(NotMerged::Shape));
             assert_eq!(merged(&[(&of(50, 4), weight)]), Err(NotMerged::Shape));
-            let seeded = CountMin::builder().columns(50).rows(3).seed(7).build().unwrap();
+            let seeded = by_dim(50, 3, 7, u64::MAX).unwrap();
             assert_eq!(merged(&[(&seeded, weight)]), Err(NotMerged::Hashes));
         }
     }

@@ -11,7 +11,7 @@ import redis
 import hostile
 import restarts
 from servers import WRONG_TYPE, Case, Server, arity, dump, follow, on_both, replica_of
-from wire import Error, Wire
+from wire import Error, Wire, encode
 
 TOP = 2**32 - 1
 NO_KEY = "CMS: key does not exist"
@@ -79,7 +79,7 @@ class Commands(Case):
             (("0.1", "1"), "CMS: invalid prob value"),
             (("0.1", "-1"), "CMS: invalid prob value"),
             (("0.1", "rose"), "CMS: invalid prob value"),
-            (("0.1", "1e-100"), "CMS: invalid prob value"),
+            (("0.1", "1e-100"), "CMS: invalid depth"),
             (("1e-300", "0.1"), "CMS: invalid init arguments"),
             (("1e-9", "0.1"), "CMS: Insufficient memory to create the key"),
         ]:
@@ -211,6 +211,9 @@ class Commands(Case):
         self.do("CMS.INCRBY", "theirs", "a", 3)
         self.refused(HASHES, "CMS.MERGE", "ours", "1", "theirs")
         self.refused(HASHES, "CMS.MERGE", "theirs", "2", "theirs", "ours")
+        self.assertEqual(self.do("CMS.INITBYDIM", "seeded", 1000, 5, "SEED", 2**64 - 1), "OK")
+        self.refused(HASHES, "CMS.MERGE", "ours", "1", "seeded")
+        self.refused("CMS: invalid seed", "CMS.INITBYPROB", "new", "0.1", "0.1", "seed", "rose")
         # Differences: RedisBloom's sketches have them, ours have not.
         self.refused("CMS: invalid weight value", "CMS.MERGE", "ours", "1", "ours", "WEIGHTS", "-1")
         self.refused("CMS: MERGE overflow", "CMS.MERGE", "theirs", "1", "theirs", "WEIGHTS", "-1")
@@ -279,7 +282,8 @@ class Commands(Case):
 
     def test_wrong_numbers_of_arguments(self):
         for words in (
-            "CMS.INITBYDIM", "CMS.INITBYDIM k", "CMS.INITBYDIM k 1", "CMS.INITBYDIM k 1 2 3", "CMS.INITBYPROB k 0.1",
+            "CMS.INITBYDIM", "CMS.INITBYDIM k", "CMS.INITBYDIM k 1", "CMS.INITBYDIM k 1 2 3", "CMS.INITBYDIM k 1 2 SEED",
+            "CMS.INITBYDIM k 1 2 ROSE 3", "CMS.INITBYPROB k 0.1 0.1 SEED 1 2", "CMS.INITBYPROB k 0.1",
             "CMS.INITBYPROB k 0.1 0.1 1", "CMS.INCRBY k", "CMS.INCRBY k a", "CMS.INCRBY k a 1 b", "CMS.QUERY k",
             "CMS.MERGE", "CMS.MERGE k", "CMS.MERGE k 1", "CMS.INFO", "CMS.INFO k a",
         ):  # fmt: skip
@@ -462,6 +466,39 @@ class Appended(restarts.Appended, Restarts):
     pass
 
 
+class Foreign(Case):
+    """What RedisBloom would pass on, as a file or as a primary."""
+
+    options = restarts.Appended.options
+
+    def test_sketches_that_redisbloom_passes_on_are_in_its_layout(self):
+        self.do("RESTORE", "old", 0, PAYLOAD)
+        self.do("CMS.INITBYDIM", "ours", 60, 4)
+        self.do("SET", "end", 1)
+        self.server.stop()
+        words = [word for number, key in enumerate(STRINGS) for word in (key, number % 7 + 1)]
+        commands = [
+            ("CMS.INITBYDIM", "dim", 60, 4),
+            ("CMS.INCRBY", "dim", *words),
+            ("CMS.INITBYPROB", "prob", "0.001", "0.01"),
+            ("CMS.INITBYPROB", "deep", "0.1", "1e-100"),
+            ("CMS.INITBYDIM", "sum", 60, 4),
+            ("CMS.MERGE", "sum", 2, "old", "dim"),
+        ]
+        directory = os.path.join(self.server.dir, "appendonlydir")
+        [name] = [name for name in os.listdir(directory) if ".incr." in name]
+        with open(os.path.join(directory, name), "ab") as file:
+            file.write(encode(commands))
+        self.server.start()
+        self.assertEqual(self.do("TYPE", "ours"), "gdn-count")
+        for key in ("old", "dim", "prob", "deep", "sum"):
+            self.assertEqual(self.do("TYPE", key), "CMSk-TYPE", key)
+        self.assertEqual(*self.server.digest("old", "dim"))
+        self.assertEqual(self.do3("CMS.INFO", "prob"), {"width": 2000, "depth": 7, "count": 0})
+        self.assertEqual(self.do3("CMS.INFO", "deep"), {"width": 20, "depth": 333, "count": 0})
+        self.assertEqual(self.do("CMS.QUERY", "sum", *STRINGS), [2 * n for n in INTEROP["estimates_of_keys"]])
+
+
 class Replicas(Case):
     def test_a_replica_has_the_same_counts(self):
         random.seed(7)
@@ -479,8 +516,8 @@ class Replicas(Case):
                 key, kind = random.choice(keys), random.random()
                 increment = lambda: random.choice((0, 1, 1, 5, 1000, random.choice((-1, "rose", 2**31, 2**62))))
                 if kind < 0.75:
-                    words = [word for _ in range(random.randrange(1, 6)) for word in (random.randrange(200), increment())]
-                    commands.append(("CMS.INCRBY", key, *words))
+                    pairs = [(random.randrange(200), increment()) for _ in range(random.randrange(1, 6))]
+                    commands.append(("CMS.INCRBY", key, *(word for pair in pairs for word in pair)))
                 elif kind < 0.9:
                     family = random.choice((keys[:3], keys[3:6], keys))
                     sources = random.choices(family, k=random.randrange(1, 4))
@@ -525,8 +562,8 @@ class Replicas(Case):
         self.assertEqual(
             restarts.passed_on(self, "CMS.", work),
             [
-                "CMS.INITBYDIM k 2000 7",
-                "CMS.INITBYDIM d 2000 7",
+                "CMS.INITBYDIM k 2000 7 SEED 0",
+                "CMS.INITBYDIM d 2000 7 SEED 0",
                 "CMS.INCRBY k a 1 b 2",
                 "CMS.INCRBY k a 1099511627776",
                 "CMS.MERGE d 1 k WEIGHTS 0",
@@ -568,4 +605,4 @@ class HostileTables(hostile.Hostile):
         return ("full", "empty")
 
 
-on_both(globals(), Commands, Slots, Restarts, Appended, Replicas, Hostile, HostileTables)
+on_both(globals(), Commands, Slots, Restarts, Appended, Foreign, Replicas, Hostile, HostileTables)

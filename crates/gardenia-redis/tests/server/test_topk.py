@@ -115,8 +115,8 @@ class Commands(Case):
 
     def test_wrong_numbers_of_arguments(self):
         for words in (
-            "TOPK.RESERVE", "TOPK.RESERVE k", "TOPK.RESERVE k 1 2", "TOPK.RESERVE k 1 2 3", "TOPK.RESERVE k 1 2 3 0.9 5",
-            "TOPK.ADD", "TOPK.ADD k", "TOPK.INCRBY k", "TOPK.INCRBY k a", "TOPK.INCRBY k a 1 b", "TOPK.QUERY k",
+            "TOPK.RESERVE", "TOPK.RESERVE k", "TOPK.RESERVE k 1 2", "TOPK.RESERVE k 1 2 3",
+            "TOPK.RESERVE k 1 2 3 0.9 5", "TOPK.ADD", "TOPK.ADD k", "TOPK.INCRBY k", "TOPK.INCRBY k a", "TOPK.INCRBY k a 1 b", "TOPK.QUERY k",
             "TOPK.COUNT k", "TOPK.LIST", "TOPK.LIST k WITHCOUNT 1", "TOPK.INFO", "TOPK.INFO k a",
         ):  # fmt: skip
             words = words.split()
@@ -232,8 +232,8 @@ class Commands(Case):
 
 class Restarts(restarts.Restarts):
     def fill(self):
-        for key, words in (("small", ("1",)), ("middle", ("50", "100", "4", "0.95")), ("large", ("9", "500000", "6", "1"))):
-            self.do("TOPK.RESERVE", key, *words)
+        for key, words in (("small", "1"), ("middle", "50 100 4 0.95"), ("large", "9 500000 6 1")):
+            self.do("TOPK.RESERVE", key, *words.split())
             # Many more than there is room for: what is kept depends on chance.
             self.do("TOPK.ADD", key, *(n * n % 997 for n in range(5000)))
         self.do("TOPK.RESERVE", "empty", "5")
@@ -272,7 +272,8 @@ class Replicas(Case):
             commands = []
             for _ in range(10000):
                 key, kind = random.choice(keys), random.random()
-                item = lambda: random.choice((random.randrange(10), random.randrange(300), "long" * random.randrange(200)))
+                number = lambda: random.choice((random.randrange(10), random.randrange(300)))
+                item = lambda: number() if random.random() < 0.7 else "long" * random.randrange(200)
                 if kind < 0.5:
                     commands.append(("TOPK.ADD", key, *(item() for _ in range(random.randrange(1, 9)))))
                 elif kind < 0.9:
