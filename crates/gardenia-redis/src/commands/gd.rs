@@ -26,18 +26,16 @@ use super::chunks::{self, Words};
 use super::commands;
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
 use crate::engine::ffi::{Either, Key, Str};
+use crate::redisbloom::count_min::CountMinTable;
+use crate::redisbloom::cuckoo::CuckooChain;
 use crate::values::any::{Any, Kept, Refused};
 use crate::values::bloom::{Bloom, Scaling};
-use crate::values::stored::Stored;
-use gardenia::AnyFilter;
-use std::ffi::CString;
-use crate::engine::ffi::Key;
-use crate::redisbloom::count_min::CountMinTable;
-use crate::values::bloom::Scaling;
+use crate::values::cuckoo::Chain;
 use crate::values::redisbloom::{COUNT_MIN_MARK, count_min_len, dump_count_min, undump_count_min};
 use crate::values::stored::{DUMP_HEADER, Stored};
 use crate::values::top_k::TopK;
-use gardenia::CountMin;
+use gardenia::{AnyFilter, CountMin};
+use std::ffi::CString;
 
 commands! { c"gardenia":
     ScanDump c"gd.scandump" c"readonly" => scandump;
@@ -74,8 +72,7 @@ const WORDS: Words = Words {
 /// Does the same with the type of our own that fits: the one place that lists them.
 macro_rules! each {
     ($fits:ident => $work:expr) => {
-        each!(@ $fits => $work; Scaling, AnyFilter)
-        each!(@ $fits => $work; Scaling, CountMin, TopK)
+        each!(@ $fits => $work; Scaling, AnyFilter, Chain, CuckooChain, CountMin, TopK)
     };
     (@ $fits:ident => $work:expr; $($kind:ty),+) => {
         $({

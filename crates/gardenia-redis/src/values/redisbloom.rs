@@ -1,15 +1,13 @@
 //! Values in RedisBloom's layout, under RedisBloom's names: what its servers wrote, in files and to replicas, is read here, and
 //! what is written here they read.
 
-use super::stored::{Stored, Whole};
+use super::stored::{DUMP_HEADER, Stored, Whole};
 use crate::engine::ffi::{DigestOf, Io, Rewrite};
 use crate::engine::types::{TypeHandle, Value};
 use crate::redisbloom::bloom::{self, BloomChain};
+use crate::redisbloom::count_min::{self, CountMinTable};
 use crate::redisbloom::cuckoo::{self, CuckooChain};
 use crate::redisbloom::layout::Bytes;
-use crate::redisbloom::count_min::{self, CountMinTable};
-use crate::redisbloom::layout::Bytes;
-use crate::values::stored::DUMP_HEADER;
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
 
@@ -102,6 +100,7 @@ impl Whole for CuckooChain {
         Some(copy)
     }
 }
+
 static COUNT_MIN: TypeHandle = TypeHandle::new();
 
 /// What the dump of a sketch begins with. RedisBloom has no such dump: this one is ours.

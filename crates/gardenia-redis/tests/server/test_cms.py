@@ -11,7 +11,7 @@ import redis
 import hostile
 import restarts
 from servers import WRONG_TYPE, Case, Server, arity, dump, follow, on_both, replica_of
-from wire import Error, Wire, encode
+from wire import Error, Wire, encoded
 
 TOP = 2**32 - 1
 NO_KEY = "CMS: key does not exist"
@@ -488,7 +488,7 @@ class Foreign(Case):
         directory = os.path.join(self.server.dir, "appendonlydir")
         [name] = [name for name in os.listdir(directory) if ".incr." in name]
         with open(os.path.join(directory, name), "ab") as file:
-            file.write(encode(commands))
+            file.write(encoded(*commands))
         self.server.start()
         self.assertEqual(self.do("TYPE", "ours"), "gdn-count")
         for key in ("old", "dim", "prob", "deep", "sum"):

@@ -17,7 +17,6 @@ class Error:
 
 
 def encoded(*commands):
-def encode(commands):
     """Commands as bytes."""
     out = []
     for words in commands:
@@ -62,7 +61,6 @@ class Wire:
             if not some:
                 raise ConnectionError("the server closed the connection")
             last = last[-len(end) :] + some
-        self.socket.sendall(encode(commands))
 
     def read(self):
         line = self.file.readline()
