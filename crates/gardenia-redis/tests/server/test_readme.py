@@ -1,0 +1,91 @@
+"""What the README says under "In a cluster" is what happens."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from servers import MODULE, Server, free_port
+from wire import Wire
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "..")
+
+
+def commands():
+    with open(os.path.join(ROOT, "README.md")) as file:
+        section = file.read().split("\n## In a cluster\n", 1)[1].split("\n## ", 1)[0]
+    block = section.split("```sh\n", 1)[1].split("```", 1)[0]
+    # A line that ends in a backslash goes on.
+    return [line for line in block.replace("\\\n", " ").splitlines() if line]
+
+
+class Readme(unittest.TestCase):
+    def test_five_commands_make_a_cluster_with_filters(self):
+        build, *rest = commands()
+        self.assertEqual(len(rest), 4)
+        self.assertEqual(build.split("  ")[0], "cargo build --release -p gardenia-redis")
+        ports = {}
+        while len(ports) < 3:
+            ports[7001 + len(ports)] = free_port(55000)
+        with tempfile.TemporaryDirectory(prefix="gardenia-") as folder:
+            # A filter as the command line writes it.
+            server = Server("redis")
+            try:
+                server.do("GD.RESERVE", "k", "KIND", "blocked", "ITEMS", "100", "ERROR", "0.001")
+                server.do("GD.ADD", "k", "evil.example")
+                with open(os.path.join(folder, "bad.gdn"), "wb") as file:
+                    file.write(server.do("GD.DUMP", "k"))
+            finally:
+                server.remove()
+            # The module that is tested takes the place of the one that would be built.
+            os.makedirs(os.path.join(folder, "target", "release"))
+            os.symlink(MODULE, os.path.join(folder, "target", "release", "libgardenia_redis.so"))
+            try:
+                outputs = []
+                for number, line in enumerate(rest):
+                    outputs.append(self.run_line(line, ports, folder))
+                    for port in ports.values():
+                        self.wait_for(port).close() if number == 0 else self.wait_for_cluster(port)
+                self.assertIn("[OK] All 16384 slots covered", outputs[1])
+                self.assertEqual(outputs[2].split(), ["1", "1", "0"])
+                self.assertEqual(outputs[3].split(), ["OK", "1"])
+            finally:
+                for port in ports.values():
+                    self.stop(port)
+
+    def run_line(self, line, ports, folder):
+        for port, free in ports.items():
+            line = line.replace(str(port), str(free))
+        done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, (line, done.stdout, done.stderr))
+        return done.stdout
+
+    def wait_for(self, port):
+        """Until a server that was sent into the background listens."""
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            try:
+                return Wire(port)
+            except OSError:
+                time.sleep(0.05)
+        self.fail(f"nothing listens on {port}")
+
+    def wait_for_cluster(self, port):
+        """Nodes take a second to agree, which a person takes too."""
+        wire, end = self.wait_for(port), time.monotonic() + 20
+        while time.monotonic() < end and b"cluster_state:ok" not in wire.do("CLUSTER", "INFO"):
+            time.sleep(0.05)
+        wire.close()
+
+    def stop(self, port):
+        """By the number of the process, which the server knows."""
+        try:
+            wire = Wire(port)
+        except OSError:
+            return  # it was not started
+        info = wire.do("INFO", "server").decode()
+        os.kill(int(info.split("process_id:", 1)[1].split()[0]), signal.SIGTERM)
+        self.assertRaises(ConnectionError, lambda: [wire.read() for _ in range(2)])
+        wire.close()
