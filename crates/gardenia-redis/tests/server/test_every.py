@@ -1,74 +1,39 @@
 """What must hold of values of every type: they survive files, replicas and the death of the server."""
 
 import every
+import restarts
 from servers import Case, follow, on_both, replica_of
 
 
-class Restarts(Case):
-    """What was stored is there again, with the same digests and answers, and goes on as if nothing had been."""
+class Filled:
+    """Keys of every type, each with a copy that goes the same way."""
 
-    def check(self, how):
-        keys = every.fill(self.do)
-        copies = [f"copy of {key}" for key in keys]
-        for key, copy in zip(keys, copies):
+    def fill(self):
+        self.keys = every.fill(self.do)
+        self.copies = [f"copy of {key}" for key in self.keys]
+        for key, copy in zip(self.keys, self.copies):
             self.assertEqual(self.do("COPY", key, copy), 1)
-        before, answers = self.server.digest(*keys), every.ask(self.do, keys)
-        self.assertEqual(self.server.digest(*copies), before)
-        how(keys)
-        self.assertEqual(self.server.digest(*keys), before)
-        self.assertEqual(every.ask(self.do, keys), answers)
-        for key, copy in zip(keys, copies):
-            for name in (key, copy):
+        self.answers = every.ask(self.do, self.keys)
+        self.assertEqual(self.server.digest(*self.keys), self.server.digest(*self.copies))
+        return self.keys
+
+    def go_on(self):
+        self.assertEqual(every.ask(self.do, self.keys), self.answers)
+        for names in zip(self.keys, self.copies):
+            for name in names:
                 for command in ("BF.MADD", "CF.INSERT", "TOPK.ADD", "GD.ADD"):
                     options = ("ITEMS",) if command == "CF.INSERT" else ()
                     self.do(command, name, *options, *range(5000, 5200))
                 self.do("CMS.INCRBY", name, "a", "3")
-        self.assertEqual(self.server.digest(*keys), self.server.digest(*copies))
-
-    def test_by_the_database_file(self):
-        def how(keys):
-            self.assertEqual(self.do("SAVE"), "OK")
-            self.server.restart()
-
-        self.check(how)
-
-    def test_by_dump_and_restore(self):
-        def how(keys):
-            for key in keys:
-                bytes = self.do("DUMP", key)
-                self.assertEqual(self.do("RESTORE", key, 0, bytes, "REPLACE"), "OK")
-
-        self.check(how)
-
-    def test_by_reload(self):
-        self.check(lambda keys: self.assertEqual(self.do("DEBUG", "RELOAD"), "OK"))
+        self.assertEqual(self.server.digest(*self.keys), self.server.digest(*self.copies))
 
 
-class Appended(Restarts):
-    """The same by the append-only file, without a database file inside it."""
+class Restarts(Filled, restarts.Restarts):
+    pass
 
-    options = ("--appendonly", "yes", "--aof-use-rdb-preamble", "no", "--appendfsync", "no")
 
-    def test_by_the_database_file(self):
-        """As it was written."""
-        self.check(lambda keys: self.server.restart())
-
-    def test_by_dump_and_restore(self):
-        """As it is rewritten."""
-
-        def how(keys):
-            self.do("BGREWRITEAOF")
-            self.server.wait(
-                lambda: self.server.info("persistence", "aof_rewrite_in_progress") == "0"
-                and self.server.info("persistence", "aof_rewrite_scheduled") == "0"
-            )
-            self.assertEqual(self.server.info("persistence", "aof_last_bgrewrite_status"), "ok")
-            self.server.restart()
-
-        self.check(how)
-
-    def test_by_reload(self):
-        self.check(lambda keys: self.assertEqual(self.do("DEBUG", "LOADAOF"), "OK"))
+class Appended(Filled, restarts.Appended):
+    pass
 
 
 class Replicas(Case):
