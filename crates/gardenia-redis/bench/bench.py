@@ -62,6 +62,8 @@ def rows():
         Row("GET one key", ("GET", "one"), 400_000),
         Row("GET of 10^6 keys", ("GET", "key:__rand_int__"), 400_000),
         Row("SET of 10^6 keys", ("SET", "key:__rand_int__", "xxx"), 400_000),
+        # What the engine takes for any command of a module with three words.
+        Row("BF.EXISTS of no key", ("BF.EXISTS", "none", ITEM), 400_000),
         Row("BF.ADD", ("BF.ADD", "new", ITEM), 400_000),
         Row("BF.EXISTS", ("BF.EXISTS", "full", ITEM), 400_000),
         Row("BF.MADD", ("BF.MADD", "newer", *many), 20_000, BATCH),
