@@ -290,7 +290,7 @@ impl Chain {
         let (buckets, hasher) = (last.buckets().saturating_mul(self.expansion.into()), *last.filter.hasher());
         let left = limit().saturating_sub(self.memory_bytes());
         let layer = Layer::new(buckets, self.width(), hasher, left)?;
-        self.layers.try_reserve(1).map_err(|_| Refused::Memory)?;
+        self.layers.try_reserve_exact(1).map_err(|_| Refused::Memory)?;
         Ok(layer)
     }
 
@@ -467,7 +467,7 @@ impl Whole for Chain {
     }
 
     fn memory(&self) -> usize {
-        self.memory_bytes() as usize + self.layers.capacity() * size_of::<Layer>()
+        self.memory_bytes() as usize + self.layers.len() * size_of::<Layer>()
     }
 
     fn copy(&self) -> Option<Self> {
