@@ -366,15 +366,45 @@ fn with_filter<'a, R>(
     }
 }
 
-/// Passes on that a filter was made, with everything that it was made of.
-fn pass_on_creation(ctx: &Context<'_>, key: Str<'_>, plan: &Plan) {
-    ctx.replicate_made(c"CF.RESERVE", key, &creation(plan));
+/// What a filter was made of.
+enum Made {
+    Ours(Plan),
+    RedisBloom(Wish),
 }
 
-/// What follows the key of the CF.RESERVE that makes this.
-fn creation(plan: &Plan) -> [String; 9] {
+/// Makes a filter under a key that is empty.
+///
+/// Who makes filters here passes them on with a seed. A creation without one, from a primary or a file, is RedisBloom's,
+/// and is done as it does it: then all that follows finds the fingerprints that it has there.
+fn make(ctx: &Context<'_>, key: &mut Key<'_>, wish: Wish) -> Result<Made, Failure> {
+    if wish.seed.is_none() && ctx.engine().is_repeated() {
+        let Wish { capacity, bucket_size, iterations, expansion, .. } = wish;
+        let chain = CuckooChain::new(capacity, bucket_size, iterations, expansion, u64::MAX);
+        let chain = StoredCuckooChain::Whole(chain.map_err(|_| NO_MEMORY)?);
+        return if key.set(chain) { Ok(Made::RedisBloom(wish)) } else { Err(NOT_MADE) };
+    }
+    let plan = wish.plan(|| ctx.random());
+    let chain = plan.build(ctx.limit()).map_err(refused)?;
+    if key.set(Cuckoos::Whole(chain)) { Ok(Made::Ours(plan)) } else { Err(NOT_MADE) }
+}
+
+/// Passes on that a filter was made, with everything that it was made of.
+fn pass_on(ctx: &Context<'_>, key: Str<'_>, made: &Made) {
+    let args = match made {
+        Made::Ours(plan) => creation(plan),
+        Made::RedisBloom(wish) => {
+            let mut args = creation(&wish.plan(|| 0));
+            args.truncate(args.len() - 2); // without a seed
+            args
+        }
+    };
+    ctx.replicate_made(c"CF.RESERVE", key, &args);
+}
+
+/// What follows the key of the CF.RESERVE that makes this; the seed is last.
+fn creation(plan: &Plan) -> Vec<String> {
     let Plan { capacity, bucket_size, iterations, expansion, seed } = plan;
-    [
+    vec![
         capacity.to_string(),
         "BUCKETSIZE".into(),
         bucket_size.to_string(),
@@ -389,16 +419,13 @@ fn creation(plan: &Plan) -> [String; 9] {
 
 fn reserve(ctx: &Context<'_>) -> Result<(), Failure> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
-    let plan = parse_reserve(rest)?.plan(|| ctx.random());
+    let wish = parse_reserve(rest)?;
     let mut key = ctx.open_mut(*name)?;
     if !key.is_empty() {
         return Err(if matches!(find(&mut key), Found::Other) { WRONG_TYPE } else { EXISTS });
     }
-    let chain = plan.build(ctx.limit()).map_err(refused)?;
-    if !key.set(Cuckoos::Whole(chain)) {
-        return Err(NOT_MADE);
-    }
-    pass_on_creation(ctx, *name, &plan);
+    let made = make(ctx, &mut key, wish)?;
+    pass_on(ctx, *name, &made);
     ctx.engine().changed(*name);
     ctx.engine().notify(c"cf.reserve", *name);
     ctx.reply_ok();
@@ -435,14 +462,14 @@ fn add_one(ctx: &Context<'_>, absent: bool, event: &CStr) -> Result<(), Failure>
     if !key.is_empty() {
         return Err(WRONG_TYPE);
     }
-    let plan = Wish::default().plan(|| ctx.random());
-    let mut chain = plan.build(ctx.limit()).map_err(refused)?;
-    chain.insert(item.bytes(), || ctx.limit()).map_err(refused)?;
-    if !key.set(Cuckoos::Whole(chain)) {
-        return Err(NOT_MADE);
+    let made = make(ctx, &mut key, Wish::default())?;
+    let Found::Filter(mut filter) = find(&mut key) else { return Err(NOT_MADE) };
+    if let Err(why) = filter.insert(item.bytes(), false, || ctx.limit()) {
+        key.delete();
+        return Err(refused(why));
     }
     engine.reply_bool(true);
-    pass_on_creation(ctx, *name, &plan);
+    pass_on(ctx, *name, &made);
     engine.replicate(c"CF.ADD", *name, &[*item]);
     engine.changed(*name);
     engine.notify(c"cf.reserve", *name);
@@ -468,12 +495,7 @@ fn add_many(ctx: &Context<'_>, absent: bool, event: &CStr) -> Result<(), Failure
     let engine = ctx.engine();
     let mut made = None;
     if key.is_empty() {
-        let plan = create.then_some(wish).ok_or(NOT_FOUND)?.plan(|| ctx.random());
-        let chain = plan.build(ctx.limit()).map_err(refused)?;
-        if !key.set(Cuckoos::Whole(chain)) {
-            return Err(NOT_MADE);
-        }
-        made = Some(plan);
+        made = Some(make(ctx, &mut key, create.then_some(wish).ok_or(NOT_FOUND)?)?);
     }
     let outcomes = match find(&mut key) {
         Found::Filter(mut filter) => filter.insert_all(items, absent, || ctx.limit()),
@@ -489,8 +511,8 @@ fn add_many(ctx: &Context<'_>, absent: bool, event: &CStr) -> Result<(), Failure
             outcome => engine.reply_bool(*outcome == Outcome::Added),
         }
     }
-    if let Some(plan) = &made {
-        pass_on_creation(ctx, name, plan);
+    if let Some(made) = &made {
+        pass_on(ctx, name, made);
         engine.notify(c"cf.reserve", name);
     }
     let accepted = outcomes.iter().filter(|outcome| **outcome == Outcome::Added).count();

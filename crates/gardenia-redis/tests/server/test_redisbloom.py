@@ -11,8 +11,8 @@ from wire import encoded
 
 def commands(name, key):
     """The commands by which RedisBloom came to this filter."""
-    _, _, *options = WRITTEN[name]["command"].split()
-    return [("BF.RESERVE", key, *options)] + [("BF.ADD", key, item) for item in KEYS]
+    reserve, _, *options = WRITTEN[name]["command"].split()
+    return [(reserve, key, *options)] + [(reserve.replace("RESERVE", "ADD"), key, item) for item in KEYS]
 
 
 def facts(name):
@@ -45,6 +45,14 @@ class Takeover(Case):
             lines = do("BF.DEBUG", name)
             self.assertEqual(lines[0], b"size:%d" % facts(name)[7])
             self.assertEqual(len(lines), 1 + facts(name)[5])
+
+    def check_cuckoo(self, do):
+        """The cuckoo filter is what it is on RedisBloom's server."""
+        self.assertEqual(do("TYPE", "cf"), "gdn-rb-cf")
+        self.assertEqual(do("CF.MEXISTS", "cf", *KEYS), [1] * len(KEYS))
+        found = [at for at, yes in enumerate(do("CF.MEXISTS", "cf", *PROBES)) if yes]
+        self.assertEqual(found, WRITTEN["cf"]["positive_probe_indices"])
+        self.assertEqual(dump(do, "CF.SCANDUMP", "cf"), chunks("cf"))
 
     def load(self):
         for name in BLOOM:
@@ -144,16 +152,21 @@ class Takeover(Case):
             file.write(encoded(("SELECT", 0), ("FLUSHALL",)))
             for layout in BLOOM:
                 file.write(encoded(*commands(layout, layout)))
-            file.write(encoded(("BF.MADD", "plain", "a", "b")))
+            file.write(encoded(*commands("cf", "cf")))
+            file.write(encoded(("BF.MADD", "plain", "a", "b"), ("CF.INSERT", "plain-cuckoo", "ITEMS", "a")))
         self.server.start()
         self.check(self.do)
+        self.check_cuckoo(self.do)
         self.assertEqual(self.do("TYPE", "plain"), "MBbloom--")
+        self.assertEqual(self.do("TYPE", "plain-cuckoo"), "gdn-rb-cf")
         self.server.restart()
         self.check(self.do)
+        self.check_cuckoo(self.do)
         self.assertEqual(self.do("TYPE", "plain"), "MBbloom--")
         # What is made from now on is ours.
         self.do("BF.ADD", "new", "a")
-        self.assertEqual(self.do("TYPE", "new"), "gdn-bloom")
+        self.do("CF.ADD", "new-cuckoo", "a")
+        self.assertEqual([self.do("TYPE", key) for key in ("new", "new-cuckoo")], ["gdn-bloom", "gdn-cucko"])
 
     def test_a_primary_with_redisbloom_is_followed_and_taken_over(self):
         self.load()
@@ -162,10 +175,14 @@ class Takeover(Case):
         primary = Primary(rdb(b"bf_scaling", payload))
         try:
             self.do("REPLICAOF", "127.0.0.1", primary.port)
-            primary.feed(("SELECT", 0), *commands("bf_nonscaling", "bf_nonscaling"))
+            primary.feed(("SELECT", 0), *commands("bf_nonscaling", "bf_nonscaling"), *commands("cf", "cf"))
+            primary.feed(("CF.ADD", "plain-cuckoo", "a"), ("CF.INSERTNX", "plain-too", "ITEMS", "a"))
             primary.feed(("BF.MADD", "plain", "a", "b"), ("SET", "end", "1"))
             self.server.wait(lambda: self.do("GET", "end") == b"1")
             self.check(self.do)
+            self.check_cuckoo(self.do)
+            cuckoos = [self.do("TYPE", key) for key in ("plain-cuckoo", "plain-too")]
+            self.assertEqual(cuckoos, ["gdn-rb-cf"] * 2)
             self.assertEqual(self.do("TYPE", "plain"), "MBbloom--")
             self.assertEqual(self.do("BF.INFO", "plain", "CAPACITY"), [100])
             self.do("REPLICAOF", "NO", "ONE")
