@@ -43,6 +43,9 @@ pub const MAX_LAYERS: usize = 32;
 /// The most buckets of one filter: `Print::aligned` needs that their square is a digest.
 const MAX_BUCKETS: u64 = 1 << 31;
 
+/// Places of the largest filter whose fingerprints are moved: it takes a quarter of a second.
+const MOST_MOVED: u64 = 1 << 17;
+
 /// Places of a bucket.
 const SLOTS: u64 = 4;
 
@@ -113,7 +116,11 @@ const _: () = assert!(STEP < u64::MAX / 2047);
 impl Print {
     fn new(digest: Digest, width: u32) -> Self {
         let top = (1 << width) - 1;
-        let fingerprint = ((digest.0.wrapping_mul(FINGERPRINT) >> 32) * top) >> 32;
+        Self::with(digest, ((digest.0.wrapping_mul(FINGERPRINT) >> 32) * top) >> 32, top)
+    }
+
+    /// Any fingerprint below `top`, in the pair of a digest.
+    fn with(digest: Digest, fingerprint: u64, top: u64) -> Self {
         Self { digest, start: (fingerprint << 32).div_ceil(top) << 32 }
     }
 
@@ -167,6 +174,49 @@ impl Layer {
     fn aligned(&self, print: Print) -> Digest {
         print.aligned(self.buckets(), self.step)
     }
+
+    /// Moves fingerprints to older filters, as many as find a place there; true if something changed. The library does not
+    /// tell which there are, and all that there could be are asked for.
+    fn move_to(&mut self, older: &mut [Layer]) -> bool {
+        let (top, mut changed) = ((1 << self.filter.width()) - 1, false);
+        for pair in 0..self.buckets() / 2 {
+            for fingerprint in 0..top {
+                let print = Print::with(Digest(2 * pair * self.step), fingerprint, top);
+                let here = self.aligned(print);
+                while self.filter.contains_digest(here) {
+                    let (inside, full) = put(older, print);
+                    close(older, full);
+                    changed |= inside || full > 0;
+                    if !inside || self.filter.remove_digest(here).is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+        changed
+    }
+}
+
+/// Puts a fingerprint into the oldest filter that has a place. Tells whether there was one, and which have none, a bit for
+/// each.
+fn put(layers: &mut [Layer], print: Print) -> (bool, u32) {
+    let mut full = 0;
+    for (number, layer) in layers.iter_mut().enumerate().filter(|(_, layer)| !layer.is_full()) {
+        let digest = layer.aligned(print);
+        if layer.filter.insert_digest(digest).is_ok() {
+            return (true, full);
+        }
+        // A key that is in too often already says nothing about others.
+        let often = layer.filter.count_digest(digest) >= Cuckoo::MAX_COPIES;
+        full |= u32::from(!often && layer.filter.fill() > 0.75) << number;
+    }
+    (false, full)
+}
+
+/// Notes which filters are full.
+fn close(layers: &mut [Layer], full: u32) {
+    let full = layers.iter_mut().enumerate().filter(|(number, _)| full >> number & 1 == 1);
+    full.for_each(|(_, layer)| layer.room = layer.filter.items());
 }
 
 /// A list of cuckoo filters; keys are counted, and can be taken out.
@@ -253,18 +303,7 @@ impl Chain {
     }
 
     fn insert_print(&mut self, print: Print, limit: impl FnOnce() -> u64) -> Result<(), Refused> {
-        let mut full = 0u32; // a bit for each filter that has no place
-        let mut inside = false;
-        for (number, layer) in self.layers.iter_mut().enumerate().filter(|(_, layer)| !layer.is_full()) {
-            let digest = layer.aligned(print);
-            inside = layer.filter.insert_digest(digest).is_ok();
-            if inside {
-                break;
-            }
-            // A key that is in too often already says nothing about others.
-            let often = layer.filter.count_digest(digest) >= Cuckoo::MAX_COPIES;
-            full |= u32::from(!often && layer.filter.fill() > 0.75) << number;
-        }
+        let (inside, full) = put(&mut self.layers, print);
         if !inside {
             let mut layer = self.grown(limit)?;
             let digest = layer.aligned(print);
@@ -272,8 +311,7 @@ impl Chain {
             self.layers.push(layer);
         }
         // Only now: a key that is refused must change nothing, since replicas do not hear of it.
-        let full = self.layers.iter_mut().enumerate().filter(|(number, _)| full >> number & 1 == 1);
-        full.for_each(|(_, layer)| layer.room = layer.filter.items());
+        close(&mut self.layers, full);
         Ok(())
     }
 
@@ -327,18 +365,26 @@ impl Chain {
         removed
     }
 
-    /// Drops filters that are empty, but for one, and forgets how many keys were taken out; true if that changed something.
-    /// Fingerprints stay in their filters: the library does not tell which it has.
+    /// Drops filters that are empty, but for one; moves the newest filter's fingerprints to older ones, if there are as many
+    /// places, and so on while it becomes empty; and forgets how many keys were taken out. No key is lost. True if that
+    /// changed something.
     pub fn compact(&mut self) -> bool {
-        let (layers, deletes) = (self.layers.len(), self.deletes);
-        let first = if self.items() == 0 { 1 } else { 0 };
-        let mut number = 0;
-        self.layers.retain(|layer| {
-            number += 1;
-            number <= first || layer.filter.items() > 0
-        });
-        self.deletes = 0;
-        layers != self.layers.len() || deletes > 0
+        let mut changed = std::mem::take(&mut self.deletes) > 0;
+        let (before, mut first) = (self.layers.len(), self.items() == 0);
+        self.layers.retain(|layer| std::mem::take(&mut first) || layer.filter.items() > 0);
+        while let Some((newest, older)) = self.layers.split_last_mut().filter(|(_, older)| !older.is_empty())
+        {
+            let places: u64 = older.iter().map(|layer| layer.room - layer.filter.items()).sum();
+            if newest.filter.items() > places || newest.filter.cells() > MOST_MOVED {
+                break;
+            }
+            changed |= newest.move_to(older);
+            if newest.filter.items() > 0 {
+                break;
+            }
+            self.layers.pop();
+        }
+        changed || self.layers.len() < before
     }
 
     /// Keys that went in and were not taken out, each as often as it went in.
@@ -564,6 +610,8 @@ mod tests {
                 let buckets: Vec<u64> = chain.layers.iter().map(Layer::buckets).collect();
                 assert!(buckets.windows(2).all(|two| two[1] == two[0] * u64::from(expansion)), "{buckets:?}");
                 assert!(buckets.len() > 1);
+                // What is known to be full is not searched again.
+                assert!(chain.layers[..buckets.len() - 1].iter().all(Layer::is_full), "{capacity}");
                 assert!((0..5 * capacity).all(|number| chain.contains(&key(number))));
             }
         }
@@ -614,6 +662,12 @@ mod tests {
         }
         assert!(!chain.remove(b"rose"));
         assert_eq!((chain.items(), chain.deletes()), (1_000, most));
+        // That one key has no place says nothing about a filter.
+        let mut chain = filled(PLAN, 115);
+        let (cells, filters) = (chain.layers[0].filter.cells(), chain.filters());
+        (0..9).for_each(|_| chain.insert(b"rose", || FREE).unwrap());
+        assert!(chain.layers[0].room == cells && chain.layers[0].filter.fill() > 0.75);
+        assert_eq!((filters, chain.filters()), (1, 2));
         let mut fixed = Plan { expansion: 0, ..PLAN }.build(FREE).unwrap();
         (0..8).for_each(|_| fixed.insert(b"rose", || FREE).unwrap());
         assert_eq!(fixed.insert(b"rose", || FREE), Err(Refused::Full));
@@ -641,13 +695,23 @@ mod tests {
         assert!(!chain.compact());
         let filters = chain.filters();
         assert!(filters > 3);
-        // The newest have the last keys.
-        (150..1_000).for_each(|number| assert!(chain.remove(&key(number))));
-        assert_eq!(chain.deletes(), 850);
-        assert!(chain.compact());
-        assert!(chain.filters() < filters && chain.deletes() == 0);
-        assert!((0..150).all(|number| chain.contains(&key(number))));
-        (0..150).for_each(|number| assert!(chain.remove(&key(number))));
+        // The newest have the last keys: as these go, filters become empty.
+        let emptied = chain.layers[filters - 1].filter.items();
+        (1_000 - emptied..1_000).for_each(|number| assert!(chain.remove(&key(number))));
+        assert_eq!((chain.deletes(), chain.filters()), (emptied, filters));
+        assert!(chain.compact() && !chain.compact());
+        assert_eq!((chain.deletes(), chain.filters()), (0, filters - 1));
+        assert!((0..1_000 - emptied).all(|number| chain.contains(&key(number))));
+        // The oldest have the first keys: as these go, there are places for the newest.
+        let (left, copies) = (chain.items(), 5);
+        (0..copies).for_each(|_| chain.insert(b"rose", || FREE).unwrap());
+        (0..left - 50).for_each(|number| assert!(chain.remove(&key(number))));
+        assert!(chain.compact() && !chain.compact());
+        assert_eq!((chain.filters(), chain.items()), (1, 50 + copies));
+        assert!((left - 50..left).all(|number| chain.contains(&key(number))));
+        assert_eq!(chain.count(b"rose"), copies);
+        (0..copies).for_each(|_| assert!(chain.remove(b"rose")));
+        (left - 50..left).for_each(|number| assert!(chain.remove(&key(number))));
         assert!(chain.compact() && !chain.compact());
         assert_eq!((chain.filters(), chain.items()), (1, 0));
         let again = read(&bytes(&chain)).unwrap();
