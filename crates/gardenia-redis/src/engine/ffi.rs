@@ -422,14 +422,10 @@ impl<'a> Ctx<'a> {
                 return false;
             }
             // The engine believes every place that it is told.
-            let tell = |at: usize, how| {
-                if at < args {
-                    (self.api.KeyAtPosWithFlags)(self.raw, at as c_int, how);
-                }
-            };
-            tell(1, OVERWRITTEN);
-            let Range { start, end } = sources();
-            (start..end.min(args)).for_each(|at| tell(at, READ));
+            for (Range { start, end }, how) in [(1..2, OVERWRITTEN), (sources(), READ)] {
+                (start..end.min(args))
+                    .for_each(|at| (self.api.KeyAtPosWithFlags)(self.raw, at as c_int, how));
+            }
         }
         true
     }
