@@ -5,7 +5,11 @@
 
 use gardenia_redis::engine::context::{Command, Context, Failure};
 use gardenia_redis::engine::ffi::{self, Loading, Module, RawCtx, RawString};
+use gardenia_redis::redisbloom::count_min::{CountMinTable, WeightedSum};
+use gardenia_redis::redisbloom::layout::LayoutError;
 use gardenia_redis::values::bloom::{Plan, Refused};
+use gardenia_redis::values::count_min::{NotMade, NotMerged, add_weighted, by_dim};
+use gardenia_redis::values::top_k::TopK;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -188,4 +192,26 @@ fn main() {
     MOST.store(usize::MAX, Relaxed);
     assert!((0u64..).any(|item| filter.insert(&item.to_le_bytes(), || u64::MAX) == Ok(true)));
     assert_eq!(filter.items(), items + 1);
+
+    // The same for sketches and tables: an item, a sketch, a sum that there is no memory for.
+    let rose = vec![7u8; 2 << 20];
+    let mut top = TopK::new(2, 8, 7, 0.9, u64::MAX).unwrap();
+    top.add(b"lily", 1, u64::MAX).unwrap();
+    let (copy, table) = (top.try_clone().unwrap(), CountMinTable::new(1 << 17, 4, u64::MAX).unwrap());
+    let (mut sum, mut sketch) =
+        (by_dim(1 << 17, 4, 0, u64::MAX).unwrap(), by_dim(1 << 17, 4, 0, u64::MAX).unwrap());
+    sketch.add(b"lily", 1);
+    let given = GIVEN.load(Relaxed);
+    MOST.store(1 << 20, Relaxed);
+    assert_eq!(top.add(&rose, 9, u64::MAX), Err(LayoutError::Memory { bytes: 2 << 20 }));
+    assert_eq!(top, copy);
+    assert!(matches!(TopK::new(1, 1 << 20, 1, 0.9, u64::MAX), Err(LayoutError::Memory { .. })));
+    assert!(matches!(TopK::new(1 << 20, 1, 1, 0.9, u64::MAX), Err(LayoutError::Memory { .. })));
+    assert_eq!(by_dim(1 << 18, 4, 0, u64::MAX).err(), Some(NotMade::Memory));
+    assert!(table.try_clone().is_err() && WeightedSum::like(&table).is_err());
+    assert_eq!(add_weighted(&mut sum, &sketch, 3), Err(NotMerged::Memory));
+    assert_eq!(GIVEN.load(Relaxed), given);
+    MOST.store(usize::MAX, Relaxed);
+    assert_eq!(top.add(&rose, 9, u64::MAX), Ok(None));
+    assert_eq!(add_weighted(&mut sum, &sketch, 3), Ok(()));
 }

@@ -366,6 +366,19 @@ class Commands(Case):
             self.assertEqual(other.do("EXEC"), None if changes else ["PONG"])
         other.close()
 
+    def test_scripts_and_transactions_make_what_commands_make(self):
+        self.make("k", width=100)
+        self.assertEqual(self.do("EVAL", "return redis.call('CMS.INITBYDIM', KEYS[1], 100, 5)", 1, "script"), "OK")
+        self.do("MULTI")
+        self.do("CMS.INITBYDIM", "multi", 100, 5)
+        self.do("CMS.INCRBY", "multi", "a", TOP)
+        self.do("CMS.MERGE", "multi", 1, "k")
+        self.assertEqual(self.do("EXEC"), ["OK", [OVERFLOW], "OK"])
+        self.assertEqual(len(set(self.server.digest("k", "script", "multi"))), 1)
+        self.assertEqual(self.do("TYPE", "script"), "gdn-count")
+        got = self.do("EVAL", "return redis.call('CMS.MERGE', KEYS[1], 2, KEYS[2], KEYS[2])", 2, "k", "script")
+        self.assertEqual(got, "OK")
+
     def test_what_redis_py_offers_works(self):
         for protocol in (2, 3):
             client = redis.Redis(port=self.server.port, protocol=protocol)
