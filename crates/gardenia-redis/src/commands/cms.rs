@@ -8,7 +8,7 @@
 //! with those that came before.
 //!
 //! CMS.MERGE has as many keys as its second argument says. The engine is told all of them, so that access to sources is
-//! checked, and sources in another slot are.
+//! checked, and sources in another slot are refused.
 
 use super::{commands, parse_integer, parse_number};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
