@@ -84,6 +84,7 @@ class Killed(Case):
             "GD.ADD": ("gd", "GD.EXISTS"),
         }
         self.do("GD.RESERVE", "gd", "KIND", "scalable", "ITEMS", "1000", "ERROR", "0.001")
+        self.do("CF.RESERVE", "cf", "1000", "EXPANSION", "2")
         self.do("CMS.INITBYDIM", "cms", "2000", "5")
         answered, counted = {key: set() for key, _ in families.values()}, 0
         for round in range(3):
