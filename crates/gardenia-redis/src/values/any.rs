@@ -12,8 +12,8 @@ use super::bloom::Scaling;
 use super::stored::{Stored, Whole};
 use crate::engine::types::TypeHandle;
 use gardenia::{
-    AnyFilter, DecodeError, Digest, DynamicBloom, EncodeError, Filter, InsertError, KeyHasher, PolicyId,
-    ReadOptions, RemoveError,
+    AnyFilter, BitwiseBloom, DecodeError, Digest, DynamicBloom, EncodeError, Filter, InsertError, KeyHasher,
+    PolicyId, ReadOptions, RemoveError,
 };
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
@@ -94,9 +94,18 @@ pub enum Loaded {
     Scaling(Scaling),
 }
 
-/// The filter in the bytes of a file, if it takes `limit` bytes of memory at most.
+/// The filter in the bytes of a file, if it takes `limit` bytes of memory at most; cells that are as wide as their counts
+/// need are taken for as wide as they may become.
 pub fn load(bytes: &[u8], limit: u64) -> Result<Loaded, DecodeError> {
     let filter = AnyFilter::from_slice_with(bytes, &ReadOptions::new().max_bytes(limit))?;
+    if let AnyFilter::Spectral(filter) = &filter
+        && filter.is_compact()
+    {
+        let needed = counter_bytes(filter.cells().saturating_add(filter.secondary_cells()), u32::BITS);
+        if needed > limit {
+            return Err(DecodeError::TooLarge { needed, max: limit });
+        }
+    }
     Ok(match filter {
         AnyFilter::Scalable(filter) => Loaded::Scaling(Scaling::from(filter)),
         AnyFilter::Compressed(filter) => Loaded::Any(filter.into_bloom().into()),
@@ -210,6 +219,7 @@ impl Kept<'_> {
                 Ok(())
             }
             Self::Any(AnyFilter::Dynamic(filter)) => insert_into_layers(filter, digests, new, limit),
+            Self::Any(AnyFilter::Bitwise(filter)) => insert_into_levels(filter, digests, new, limit),
             Self::Any(filter) => filter.insert_digests(digests, new).map_err(|error| match error {
                 InsertError::Full(full) => (full.taken as usize, Refused::Full),
                 _ => (0, Refused::Fixed),
@@ -276,6 +286,39 @@ fn insert_into_layers(
     Ok(())
 }
 
+/// Adds to a bitwise filter, which takes memory for another level, not larger than its last or than [`LEVEL`], when a
+/// count has no digit left.
+fn insert_into_levels(
+    filter: &mut BitwiseBloom,
+    digests: &[Digest],
+    new: &mut [bool],
+    limit: impl Fn() -> u64,
+) -> Result<(), (usize, Refused)> {
+    let grown = |filter: &BitwiseBloom, levels: usize| {
+        let next = filter.levels().last().map_or(0, |last| counter_bytes(last.cells.max(LEVEL), last.width));
+        (filter.memory_bytes() as u64).saturating_add(next.saturating_mul(levels as u64))
+    };
+    if grown(filter, digests.len()) <= limit() {
+        filter.insert_digests(digests, new);
+        return Ok(());
+    }
+    for (at, (digest, new)) in digests.iter().zip(new).enumerate() {
+        if grown(filter, 1) > limit() {
+            return Err((at, Refused::Memory));
+        }
+        *new = filter.insert_digest(*digest);
+    }
+    Ok(())
+}
+
+/// Cells that an added level of a bitwise filter has, if those below it have fewer.
+pub(super) const LEVEL: u64 = 1_024;
+
+/// Bytes that so many counters of so many bits take, in whole words.
+pub(super) fn counter_bytes(cells: u64, width: u32) -> u64 {
+    cells.div_ceil(u64::from(64 / width.clamp(1, 32))).saturating_mul(8)
+}
+
 /// The kind of a filter, as the command line calls it.
 #[must_use]
 pub fn kind_name(filter: &AnyFilter) -> &'static str {
@@ -286,5 +329,74 @@ pub fn kind_name(filter: &AnyFilter) -> &'static str {
             _ => "spectral-ms",
         },
         filter => filter.kind().name(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gardenia::{Bloom, CompressedBloom, Cuckoo, SpectralBloom};
+
+    fn insert(filter: &mut AnyFilter, digests: &[Digest], limit: u64) -> Result<Vec<bool>, (usize, Refused)> {
+        let mut new = vec![false; digests.len()];
+        Kept::Any(filter).insert(digests, &mut new, || limit).map(|()| new)
+    }
+
+    #[test]
+    fn growth_stops_at_the_limit_and_nothing_changes() {
+        let digests: Vec<Digest> = (1..5_000).map(|number| Digest(Digest(number).word(1))).collect();
+        let once = AnyFilter::from(DynamicBloom::new(500, 0.001).unwrap());
+        let often = AnyFilter::from(BitwiseBloom::builder().items(500).fpp(0.001).digit(1).build().unwrap());
+        let same = vec![digests[0]; 1 << 12];
+        for (mut filter, digests) in [(once, &digests), (often, &same)] {
+            let limit = 3 * filter.memory_bytes() as u64;
+            let (taken, why) = insert(&mut filter, digests, limit).unwrap_err();
+            assert_eq!(why, Refused::Memory);
+            assert!(taken > 1 && filter.memory_bytes() as u64 <= limit);
+            let before = filter.to_vec().unwrap();
+            assert_eq!(insert(&mut filter, &digests[taken..], limit), Err((0, Refused::Memory)));
+            assert_eq!(filter.to_vec().unwrap(), before);
+            // All of them at once, as far as they went, is the same.
+            let mut again = match &filter {
+                AnyFilter::Dynamic(_) => AnyFilter::from(DynamicBloom::new(500, 0.001).unwrap()),
+                _ => BitwiseBloom::builder().items(500).fpp(0.001).digit(1).build().unwrap().into(),
+            };
+            insert(&mut again, &digests[..taken], u64::MAX).unwrap();
+            assert_eq!(again.to_vec().unwrap(), before);
+        }
+    }
+
+    #[test]
+    fn items_that_are_in_are_not_put_in_again_where_they_would_fill_it() {
+        for filter in
+            [AnyFilter::from(Cuckoo::new(100, 0.001).unwrap()), DynamicBloom::new(10, 0.001).unwrap().into()]
+        {
+            let (mut filter, digests) = (filter, [5, 5, 6, 5].map(|number| Digest(Digest(number).word(1))));
+            assert_eq!(insert(&mut filter, &digests, u64::MAX).unwrap(), [true, false, true, false]);
+            let mut counts = [0; 2];
+            Kept::Any(&mut filter).count(&digests[1..3], &mut counts);
+            assert_eq!(counts, [1, 1]);
+            assert_eq!(Kept::Any(&mut filter).remove(digests[0]), Ok(true));
+            assert_eq!(Kept::Any(&mut filter).remove(digests[0]), Ok(false));
+            assert_eq!(Kept::Any(&mut filter).items(), Some(1));
+        }
+    }
+
+    #[test]
+    fn what_may_become_large_is_not_small() {
+        let compact = SpectralBloom::builder().cells(100_000).hashes(3).compact().build().unwrap();
+        let bytes = AnyFilter::from(compact).to_vec().unwrap();
+        assert!(bytes.len() < 20_000);
+        assert!(matches!(load(&bytes, 399_999), Err(DecodeError::TooLarge { needed: 400_000, .. })));
+        assert!(load(&bytes, 400_000).is_ok());
+        // A compressed file becomes what it is in memory, which its few bytes do not tell.
+        let scheme = |hashes| gardenia::AnyScheme::new(gardenia::SchemeId::Fractional, hashes);
+        let bloom = Bloom::builder().scheme(scheme).bits(800_000).hashes(3).build().unwrap();
+        let bytes = CompressedBloom::from(bloom).to_vec().unwrap();
+        assert!(bytes.len() < 400);
+        assert!(matches!(load(&bytes, 100_000), Err(DecodeError::TooLarge { .. })));
+        assert!(matches!(load(&bytes, 101_000), Ok(Loaded::Any(AnyFilter::Bloom(_)))));
+        assert!(AnyFilter::read(&bytes[..], bytes.len() as u64).is_none());
+        assert!(AnyFilter::read(&bytes[..], u64::MAX / 8).is_none());
     }
 }

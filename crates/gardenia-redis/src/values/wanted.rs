@@ -23,6 +23,7 @@
 //! The subtle rule: two filters of one wish and one seed agree in everything after the same items, so a wish travels to
 //! replicas and files with all that was left open filled in ([`Wanted::settled`]).
 
+use super::any::{LEVEL, counter_bytes};
 use super::bloom::{Plan, Refused, Scaling};
 use crate::engine::settings::MAX_CAPACITY;
 use gardenia::theory::bloom::Shape;
@@ -496,8 +497,6 @@ impl Wanted {
         let scheme = SchemeId::ALL[self.choice(Name::Scheme)];
         let width = self.small(Name::Width).unwrap_or(u32::BITS);
         let bits = |cells: u64| cells.div_ceil(64).saturating_mul(8);
-        let counters =
-            |cells: u64, width: u32| cells.div_ceil(u64::from(64 / width.clamp(1, 32))).saturating_mul(8);
         /// Sets what was given; all builders have these verbs, and call their size bits or cells. `$bytes` tells the memory
         /// from the shape.
         macro_rules! made {
@@ -531,7 +530,7 @@ impl Wanted {
             Kind::Blocked => made!(BlockedBloom::builder(), bits, 1.0, |shape| bits(shape.cells)),
             Kind::Counting => {
                 let builder = CountingBloom::builder().scheme(scheme).width(width);
-                made!(builder, cells, width.into(), |shape| counters(shape.cells, width))
+                made!(builder, cells, width.into(), |shape| counter_bytes(shape.cells, width))
             }
             Kind::SpectralMs | Kind::SpectralMi | Kind::SpectralRm => {
                 let recurring = kind == Kind::SpectralRm;
@@ -565,7 +564,8 @@ impl Wanted {
                 let bytes = |shape: Shape| {
                     let others = if recurring { others.unwrap_or(shape.cells.div_ceil(2)) } else { 0 };
                     let marks = if marker { bits(shape.cells) } else { 0 };
-                    let cells = counters(shape.cells, width).saturating_add(counters(others, width));
+                    let cells =
+                        counter_bytes(shape.cells, width).saturating_add(counter_bytes(others, width));
                     cells.saturating_add(marks)
                 };
                 made!(builder, cells, per_cell, bytes)
@@ -575,9 +575,16 @@ impl Wanted {
                 if let Some(digit) = self.small(Name::Digit) {
                     builder = builder.digit(digit);
                 }
+                // With all levels that may be added, each half as large as the one below it.
                 let bytes = |levels: Vec<BitwiseLevel>| {
-                    let level = |level: &BitwiseLevel| counters(level.cells, level.width);
-                    levels.iter().map(level).fold(0, u64::saturating_add)
+                    let added = counter_bytes(LEVEL, width).saturating_mul(64);
+                    let level = |level: &BitwiseLevel| counter_bytes(level.cells, level.width);
+                    levels
+                        .iter()
+                        .map(level)
+                        .fold(0, u64::saturating_add)
+                        .saturating_mul(2)
+                        .saturating_add(added)
                 };
                 made!(builder, cells, width.into(), bytes)
             }
@@ -586,7 +593,7 @@ impl Wanted {
                 if let Some(decrements) = self.whole(Name::Decrements) {
                     builder = builder.decrements(decrements);
                 }
-                made!(builder, cells, width.into(), |shape| counters(shape.cells, width))
+                made!(builder, cells, width.into(), |shape| counter_bytes(shape.cells, width))
             }
             Kind::A2 => made!(A2Bloom::builder().scheme(scheme), bits, 1.0, |shape| bits(shape.bits)),
             Kind::Choice => {
@@ -631,7 +638,7 @@ impl Wanted {
             Kind::Dynamic => {
                 let builder = DynamicBloom::builder().hasher(hasher).scheme(scheme).width(width);
                 let builder = builder.items(items.unwrap_or(LAYER)).fpp(fpp.unwrap_or(FPP));
-                self.within(counters(builder.shape()?.cells, width), limit)?;
+                self.within(counter_bytes(builder.shape()?.cells, width), limit)?;
                 builder.build()?.into()
             }
             Kind::Scalable => {

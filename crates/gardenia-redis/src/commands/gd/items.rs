@@ -1,6 +1,6 @@
 //! Commands on items.
 
-use super::{NOT_FOUND, Refusal, announce, filter, filter_mut, refused, reply_refused, told};
+use super::{Refusal, announce, filter, filter_mut, refused, reply_refused, told};
 use crate::engine::context::{Context, Failure};
 use crate::engine::ffi::Str;
 use crate::values::any::{Kept, Refused};
@@ -56,8 +56,9 @@ fn add_all(ctx: &Context<'_>) -> Result<(), Refusal> {
         if error.is_none() {
             engine.replicate_verbatim();
         } else {
-            // Only sets refuse items, and to them those that they have are nothing new.
-            let accepted = items.iter().zip(new).filter(|(_, new)| **new).map(|(item, _)| *item);
+            // To a set those that it has are nothing new.
+            let every = !filter.is_set();
+            let accepted = items.iter().zip(new).filter(|(_, new)| **new || every).map(|(item, _)| *item);
             engine.replicate(c"GD.ADD", name, &accepted.collect::<Vec<_>>());
         }
         announce(ctx, name, c"gd.add");
@@ -105,11 +106,7 @@ pub(super) fn del(ctx: &Context<'_>) -> Result<(), Failure> {
 
 fn delete_all(ctx: &Context<'_>) -> Result<(), Refusal> {
     let (name, items) = arguments(ctx)?;
-    // As it is an error to take from nothing.
     let mut key = ctx.open_mut(name)?;
-    if key.is_empty() {
-        return Err(NOT_FOUND.into());
-    }
     let mut filter = filter_mut(&mut key)?;
     let mut removed = Vec::with_capacity(items.len());
     for item in items {

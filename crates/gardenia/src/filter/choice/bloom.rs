@@ -107,7 +107,7 @@ impl<S: Scheme> ChoiceBloom<S> {
                 self.scheme.visit(Set { choose: Partitions::in_bits(bits.len(), partitions), bits, digest })
             }
         };
-        self.items += u64::from(new);
+        self.items = self.items.saturating_add(new.into());
         new
     }
 
@@ -116,7 +116,7 @@ impl<S: Scheme> ChoiceBloom<S> {
         self.about.took::<K>();
         let mut count = 0;
         self.insert_each(Keys { hasher: self.hasher, keys }, &mut count);
-        self.items += count;
+        self.items = self.items.saturating_add(count);
         count
     }
 
@@ -127,7 +127,8 @@ impl<S: Scheme> ChoiceBloom<S> {
     pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
         assert_eq!(digests.len(), new.len(), "one answer per digest");
         self.insert_each(Given(digests), &mut Bools(new));
-        self.items += new.iter().filter(|new| **new).count() as u64;
+        let count = new.iter().filter(|new| **new).count() as u64;
+        self.items = self.items.saturating_add(count);
     }
 
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
@@ -172,7 +173,7 @@ impl<S: Scheme> ChoiceBloom<S> {
             return Err(Mismatch { what: "hash sets", ours: chosen("its own"), theirs: chosen("other") });
         }
         self.bits.combine(&other.bits, |a, b| a | b);
-        self.items += other.items;
+        self.items = self.items.saturating_add(other.items);
         self.about.took_all(&other.about);
         Ok(())
     }
@@ -426,7 +427,7 @@ impl<S: Scheme, K: Key> Extend<K> for ChoiceBloom<S> {
         let hasher = self.hasher;
         let mut count = 0;
         self.insert_each(Drawn(keys.into_iter().fuse().map(|key| hasher.digest_key(&key))), &mut count);
-        self.items += count;
+        self.items = self.items.saturating_add(count);
     }
 }
 
