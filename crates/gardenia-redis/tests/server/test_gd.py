@@ -659,7 +659,7 @@ class Replicas(Case):
         replica = replica_of(self.server, "--propagation-error-behavior", "panic-on-replicas")
         try:
             replica.do("CONFIG", "SET", "bf.initial-size", "7", "bf.memory-limit", "100")
-            self.do("CONFIG", "SET", "bf.memory-limit", "30000")
+            self.do("CONFIG", "SET", "bf.memory-limit", "70000")
             files = [file(name) for name in ("bloom", "fuse", "scalable", "dynamic", "compressed", "count-min")]
             kinds, item = list(KINDS), lambda: random.randrange(300)
             commands = []
@@ -700,7 +700,7 @@ class Replicas(Case):
             follow(self.server, replica)
             self.assertEqual(replica.digest(), self.server.digest())
             keys = sorted(self.do("KEYS", "*"))
-            self.assertGreater(len(keys), 20)
+            self.assertTrue(all(f"{kind}".encode() in keys or f"{kind}2".encode() in keys for kind in KINDS), keys)
             self.assertEqual(replica.digest(*keys), self.server.digest(*keys))
         finally:
             self.do("CONFIG", "SET", "bf.memory-limit", "128mb")
@@ -752,6 +752,10 @@ class Replicas(Case):
                     f'GD.ADD" "c" {items}',
                 ],
             )
+            # Of digests as many as went in.
+            self.do("GD.RESERVE", "c2", "KIND", "cuckoo", "CELLS", "16", "WIDTH", "16", "SEED", "7")
+            random.seed(6)
+            self.assertIsInstance(self.do("GD.HADD", "c2", random.randbytes(320)), Error)
             follow(self.server, replica)
             self.assertEqual(replica.digest(), self.server.digest())
         finally:

@@ -90,6 +90,7 @@ fn make(ctx: &Context<'_>) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::alloc::peak_of;
     use gardenia::AnyFilter;
 
     fn wanted(line: &str) -> Result<Wanted, String> {
@@ -177,24 +178,18 @@ mod tests {
     fn sizes_beyond_all_bounds_are_refused_and_take_no_memory() {
         for (name, kind) in Kind::ALL {
             let sizes = match kind {
-                Kind::CountMin => ["COLUMNS ROWS 5", "BITS ROWS 3", "COLUMNS ROWS 4294967295"],
-                Kind::Cuckoo => ["ITEMS", "ITEMS FPP 0.000001", "WIDTH 32 CELLS"],
-                Kind::Dynamic | Kind::Scalable => ["ITEMS", "ITEMS FPP 0.000001", "FPP 0.9 ITEMS"],
-                _ => ["ITEMS", "HASHES 3 BITS", "FPP 0.3 ITEMS"],
+                Kind::CountMin => ["COLUMNS N ROWS 5", "BITS N ROWS 3", "COLUMNS N ROWS 4294967295"],
+                Kind::Cuckoo => ["ITEMS N", "ITEMS N FPP 0.000001", "CELLS N WIDTH 32"],
+                Kind::Dynamic | Kind::Scalable => ["ITEMS N", "ITEMS N FPP 0.000001", "ITEMS N FPP 0.9"],
+                Kind::Stable => ["ITEMS N", "BITS N HASHES 3 DECREMENTS 3", "ITEMS N FPP 0.3"],
+                _ => ["ITEMS N", "BITS N HASHES 3", "ITEMS N FPP 0.3"],
             };
             for size in sizes {
-                for number in [1_000_000_000_000, 1_000_000_000_000_000_000, u64::MAX] {
-                    // The number follows the last word that takes one, or the first.
-                    let line = match size.split_once(' ') {
-                        Some((first, rest)) if first != "HASHES" && first != "FPP" && first != "WIDTH" => {
-                            format!("{first} {number} {rest}")
-                        }
-                        _ => format!("{size} {number}"),
-                    };
-                    let line = format!("KIND {name} {line}");
-                    let more =
-                        if kind == Kind::Stable && line.contains("HASHES") { " DECREMENTS 3" } else { "" };
-                    assert!(wanted(&format!("{line}{more}")).unwrap().build(1 << 30).is_err(), "{line}");
+                for number in [100_000_000, 1_000_000_000_000, 1_000_000_000_000_000_000, u64::MAX] {
+                    let line = format!("KIND {name} {}", size.replace(" N", &format!(" {number}")));
+                    let wanted = wanted(&line).unwrap();
+                    let (made, peak) = peak_of(|| wanted.build(1 << 20));
+                    assert!(made.is_err() && peak < 1 << 20, "{line}: {peak} bytes");
                 }
             }
         }
