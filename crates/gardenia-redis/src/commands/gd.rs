@@ -15,7 +15,7 @@
 //! | `GD.HADD key digests`, `GD.HEXISTS key digests` | one bit per digest of 8 bytes |
 //! | `GD.SCANDUMP key iterator`, `GD.LOADCHUNK key iterator bytes` | any value of our own, in pieces |
 //!
-//! All but `GD.RESERVE` and `GD.LOAD` take keys of `BF.*` of our own layout, too.
+//! All but `GD.RESERVE` and `GD.LOAD` take keys of `BF.*` of our own layout, too, and `GD.DUMP` sketches of `CMS.*`.
 
 mod digests;
 mod items;

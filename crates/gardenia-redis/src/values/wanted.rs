@@ -10,7 +10,7 @@
 //! | `HASHES k` | those with BITS or CELLS, but count-min | cells of an item, with a size |
 //! | `WIDTH w` | those with cells | bits of a cell: 4 unless given, 16 of spectral, 8 of bitwise and count-min |
 //! | `SCHEME name` | all but blocked, cuckoo, count-min and scalable | how positions follow from a digest; fractional unless given |
-//! | `SEED s` | all | seed of the hash function; drawn by chance unless given |
+//! | `SEED s` | all | seed of the hash function; 0 unless given, as on the command line: so filters can be united |
 //! | `DECREMENTS p` | stable | cells that an item ages, with CELLS and HASHES, instead of FPP |
 //! | `DIGIT d` | bitwise | bits of a digit |
 //! | `CHOICES c` | choice | groups of bits that an item may take, 2 to 32 |
@@ -414,12 +414,12 @@ impl Wanted {
         Ok(())
     }
 
-    /// The same with everything filled in that was left open: the seed by chance, the rest by what is usual.
-    pub fn settled(mut self, seed: impl FnOnce() -> u64, first: u64) -> Result<Self, Unfit> {
+    /// The same with everything filled in that was left open by what is usual; `first` is where scalable filters begin.
+    pub fn settled(mut self, first: u64) -> Result<Self, Unfit> {
         self.check()?;
         let kind = self.kind;
         if !self.has(Name::Seed) {
-            self.set(Name::Seed, Value::Whole(seed()));
+            self.set(Name::Seed, Value::Whole(0));
         }
         if let (Some(bytes), false) = (self.whole(Name::Memory), self.has(Name::Fpp))
             && kind.takes_bits()

@@ -247,10 +247,20 @@ class Commands(Case):
             takes = [b"add"] + [b"del"] * (kind in REMOVING)
             takes += [b"count"] * (kind in (*COUNTING, "cuckoo", "dynamic")) + [b"merge"] * (kind in MERGING)
             self.assertEqual(info["Takes"], takes, kind)
-        # Without SEED the seed is by chance.
-        self.do("GD.RESERVE", "a", "KIND", "bloom", "ITEMS", "9")
-        self.do("GD.RESERVE", "b", "KIND", "bloom", "ITEMS", "9")
-        self.assertNotEqual(self.info("a")["Seed"], self.info("b")["Seed"])
+        # Without SEED it is that of the command line, and filters can be united.
+        for key in ("a", "b"):
+            self.do("GD.RESERVE", key, "KIND", "bloom", "ITEMS", "9")
+            self.do("GD.ADD", key, key)
+        self.assertEqual(self.info("a")["Seed"], b"0")
+        self.assertEqual(self.do("GD.MERGE", "a", "b"), "OK")
+        self.assertEqual(self.do("GD.EXISTS", "a", "a", "b", "c"), [1, 1, 0])
+
+    def test_sketches_of_cms_are_dumped_too(self):
+        self.do("CMS.INITBYDIM", "k", "100", "5")
+        self.do("CMS.INCRBY", "k", "a", "7")
+        self.assertEqual(self.do("GD.LOAD", "sketch", self.do("GD.DUMP", "k")), "OK")
+        self.assertEqual(self.do("GD.COUNT", "sketch", "a", "b"), [7, 0])
+        self.assertEqual(self.info("sketch")["Kind"], b"count-min")
 
     def test_filters_are_united(self):
         for kind in KINDS:

@@ -63,7 +63,7 @@ fn make(ctx: &Context<'_>) -> Result<(), Refusal> {
         return Err(Failure::Arity.into());
     }
     let wanted = parse(rest).map_err(words)?;
-    let wanted = wanted.settled(|| ctx.random(), InitialSize::get().unsigned_abs()).map_err(words)?;
+    let wanted = wanted.settled(InitialSize::get().unsigned_abs()).map_err(words)?;
     let mut key = ctx.open_mut(*name)?;
     if !key.is_empty() {
         return Err(if matches!(find(&mut key), Found::Other) { WRONG_TYPE } else { EXISTS }.into());
@@ -96,7 +96,7 @@ mod tests {
     fn wanted(line: &str) -> Result<Wanted, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let wanted = parse(&words)?;
-        wanted.settled(|| 7, 100).map_err(|error| error.to_string())
+        wanted.settled(100).map_err(|error| error.to_string())
     }
 
     fn made(line: &str) -> Result<Made, String> {
@@ -222,8 +222,8 @@ mod tests {
         for line in lines {
             let settled = wanted(line).unwrap();
             let words = settled.words();
-            // Nothing is left open: neither a seed nor a setting is asked for.
-            let again = parse(&words).unwrap().settled(|| panic!(), 0).unwrap();
+            // Nothing is left open: no setting is asked for.
+            let again = parse(&words).unwrap().settled(0).unwrap();
             assert_eq!(again, settled, "{line}");
             let bytes = |wanted: &Wanted| match wanted.build(u64::MAX).unwrap() {
                 Made::Any(filter) => filter.to_vec().unwrap(),
@@ -258,6 +258,6 @@ mod tests {
         let AnyFilter::CountMin(sketch) = any("KIND count-min COLUMNS 100 ROWS 3 WIDTH 32") else { panic!() };
         assert_eq!((sketch.columns(), sketch.rows()), (100, 3));
         let Made::Scaling(plan, _) = made("KIND scalable").unwrap() else { panic!() };
-        assert_eq!((plan.capacity, plan.error, plan.expansion, plan.seed), (100, 0.01, 2, 7));
+        assert_eq!((plan.capacity, plan.error, plan.expansion, plan.seed), (100, 0.01, 2, 0));
     }
 }

@@ -1,10 +1,14 @@
 //! Commands on whole filters.
 
-use super::{EXISTS, Found, NO_MEMORY, NOT_FOUND, NOT_MADE, Refusal, announce, filter, find, told, words};
+use super::{
+    EXISTS, Found, NO_MEMORY, NOT_FOUND, NOT_MADE, Refusal, STILL_LOADING, announce, filter, find, told,
+    words,
+};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
 use crate::engine::ffi::{Ctx, Key};
-use crate::values::any::{Any, Kept, Loaded, kind_name};
+use crate::values::any::{Any, Kept, Loaded, bytes, kind_name};
 use crate::values::bloom::Bloom;
+use crate::values::count_min::Counts;
 use crate::values::stored::{Stored, Whole};
 use gardenia::{DecodeError, HasherId, SizeError};
 use std::ffi::CStr;
@@ -126,8 +130,12 @@ pub(super) fn dump(ctx: &Context<'_>) -> Result<(), Failure> {
 fn dump_file(ctx: &Context<'_>) -> Result<(), Refusal> {
     let [_, name] = ctx.args() else { return Err(Failure::Arity.into()) };
     let mut key = ctx.open(*name).ok_or(NOT_FOUND)?;
-    let bytes = filter(&mut key)?.to_bytes().map_err(words)?;
-    ctx.engine().reply_bytes(&bytes);
+    let bytes = match key.value::<Counts>() {
+        Some(Counts::Whole(sketch)) => bytes(sketch.memory_bytes(), |to| sketch.write_to(to)),
+        Some(Counts::Arriving(_)) => return Err(STILL_LOADING.into()),
+        None => filter(&mut key)?.to_bytes(),
+    };
+    ctx.engine().reply_bytes(&bytes.map_err(words)?);
     Ok(())
 }
 
