@@ -5,7 +5,7 @@
 //! `MAXITERATIONS` says. What `BUCKETSIZE` b decides is the fingerprint: 11 − ⌊log₂ b⌋ bits, and 8 at least. Why: a filter
 //! of RedisBloom errs with 2b/255 when it is full, but its slots are rounded up to a power of two, so that it may be half
 //! empty when its capacity is reached. One of these errs with 8/(2^w − 1) when it is full, and w is the least that makes
-//! it half of 2b/255 or less: at the same keys, and buckets of up to 8, it never errs more often.
+//! it half of 2b/255 or less: with the same keys it errs no more often.
 //!
 //! | `CF.RESERVE` | keys | RedisBloom: filters, bits per key, rate | here |
 //! |---|---|---|---|
@@ -15,8 +15,9 @@
 //! | 1,000 `EXPANSION 2` | 60,000 | 7, 17.3, 8.7 % | 6, 11.9, 4.3 % |
 //! | 1,000 `EXPANSION 2` | 100,000 | 7, 10.4, 9.7 % | 7, 14.4, 4.8 % |
 //!
-//! That is: at the planned size less memory and half of the errors; far beyond it half of the errors for some 15 % more
-//! bits in the mean, while each steps up at its own sizes.
+//! That is: at the planned size less memory and half of the errors. Far beyond it half of the errors for 15 to 25 % more
+//! bits where filters are equal (RedisBloom puts later keys into what was left over in older filters), and with
+//! `EXPANSION` each steps up at its own sizes.
 //!
 //! The subtle rule is what taking out needs. A key that two filters seem to have is in one of them, and nobody knows
 //! which. So it is taken out of the newest; if that was another key's fingerprint, the other key must be found by what
