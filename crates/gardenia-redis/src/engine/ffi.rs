@@ -339,7 +339,6 @@ const NOTIFY_MODULE: c_int = 1 << 13;
 const READ: c_int = 1;
 const WRITE: c_int = 2;
 const KEY_EMPTY: c_int = 0;
-const KEY_MODULE: c_int = 6;
 const OK: c_int = 0;
 const ERR: c_int = 1;
 
@@ -561,18 +560,11 @@ impl Key<'_> {
         unsafe { (self.api.KeyType)(self.raw.as_ptr()) == KEY_EMPTY }
     }
 
-    /// The engine's number of the type of the value; none for its own types.
+    /// The engine's number of the type of the value; null for its own types, and for nothing.
     #[inline]
     fn kind(&self) -> *mut RawType {
         // SAFETY: the key is open.
-        unsafe {
-            let raw = self.raw.as_ptr();
-            if (self.api.KeyType)(raw) == KEY_MODULE {
-                (self.api.ModuleTypeGetType)(raw)
-            } else {
-                ptr::null_mut()
-            }
-        }
+        unsafe { (self.api.ModuleTypeGetType)(self.raw.as_ptr()) }
     }
 
     /// The value, if it is of this type.

@@ -21,7 +21,7 @@ def commands():
     return [line for line in block.replace("\\\n", " ").splitlines() if line]
 
 
-class Readme(unittest.TestCase):
+class ReadmeOnRedis(unittest.TestCase):
     def test_five_commands_make_a_cluster_with_filters(self):
         build, *rest = commands()
         self.assertEqual(len(rest), 4)
