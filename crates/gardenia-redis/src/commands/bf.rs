@@ -6,13 +6,15 @@
 //! Filters that came from RedisBloom keep its layout, and answer to the same commands.
 
 use super::chunks::{self, Words};
+use super::found::{Found, STILL_LOADING, reply_each};
 use super::{commands, parse_integer, parse_number};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
 use crate::engine::ffi::{Either, Key, Setting, Str};
 use crate::engine::settings::{ErrorRate, ExpansionFactor, InitialSize, MAX_CAPACITY, MAX_EXPANSION};
 use crate::redisbloom::bloom::{BloomChain, InsertError};
 use crate::redisbloom::layout::{ChunkError, LayoutError};
-use crate::values::bloom::{BATCH, Bloom, Plan, Refused, Scaling};
+use crate::values::BATCH;
+use crate::values::bloom::{Bloom, Plan, Refused, Scaling};
 use crate::values::stored::Whole as _;
 use std::ffi::CStr;
 
@@ -32,7 +34,6 @@ commands! { c"bloom":
 
 const NOT_FOUND: Failure = Failure::Text(c"ERR not found");
 const EXISTS: Failure = Failure::Text(c"ERR item exists");
-const STILL_LOADING: Failure = Failure::Text(c"ERR the filter is still being loaded");
 const NO_MEMORY: Failure = Failure::Text(c"ERR Insufficient memory to create filter");
 const NOT_MADE: Failure = Failure::Text(c"ERR could not create filter");
 
@@ -262,15 +263,8 @@ impl From<InsertError> for Refused {
     }
 }
 
-/// What a key holds, for commands that ask.
-enum Found<'k> {
-    Filter(Filter<'k>),
-    Arriving,
-    Other,
-}
-
 #[inline]
-fn find<'k>(key: &'k mut Key<'_>) -> Found<'k> {
+fn find<'k>(key: &'k mut Key<'_>) -> Found<Filter<'k>> {
     match key.either::<Bloom, BloomChain>() {
         Either::First(Bloom::Whole(filter)) => Found::Filter(Filter::Ours(filter)),
         Either::First(Bloom::Arriving(_)) => Found::Arriving,
@@ -286,11 +280,7 @@ fn with_filter<'a, R>(
     ask: impl FnOnce(&Filter<'_>) -> R,
 ) -> Result<R, Failure> {
     let mut key = ctx.open(key).ok_or(NOT_FOUND)?;
-    match find(&mut key) {
-        Found::Filter(filter) => Ok(ask(&filter)),
-        Found::Arriving => Err(STILL_LOADING),
-        Found::Other => Err(WRONG_TYPE),
-    }
+    find(&mut key).filter().map(|filter| ask(&filter))
 }
 
 /// What a filter was made of.
@@ -353,7 +343,7 @@ fn reserve(ctx: &Context<'_>) -> Result<(), Failure> {
     let wish = parse_reserve(rest, Wish::by_settings())?;
     let mut key = ctx.open_mut(*name)?;
     if !key.is_empty() {
-        return Err(if matches!(find(&mut key), Found::Other) { WRONG_TYPE } else { EXISTS });
+        return Err(if find(&mut key).is_other() { WRONG_TYPE } else { EXISTS });
     }
     let made = make(ctx, &mut key, wish)?;
     pass_on(ctx, *name, &made);
@@ -431,11 +421,7 @@ fn add_many<'a>(
     if key.is_empty() {
         made = Some(make(ctx, &mut key, wish.ok_or(NOT_FOUND)?)?);
     }
-    let mut filter = match find(&mut key) {
-        Found::Filter(filter) => filter,
-        Found::Arriving => return Err(STILL_LOADING),
-        Found::Other => return Err(WRONG_TYPE),
-    };
+    let mut filter = find(&mut key).filter()?;
     let mut few = [false; BATCH];
     let mut many = Vec::new();
     let new: &mut [bool] = if items.len() <= BATCH {
@@ -507,15 +493,11 @@ fn mexists(ctx: &Context<'_>) -> Result<(), Failure> {
         Some(Found::Arriving) => return Err(STILL_LOADING),
         Some(Found::Other) | None => None,
     };
-    let engine = ctx.engine();
-    engine.reply_array(items.len());
-    for items in items.chunks(BATCH) {
-        let mut found = [false; BATCH];
+    reply_each(ctx, items, |items, out| {
         if let Some(filter) = &filter {
-            filter.contains_all(items, &mut found[..items.len()]);
+            filter.contains_all(items, out);
         }
-        found[..items.len()].iter().for_each(|found| engine.reply_bool(*found));
-    }
+    });
     Ok(())
 }
 
@@ -637,7 +619,7 @@ fn loadchunk(ctx: &Context<'_>) -> Result<(), Failure> {
 }
 
 fn load(ctx: &Context<'_>, key: &mut Key<'_>, at: i64, bytes: &[u8]) -> Result<(), Failure> {
-    let any_filter = |key: &mut Key<'_>| !matches!(find(key), Found::Other);
+    let any_filter = |key: &mut Key<'_>| !find(key).is_other();
     let ours = if at == 1 { Bloom::is_announced(bytes) } else { key.value::<BloomChain>().is_none() };
     if ours {
         return chunks::loadchunk::<Scaling>(ctx, key, at, bytes, &WORDS, any_filter);

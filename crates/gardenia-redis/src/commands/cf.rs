@@ -6,13 +6,15 @@
 //! Filters that came from RedisBloom keep its layout, and answer to the same commands.
 
 use super::chunks::{self, Words};
+use super::found::{Found, STILL_LOADING, reply_each};
 use super::{commands, parse_integer};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
 use crate::engine::ffi::{Either, Key, Str};
 use crate::engine::settings::{MAX_CAPACITY, MAX_EXPANSION};
 use crate::redisbloom::cuckoo::{CuckooChain, InsertError, Limits};
 use crate::redisbloom::layout::LayoutError;
-use crate::values::cuckoo::{BATCH, Chain, Cuckoos, Plan, Refused};
+use crate::values::BATCH;
+use crate::values::cuckoo::{Chain, Cuckoos, Plan, Refused};
 use crate::values::redisbloom::StoredCuckooChain;
 use crate::values::stored::Whole;
 use std::ffi::CStr;
@@ -37,7 +39,6 @@ commands! { c"cuckoo":
 const NOT_FOUND: Failure = Failure::Text(c"ERR not found");
 const NO_FILTER: Failure = Failure::Text(c"Cuckoo filter was not found");
 const EXISTS: Failure = Failure::Text(c"ERR item exists");
-const STILL_LOADING: Failure = Failure::Text(c"ERR the filter is still being loaded");
 const NO_MEMORY: Failure = Failure::Text(c"ERR Insufficient memory");
 const NOT_MADE: Failure = Failure::Text(c"Couldn't create filter!");
 
@@ -332,15 +333,8 @@ impl Filter<'_> {
     }
 }
 
-/// What a key holds, for commands that ask.
-enum Found<'k> {
-    Filter(Filter<'k>),
-    Arriving,
-    Other,
-}
-
 #[inline]
-fn find<'k>(key: &'k mut Key<'_>) -> Found<'k> {
+fn find<'k>(key: &'k mut Key<'_>) -> Found<Filter<'k>> {
     match key.either::<Cuckoos, StoredCuckooChain>() {
         Either::First(Cuckoos::Whole(chain)) => Found::Filter(Filter::Ours(chain)),
         Either::Second(StoredCuckooChain::Whole(chain)) => Found::Filter(Filter::RedisBloom(chain)),
@@ -359,11 +353,7 @@ fn with_filter<'a, R>(
     ask: impl FnOnce(&Filter<'_>) -> R,
 ) -> Result<R, Failure> {
     let mut key = ctx.open(key).ok_or(none)?;
-    match find(&mut key) {
-        Found::Filter(filter) => Ok(ask(&filter)),
-        Found::Arriving => Err(STILL_LOADING),
-        Found::Other => Err(WRONG_TYPE),
-    }
+    find(&mut key).filter().map(|filter| ask(&filter))
 }
 
 /// What a filter was made of.
@@ -422,7 +412,7 @@ fn reserve(ctx: &Context<'_>) -> Result<(), Failure> {
     let wish = parse_reserve(rest)?;
     let mut key = ctx.open_mut(*name)?;
     if !key.is_empty() {
-        return Err(if matches!(find(&mut key), Found::Other) { WRONG_TYPE } else { EXISTS });
+        return Err(if find(&mut key).is_other() { WRONG_TYPE } else { EXISTS });
     }
     let made = make(ctx, &mut key, wish)?;
     pass_on(ctx, *name, &made);
@@ -497,11 +487,7 @@ fn add_many(ctx: &Context<'_>, absent: bool, event: &CStr) -> Result<(), Failure
     if key.is_empty() {
         made = Some(make(ctx, &mut key, create.then_some(wish).ok_or(NOT_FOUND)?)?);
     }
-    let outcomes = match find(&mut key) {
-        Found::Filter(mut filter) => filter.insert_all(items, absent, || ctx.limit()),
-        Found::Arriving => return Err(STILL_LOADING),
-        Found::Other => return Err(WRONG_TYPE),
-    };
+    let outcomes = find(&mut key).filter()?.insert_all(items, absent, || ctx.limit());
     engine.reply_array(outcomes.len());
     for outcome in &outcomes {
         match outcome {
@@ -555,21 +541,12 @@ fn mexists(ctx: &Context<'_>) -> Result<(), Failure> {
         return Err(Failure::Arity);
     }
     let mut key = ctx.open(*name);
-    let filter = match key.as_mut().map(find) {
-        Some(Found::Filter(filter)) => Some(filter),
-        Some(Found::Arriving) => return Err(STILL_LOADING),
-        Some(Found::Other) => return Err(WRONG_TYPE),
-        None => None,
-    };
-    let engine = ctx.engine();
-    engine.reply_array(items.len());
-    for items in items.chunks(BATCH) {
-        let mut found = [false; BATCH];
+    let filter = key.as_mut().map(|key| find(key).filter()).transpose()?;
+    reply_each(ctx, items, |items, out| {
         if let Some(filter) = &filter {
-            filter.contains_all(items, &mut found[..items.len()]);
+            filter.contains_all(items, out);
         }
-        found[..items.len()].iter().for_each(|found| engine.reply_bool(*found));
-    }
+    });
     Ok(())
 }
 
@@ -667,7 +644,7 @@ fn loadchunk(ctx: &Context<'_>) -> Result<(), Failure> {
 
 /// Takes the first piece of a dump: of our own, of RedisBloom's layout as we write it, or of RedisBloom.
 fn load_header(ctx: &Context<'_>, key: &mut Key<'_>, bytes: &[u8]) -> Result<(), Failure> {
-    let any_filter = |key: &mut Key<'_>| !matches!(find(key), Found::Other);
+    let any_filter = |key: &mut Key<'_>| !find(key).is_other();
     if Cuckoos::is_announced(bytes) {
         return chunks::loadchunk::<Chain>(ctx, key, 1, bytes, &HEADER_WORDS, any_filter);
     }
@@ -701,11 +678,7 @@ fn compact(ctx: &Context<'_>) -> Result<(), Failure> {
     if key.is_empty() {
         return Err(NO_FILTER);
     }
-    let mut filter = match find(&mut key) {
-        Found::Filter(filter) => filter,
-        Found::Arriving => return Err(STILL_LOADING),
-        Found::Other => return Err(WRONG_TYPE),
-    };
+    let mut filter = find(&mut key).filter()?;
     let changed = filter.compact();
     ctx.reply_ok();
     if changed {

@@ -24,6 +24,7 @@ mod whole;
 
 use super::chunks::{self, Words};
 use super::commands;
+use super::found::{Found, STILL_LOADING};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
 use crate::engine::ffi::{Either, Key, Str};
 use crate::redisbloom::count_min::CountMinTable;
@@ -56,7 +57,6 @@ commands! { c"gardenia":
 
 const NOT_FOUND: Failure = Failure::Text(c"ERR not found");
 const EXISTS: Failure = Failure::Text(c"ERR item exists");
-const STILL_LOADING: Failure = Failure::Text(c"ERR the filter is still being loaded");
 const NO_MEMORY: Failure = Failure::Text(c"ERR Insufficient memory to create the key");
 const NOT_MADE: Failure = Failure::Text(c"ERR could not create the key");
 
@@ -140,16 +140,9 @@ fn loadchunk(ctx: &Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a key holds.
-enum Found<'k> {
-    Filter(Kept<'k>),
-    Arriving,
-    Other,
-}
-
 /// Another type that holds a filter of the library gets its place here, and a variant of [`Kept`].
 #[inline]
-fn find<'k>(key: &'k mut Key<'_>) -> Found<'k> {
+fn find<'k>(key: &'k mut Key<'_>) -> Found<Kept<'k>> {
     match key.either::<Any, Bloom>() {
         Either::First(Any::Whole(filter)) => Found::Filter(Kept::Any(filter)),
         Either::Second(Bloom::Whole(filter)) => Found::Filter(Kept::Scaling(filter)),
@@ -161,11 +154,7 @@ fn find<'k>(key: &'k mut Key<'_>) -> Found<'k> {
 /// The filter under an open key.
 #[inline]
 fn filter<'k>(key: &'k mut Key<'_>) -> Result<Kept<'k>, Failure> {
-    match find(key) {
-        Found::Filter(filter) => Ok(filter),
-        Found::Arriving => Err(STILL_LOADING),
-        Found::Other => Err(WRONG_TYPE),
-    }
+    find(key).filter()
 }
 
 /// The filter under a key that is to be changed.

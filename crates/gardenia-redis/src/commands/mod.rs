@@ -7,6 +7,7 @@ pub mod bf;
 pub mod cf;
 pub mod chunks;
 pub mod cms;
+pub mod found;
 pub mod gd;
 pub mod topk;
 

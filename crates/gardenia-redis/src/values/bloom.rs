@@ -9,6 +9,7 @@
 //! The subtle rule: whether a key is new must follow from the value and the key alone, or replicas would drift apart. So
 //! everything that a filter was made with, seed included, travels with its creation and is stored with it.
 
+use super::BATCH;
 use super::stored::{Stored, Whole};
 use crate::engine::types::TypeHandle;
 use gardenia::{Digest, KeyHasher, ReadOptions, ScalableBloom, ScalableSlice, SizeError};
@@ -138,9 +139,6 @@ impl From<ScalableBloom> for Scaling {
         Self::new(filter, expansion)
     }
 }
-
-/// Items that are hashed and visited together.
-pub const BATCH: usize = 128;
 
 impl Scaling {
     fn new(filter: ScalableBloom, expansion: u32) -> Self {

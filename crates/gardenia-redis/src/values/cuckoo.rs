@@ -30,6 +30,7 @@
 //! Sources: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom" (2014); a list of
 //! cuckoo filters is the dynamic cuckoo filter of Chen, Liao, Jin and Wu, "The Dynamic Cuckoo Filter" (2017).
 
+use super::BATCH;
 use super::stored::{Stored, Whole};
 use crate::engine::types::TypeHandle;
 use gardenia::theory::cuckoo::buckets;
@@ -230,9 +231,6 @@ pub struct Chain {
     expansion: u16,
     deletes: u64,
 }
-
-/// Keys that are hashed and visited together.
-pub const BATCH: usize = 128;
 
 impl Chain {
     fn width(&self) -> u32 {

@@ -8,3 +8,6 @@ pub mod redisbloom;
 pub mod stored;
 pub mod top_k;
 pub mod wanted;
+
+/// Items that are hashed and visited together.
+pub const BATCH: usize = 128;

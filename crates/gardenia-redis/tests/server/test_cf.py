@@ -1,28 +1,18 @@
 """CF.*: every command in both protocols, every error, files, replicas, hostile bytes, and filters of RedisBloom."""
 
-import base64
-import json
-import os
 import random
 import struct
 
 import redis
 
 import hostile
+import redisbloom_data as redisbloom
+import restarts
+from redisbloom_data import KEYS, PROBES, WRITTEN
 from servers import WRONG_TYPE, Case, arity, dump, follow, on_both, replica_of
 from wire import Error, Wire
 
 LOADING = "ERR the filter is still being loaded"
-
-
-def data(name):
-    with open(os.path.join(os.path.dirname(__file__), "..", "data", name)) as file:
-        return json.load(file)
-
-
-def redisbloom_dump():
-    """A filter as a server with RedisBloom dumped it: arguments of CF.LOADCHUNK."""
-    return [(at, base64.b64decode(bytes)) for at, bytes in data("redisbloom.json")["cf"]["chunks"]]
 
 
 def header(items=0, buckets=8, deletes=0, filters=1, bucket_size=2, iterations=20, expansion=1):
@@ -224,16 +214,16 @@ class Commands(Case):
         self.assertEqual(self.server.digest("k"), digest)
 
     def test_a_filter_of_redisbloom(self):
-        strings, stated, chunks = data("strings.json"), data("redisbloom.json")["cf"], redisbloom_dump()
+        stated, chunks = WRITTEN["cf"], redisbloom.chunks("cf")
         self.load("k", chunks)
         self.assertEqual(self.do("TYPE", "k"), "gdn-rb-cf")
-        self.assertEqual(self.do("CF.MEXISTS", "k", *strings["keys"]), [1] * 200)
-        found = self.do("CF.MEXISTS", "k", *strings["probes"])
+        self.assertEqual(self.do("CF.MEXISTS", "k", *KEYS), [1] * 200)
+        found = self.do("CF.MEXISTS", "k", *PROBES)
         self.assertEqual([at for at, found in enumerate(found) if found], stated["positive_probe_indices"])
         self.assertEqual(dump(self.do, "CF.SCANDUMP", "k"), chunks)
         # The same keys, added here, give the same bytes.
         self.do("CF.LOADCHUNK", "again", 1, header(buckets=128))
-        self.assertEqual(self.do("CF.INSERT", "again", "ITEMS", *strings["keys"]), [1] * 200)
+        self.assertEqual(self.do("CF.INSERT", "again", "ITEMS", *KEYS), [1] * 200)
         self.assertEqual(dump(self.do, "CF.SCANDUMP", "again"), chunks)
         self.assertEqual(*self.server.digest("k", "again"))
         facts = [256 + 56, 128, 1, 200, 0, 2, 1, 20]
@@ -242,7 +232,7 @@ class Commands(Case):
         # All other commands.
         self.do("COPY", "k", "copy")
         self.assertEqual(*self.server.digest("k", "copy"))
-        key, none = strings["keys"][0], next(p for p, found in zip(strings["probes"], found) if not found)
+        key, none = KEYS[0], next(p for p, found in zip(PROBES, found) if not found)
         self.assertEqual((self.do("CF.ADDNX", "copy", key), self.do("CF.ADDNX", "copy", none)), (0, 1))
         self.assertIs(self.do3("CF.ADD", "copy", key), True)
         self.assertEqual((self.do("CF.COUNT", "copy", key), self.do("CF.COUNT", "k", key)), (2, 1))
@@ -253,7 +243,7 @@ class Commands(Case):
         for item in range(500):
             self.assertEqual(self.do("CF.DEL", "copy", item), 1)
         self.assertEqual(self.do("CF.COMPACT", "copy"), "OK")
-        self.assertEqual(self.do("CF.MEXISTS", "copy", *strings["keys"]), [1] * 200)
+        self.assertEqual(self.do("CF.MEXISTS", "copy", *KEYS), [1] * 200)
         self.assertEqual(self.do3("CF.INFO", "copy")["Number of items deleted"], 0)
         self.refused("ERR item exists", "CF.RESERVE", "copy", "100")
         # Without growth it can be full.
@@ -508,8 +498,8 @@ class Commands(Case):
             client.close()
 
 
-class Restarts(Case):
-    """What was stored is there again, with the same digests."""
+class Filled:
+    """Filters of both layouts in some states, two of them still arriving."""
 
     def fill(self):
         self.do("CF.RESERVE", "grown", "100", "EXPANSION", "2")
@@ -529,19 +519,18 @@ class Restarts(Case):
         chunks = dump(self.do, "CF.SCANDUMP", "grown")
         self.do("CF.LOADCHUNK", "half", *chunks[0])
         self.do("CF.LOADCHUNK", "half", 501, chunks[1][1][:500])
+        self.last = chunks[1]
         self.keys = ("grown", "fixed", "large", "empty", "rb", "rb-half", "half")
-        return chunks[1]
+        self.told = self.tell()
+        return self.keys
 
-    def check(self, how):
-        end, bytes = self.fill()
-        before = self.server.digest(*self.keys)
+    def tell(self):
         infos = [self.do("CF.INFO", key) for key in self.keys[:-1]]
-        dumps = [dump(self.do, "CF.SCANDUMP", key) for key in self.keys]
-        how()
-        self.assertEqual(self.server.digest(*self.keys), before)
-        self.assertEqual([dump(self.do, "CF.SCANDUMP", key) for key in self.keys], dumps)
-        self.assertEqual([self.do("CF.INFO", key) for key in self.keys[:-1]], infos)
-        # Life goes on as if nothing had been.
+        return infos, [dump(self.do, "CF.SCANDUMP", key) for key in self.keys]
+
+    def go_on(self):
+        self.assertEqual(self.tell(), self.told)
+        end, bytes = self.last
         self.assertEqual(self.do("CF.LOADCHUNK", "half", end, bytes[500:]), "OK")
         self.assertEqual(*self.server.digest("grown", "half"))
         for key in ("grown", "half"):
@@ -552,44 +541,13 @@ class Restarts(Case):
         self.assertEqual(*self.server.digest("rb", "rb-half"))
         self.assertEqual(self.do("CF.INSERT", "fixed", "ITEMS", *range(10000, 11000))[-1], -1)
 
-    def test_by_the_database_file(self):
-        def how():
-            self.assertEqual(self.do("SAVE"), "OK")
-            self.server.restart()
 
-        self.check(how)
-
-    def test_by_dump_and_restore(self):
-        def how():
-            for key in self.keys:
-                bytes = self.do("DUMP", key)
-                self.assertEqual(self.do("RESTORE", key, 0, bytes, "REPLACE"), "OK")
-
-        self.check(how)
+class Restarts(Filled, restarts.Restarts):
+    pass
 
 
-class Appended(Restarts):
-    """The same by the append-only file, without a database file inside it."""
-
-    options = ("--appendonly", "yes", "--aof-use-rdb-preamble", "no", "--appendfsync", "no")
-
-    def test_by_the_database_file(self):
-        """As it was written."""
-        self.check(self.server.restart)
-
-    def test_by_dump_and_restore(self):
-        """As it is rewritten."""
-
-        def how():
-            self.do("BGREWRITEAOF")
-            self.server.wait(
-                lambda: self.server.info("persistence", "aof_rewrite_in_progress") == "0"
-                and self.server.info("persistence", "aof_rewrite_scheduled") == "0"
-            )
-            self.assertEqual(self.server.info("persistence", "aof_last_bgrewrite_status"), "ok")
-            self.server.restart()
-
-        self.check(how)
+class Appended(Filled, restarts.Appended):
+    pass
 
 
 class Replicas(Case):
@@ -605,7 +563,7 @@ class Replicas(Case):
         try:
             replica.do("CONFIG", "SET", "bf.memory-limit", "1000")
             self.assertEqual(replica.digest(), self.server.digest())
-            for at, bytes in redisbloom_dump():
+            for at, bytes in redisbloom.chunks("cf"):
                 self.do("CF.LOADCHUNK", "rb", at, bytes)
             commands = []
             for step in range(20000):

@@ -1,7 +1,6 @@
 """CMS.*: every command in both protocols, every error, keys, files, replicas, hostile bytes, RedisBloom's sketches."""
 
 import base64
-import json
 import os
 import random
 import struct
@@ -10,6 +9,7 @@ import redis
 
 import hostile
 import restarts
+from redisbloom_data import KEYS, WRITTEN
 from servers import WRONG_TYPE, Case, Server, arity, dump, follow, on_both, replica_of
 from wire import Error, Wire, encoded
 
@@ -18,12 +18,8 @@ NO_KEY = "CMS: key does not exist"
 HASHES = "CMS: sketches that hash differently, as RedisBloom's and ours, cannot be merged"
 OVERFLOW = Error("CMS: INCRBY overflow")
 
-DATA = os.path.join(os.path.dirname(__file__), "..", "data")
-with open(os.path.join(DATA, "redisbloom.json")) as file:
-    INTEROP = json.load(file)["cms"]
-with open(os.path.join(DATA, "strings.json")) as file:
-    STRINGS = [key.encode() for key in json.load(file)["keys"]]
-# What a RedisBloom server gave: a sketch of 60 x 4.
+INTEROP = WRITTEN["cms"]
+STRINGS = [key.encode() for key in KEYS]
 PAYLOAD = base64.b64decode(INTEROP["dump_payload_b64"])
 
 

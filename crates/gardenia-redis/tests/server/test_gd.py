@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 
 import hostile
+import restarts
 from servers import WRONG_TYPE, Case, arity, dump, follow, on_both, replica_of
 from wire import Error, Wire
 
@@ -582,8 +583,8 @@ class Commands(Case):
                 self.assertIn("line 2999", found(inside("back")))
 
 
-class Restarts(Case):
-    """What was stored is there again, with the same digests, and lives on as if nothing had been."""
+class Filled:
+    """Filters of every kind, each with a copy, one of them still arriving."""
 
     def fill(self):
         for kind, options in KINDS.items():
@@ -601,6 +602,10 @@ class Restarts(Case):
         (_, header), (self.end, self.bytes) = dump(self.do, "GD.SCANDUMP", "counting2")
         self.do("GD.LOADCHUNK", "half", 1, header)
         self.do("GD.LOADCHUNK", "half", 301, self.bytes[:300])
+        self.keys = sorted(self.do("KEYS", "*"))
+        self.assertEqual(len(self.keys), 2 * len(KINDS) + 10)
+        self.infos = [self.info(key) for key in self.keys]
+        return self.keys
 
     def info(self, key):
         """All but the size: memory that was taken for growth is not stored."""
@@ -609,16 +614,9 @@ class Restarts(Case):
             info.pop("Size")
         return info
 
-    def check(self, how):
-        self.fill()
-        keys = sorted(self.do("KEYS", "*"))
-        self.assertEqual(len(keys), 2 * len(KINDS) + 10)
-        before = self.server.digest(*keys)
-        infos = [self.info(key) for key in keys]
-        how()
-        self.assertEqual(sorted(self.do("KEYS", "*")), keys)
-        for key, digest, info in zip(keys, before, infos):
-            self.assertEqual(self.server.digest(key), [digest], key)
+    def go_on(self):
+        self.assertEqual(sorted(self.do("KEYS", "*")), self.keys)
+        for key, info in zip(self.keys, self.infos):
             self.assertEqual(self.info(key), info, key)
         self.assertEqual(self.do("GD.LOADCHUNK", "half", self.end, self.bytes[300:]), "OK")
         self.assertEqual(*self.server.digest("half", "counting2"))
@@ -627,44 +625,13 @@ class Restarts(Case):
                 self.do("GD.ADD", key, *range(50, 90))
             self.assertEqual(*self.server.digest(kind, kind + "2"), kind)
 
-    def test_by_the_database_file(self):
-        def how():
-            self.assertEqual(self.do("SAVE"), "OK")
-            self.server.restart()
 
-        self.check(how)
-
-    def test_by_dump_and_restore(self):
-        def how():
-            for key in self.do("KEYS", "*"):
-                bytes = self.do("DUMP", key)
-                self.assertEqual(self.do("RESTORE", key, 0, bytes, "REPLACE"), "OK")
-
-        self.check(how)
+class Restarts(Filled, restarts.Restarts):
+    pass
 
 
-class Appended(Restarts):
-    """The same by the append-only file, without a database file inside it."""
-
-    options = ("--appendonly", "yes", "--aof-use-rdb-preamble", "no", "--appendfsync", "no")
-
-    def test_by_the_database_file(self):
-        """As it was written."""
-        self.check(self.server.restart)
-
-    def test_by_dump_and_restore(self):
-        """As it is rewritten."""
-
-        def how():
-            self.do("BGREWRITEAOF")
-            self.server.wait(
-                lambda: self.server.info("persistence", "aof_rewrite_in_progress") == "0"
-                and self.server.info("persistence", "aof_rewrite_scheduled") == "0"
-            )
-            self.assertEqual(self.server.info("persistence", "aof_last_bgrewrite_status"), "ok")
-            self.server.restart()
-
-        self.check(how)
+class Appended(Filled, restarts.Appended):
+    pass
 
 
 class Replicas(Case):

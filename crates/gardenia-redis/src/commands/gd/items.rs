@@ -1,10 +1,11 @@
 //! Commands on items.
 
 use super::{Refusal, announce, filter, filter_mut, refused, reply_refused, told};
+use crate::commands::found::reply_each;
 use crate::engine::context::{Context, Failure};
 use crate::engine::ffi::Str;
+use crate::values::BATCH;
 use crate::values::any::{Kept, Refused};
-use crate::values::bloom::BATCH;
 use gardenia::Digest;
 
 /// The name of the key, and the items.
@@ -70,16 +71,12 @@ pub(super) fn exists(ctx: &Context<'_>) -> Result<(), Failure> {
     let (name, items) = arguments(ctx)?;
     let mut key = ctx.open(name);
     let filter = key.as_mut().map(filter).transpose()?;
-    let engine = ctx.engine();
-    engine.reply_array(items.len());
-    for items in items.chunks(BATCH) {
-        let (mut room, mut found) = ([Digest(0); BATCH], [false; BATCH]);
-        let found = &mut found[..items.len()];
+    reply_each(ctx, items, |items, found| {
+        let mut room = [Digest(0); BATCH];
         if let Some(filter) = &filter {
             filter.contains(digests(filter, items, &mut room), found);
         }
-        found.iter().for_each(|found| engine.reply_bool(*found));
-    }
+    });
     Ok(())
 }
 

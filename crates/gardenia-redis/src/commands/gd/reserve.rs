@@ -1,6 +1,6 @@
 //! `GD.RESERVE`.
 
-use super::{EXISTS, Found, NOT_MADE, Refusal, announce, find, told, words};
+use super::{EXISTS, NOT_MADE, Refusal, announce, find, told, words};
 use crate::commands::bf::pass_on_creation;
 use crate::commands::parse_number;
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
@@ -66,7 +66,7 @@ fn make(ctx: &Context<'_>) -> Result<(), Refusal> {
     let wanted = wanted.settled(InitialSize::get().unsigned_abs()).map_err(words)?;
     let mut key = ctx.open_mut(*name)?;
     if !key.is_empty() {
-        return Err(if matches!(find(&mut key), Found::Other) { WRONG_TYPE } else { EXISTS }.into());
+        return Err(if find(&mut key).is_other() { WRONG_TYPE } else { EXISTS }.into());
     }
     match wanted.build(ctx.limit()).map_err(words)? {
         Made::Any(filter) => {

@@ -1,8 +1,7 @@
 //! Commands on whole filters.
 
 use super::{
-    EXISTS, Found, NO_MEMORY, NOT_FOUND, NOT_MADE, Refusal, STILL_LOADING, announce, filter, find, told,
-    words,
+    EXISTS, NO_MEMORY, NOT_FOUND, NOT_MADE, Refusal, STILL_LOADING, announce, filter, find, told, words,
 };
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
 use crate::engine::ffi::{Ctx, Key};
@@ -168,7 +167,7 @@ fn load_file(ctx: &Context<'_>) -> Result<(), Refusal> {
     };
     let mut key = ctx.open_mut(*name)?;
     if !key.is_empty() {
-        if matches!(find(&mut key), Found::Other) {
+        if find(&mut key).is_other() {
             return Err(WRONG_TYPE.into());
         }
         if !replace {
