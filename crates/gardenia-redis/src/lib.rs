@@ -1,13 +1,13 @@
-//! Gardenia inside Redis and Valkey: a module with RedisBloom's commands.
+//! Gardenia inside Redis and Valkey: a module with RedisBloom's commands, and commands for all other filters.
 //!
 //! Build it with `cargo build --release -p gardenia-redis` and load it with
-//! `loadmodule target/release/libgardenia_redis.so`; the engine then has `BF.*` and `CF.*`.
-//! `loadmodule target/release/libgardenia_redis.so`; the engine then has `BF.*`, `CMS.*`, `TOPK.*` and `GD.*`.
+//! `loadmodule target/release/libgardenia_redis.so`; the engine then has `BF.*`, `CF.*`, `CMS.*`, `TOPK.*` and `GD.*`. For users there
+//! is `docs/redis.md`.
 //!
 //! * [`engine`]: everything that touches the engine, of which `ffi.rs` alone holds pointers;
-//! * [`values`]: what is stored under keys;
+//! * [`values`]: what is stored under keys, most of it by [`values::stored`];
 //! * [`redisbloom`]: RedisBloom's own layouts, to take its filters over;
-//! * [`commands`]: arguments, errors and replies.
+//! * [`commands`]: arguments, errors and replies, a file for each family.
 
 pub mod commands;
 pub mod engine;

@@ -9,8 +9,10 @@ use super::chunks::{self, Words};
 use super::found::{Found, STILL_LOADING, reply_each};
 use super::{commands, parse_integer};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
-use crate::engine::ffi::{Either, Key, Str};
-use crate::engine::settings::{MAX_CAPACITY, MAX_EXPANSION};
+use crate::engine::ffi::{Either, Key, Setting, Str};
+use crate::engine::settings::{
+    CuckooBucketSize, CuckooExpansion, CuckooIterations, CuckooSize, MAX_CAPACITY, MAX_EXPANSION,
+};
 use crate::redisbloom::cuckoo::{CuckooChain, InsertError, Limits};
 use crate::redisbloom::layout::LayoutError;
 use crate::values::BATCH;
@@ -72,14 +74,21 @@ pub struct Wish {
     seed: Option<u64>,
 }
 
-impl Default for Wish {
-    /// What RedisBloom makes of a key that is added to.
-    fn default() -> Self {
-        Self { capacity: 1024, bucket_size: 2, iterations: 20, expansion: 1, seed: None }
-    }
-}
-
 impl Wish {
+    /// What the settings say.
+    #[must_use]
+    pub fn by_settings() -> Self {
+        // They have the ranges of the options.
+        let bucket_size = CuckooBucketSize::get() as u16;
+        Self {
+            capacity: CuckooSize::get().unsigned_abs().max(2 * u64::from(bucket_size)),
+            bucket_size,
+            iterations: CuckooIterations::get() as u16,
+            expansion: CuckooExpansion::get() as u16,
+            seed: None,
+        }
+    }
+
     /// The plan, with a seed if none was given.
     fn plan(&self, seed: impl FnOnce() -> u64) -> Plan {
         let Self { capacity, bucket_size, iterations, expansion, .. } = *self;
@@ -127,10 +136,10 @@ impl Choice {
 }
 
 /// Parses what follows the key of CF.RESERVE.
-pub fn parse_reserve(args: &[impl AsRef<[u8]>]) -> Result<Wish, Failure> {
+pub fn parse_reserve(args: &[impl AsRef<[u8]>], settings: Wish) -> Result<Wish, Failure> {
     let [capacity, options @ ..] = args else { return Err(Failure::Arity) };
     let capacity = parse_integer(capacity.as_ref()).ok_or(c"Bad capacity")?;
-    let mut wish = Wish::default();
+    let mut wish = settings;
     let mut options = options.iter().map(AsRef::as_ref);
     while let Some(option) = options.next() {
         let is = |word: &[u8]| option.eq_ignore_ascii_case(word);
@@ -164,8 +173,8 @@ pub struct Insertion {
 }
 
 /// Parses what follows the key of CF.INSERT.
-pub fn parse_insert(args: &[impl AsRef<[u8]>]) -> Result<Insertion, Failure> {
-    let (mut wish, mut create) = (Wish::default(), true);
+pub fn parse_insert(args: &[impl AsRef<[u8]>], settings: Wish) -> Result<Insertion, Failure> {
+    let (mut wish, mut create) = (settings, true);
     let mut options = args.iter().map(AsRef::as_ref).enumerate();
     while let Some((at, option)) = options.next() {
         if option.eq_ignore_ascii_case(b"ITEMS") {
@@ -409,7 +418,7 @@ fn creation(plan: &Plan) -> Vec<String> {
 
 fn reserve(ctx: &Context<'_>) -> Result<(), Failure> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
-    let wish = parse_reserve(rest)?;
+    let wish = parse_reserve(rest, Wish::by_settings())?;
     let mut key = ctx.open_mut(*name)?;
     if !key.is_empty() {
         return Err(if find(&mut key).is_other() { WRONG_TYPE } else { EXISTS });
@@ -452,7 +461,7 @@ fn add_one(ctx: &Context<'_>, absent: bool, event: &CStr) -> Result<(), Failure>
     if !key.is_empty() {
         return Err(WRONG_TYPE);
     }
-    let made = make(ctx, &mut key, Wish::default())?;
+    let made = make(ctx, &mut key, Wish::by_settings())?;
     let Found::Filter(mut filter) = find(&mut key) else { return Err(NOT_MADE) };
     if let Err(why) = filter.insert(item.bytes(), false, || ctx.limit()) {
         key.delete();
@@ -479,7 +488,7 @@ fn insertnx(ctx: &Context<'_>) -> Result<(), Failure> {
 /// there.
 fn add_many(ctx: &Context<'_>, absent: bool, event: &CStr) -> Result<(), Failure> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
-    let Insertion { wish, create, items } = parse_insert(rest)?;
+    let Insertion { wish, create, items } = parse_insert(rest, Wish::by_settings())?;
     let (name, items) = (*name, &rest[items..]);
     let mut key = ctx.open_mut(name)?;
     let engine = ctx.engine();
@@ -715,6 +724,9 @@ fn debug(ctx: &Context<'_>) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
+    /// What RedisBloom makes of a key that is added to.
+    const SETTINGS: Wish = Wish { capacity: 1024, bucket_size: 2, iterations: 20, expansion: 1, seed: None };
+
     fn words(line: &str) -> Vec<&str> {
         line.split(' ').filter(|word| !word.is_empty()).collect()
     }
@@ -749,10 +761,10 @@ mod tests {
             ("10 ROSES 1", c"Unknown argument received"),
         ];
         for (line, text) in cases {
-            assert_eq!(parse_reserve(&words(line)), Err(Failure::Text(text)), "{line}");
+            assert_eq!(parse_reserve(&words(line), SETTINGS), Err(Failure::Text(text)), "{line}");
         }
-        assert_eq!(parse_reserve(&words("")), Err(Failure::Arity));
-        assert_eq!(parse_reserve(&words("4")), Ok(Wish { capacity: 4, ..Wish::default() }));
+        assert_eq!(parse_reserve(&words(""), SETTINGS), Err(Failure::Arity));
+        assert_eq!(parse_reserve(&words("4"), SETTINGS), Ok(Wish { capacity: 4, ..SETTINGS }));
         let all = "510 bucketsize 255 maxiterations 65535 expansion 32768 seed 18446744073709551615";
         let wish = Wish {
             capacity: 510,
@@ -761,7 +773,7 @@ mod tests {
             expansion: 32_768,
             seed: Some(u64::MAX),
         };
-        assert_eq!(parse_reserve(&words(all)), Ok(wish));
+        assert_eq!(parse_reserve(&words(all), SETTINGS), Ok(wish));
     }
 
     #[test]
@@ -775,24 +787,24 @@ mod tests {
             ("NOCREATE a", c"Unknown argument received"),
         ];
         for (line, text) in cases {
-            assert_eq!(parse_insert(&words(line)), Err(Failure::Text(text)), "{line}");
+            assert_eq!(parse_insert(&words(line), SETTINGS), Err(Failure::Text(text)), "{line}");
         }
         for line in ["", "ITEMS", "NOCREATE", "CAPACITY 7"] {
-            assert_eq!(parse_insert(&words(line)), Err(Failure::Arity), "{line}");
+            assert_eq!(parse_insert(&words(line), SETTINGS), Err(Failure::Arity), "{line}");
         }
-        let wish = Wish { capacity: 7, ..Wish::default() };
+        let wish = Wish { capacity: 7, ..SETTINGS };
         let all = words("capacity 7 nocreate items items a");
-        assert_eq!(parse_insert(&all), Ok(Insertion { wish, create: false, items: 4 }));
+        assert_eq!(parse_insert(&all, SETTINGS), Ok(Insertion { wish, create: false, items: 4 }));
     }
 
     #[test]
     fn a_plan_survives_being_passed_on() {
         for line in ["4", "1000 EXPANSION 0", "600 BUCKETSIZE 255 MAXITERATIONS 65535 EXPANSION 32768"] {
-            let plan = parse_reserve(&words(line)).unwrap().plan(|| u64::MAX - 7);
-            assert_eq!(parse_reserve(&creation(&plan)).unwrap().plan(|| 0), plan);
+            let plan = parse_reserve(&words(line), SETTINGS).unwrap().plan(|| u64::MAX - 7);
+            assert_eq!(parse_reserve(&creation(&plan), SETTINGS).unwrap().plan(|| 0), plan);
         }
         // The smallest that CF.INSERT makes, too.
-        let plan = parse_insert(&words("CAPACITY 1 ITEMS a")).unwrap().wish.plan(|| 7);
-        assert_eq!(parse_reserve(&creation(&plan)).unwrap().plan(|| 0), plan);
+        let plan = parse_insert(&words("CAPACITY 1 ITEMS a"), SETTINGS).unwrap().wish.plan(|| 7);
+        assert_eq!(parse_reserve(&creation(&plan), SETTINGS).unwrap().plan(|| 0), plan);
     }
 }

@@ -52,6 +52,22 @@ number!(
     ExpansionFactor, c"expansion-factor", 0, MAX_EXPANSION, 2
 );
 number!(
+    /// Capacity of cuckoo filters that are made by adding to them.
+    CuckooSize, c"cf-initial-size", 2, MAX_CAPACITY, 1024
+);
+number!(
+    /// Their bucket size.
+    CuckooBucketSize, c"cf-bucket-size", 1, 255, 2
+);
+number!(
+    /// Their iterations.
+    CuckooIterations, c"cf-max-iterations", 1, 65_535, 20
+);
+number!(
+    /// Their growth; 0 for none.
+    CuckooExpansion, c"cf-expansion-factor", 0, MAX_EXPANSION, 1
+);
+number!(
     /// The most bytes of one object.
     MemoryLimit, c"memory-limit", 0, i64::MAX, 128 << 20
 );
@@ -96,9 +112,14 @@ pub fn take_arguments(args: &[impl AsRef<[u8]>]) -> Result<(), &'static str> {
             b"EXPANSION" | b"EXPANSION_FACTOR" => whole.is_some_and(ExpansionFactor::set),
             b"MEMORY_LIMIT" => whole.is_some_and(MemoryLimit::set),
             b"ERROR_RATE" => value.parse().ok().is_some_and(ErrorRate::set),
+            b"CF_INITIAL_SIZE" => whole.is_some_and(CuckooSize::set),
+            b"CF_BUCKET_SIZE" => whole.is_some_and(CuckooBucketSize::set),
+            b"CF_MAX_ITERATIONS" => whole.is_some_and(CuckooIterations::set),
+            b"CF_EXPANSION_FACTOR" => whole.is_some_and(CuckooExpansion::set),
             _ => {
                 return Err(
-                    "an argument is unknown: INITIAL_SIZE, ERROR_RATE, EXPANSION and MEMORY_LIMIT are known",
+                    "an argument is unknown: INITIAL_SIZE, ERROR_RATE, EXPANSION, MEMORY_LIMIT, CF_INITIAL_SIZE, \
+                     CF_BUCKET_SIZE, CF_MAX_ITERATIONS and CF_EXPANSION_FACTOR are known",
                 );
             }
         };
@@ -113,6 +134,10 @@ pub fn take_arguments(args: &[impl AsRef<[u8]>]) -> Result<(), &'static str> {
 pub fn register(loading: &Loading<'_>) -> Result<(), &'static str> {
     loading.add_number::<InitialSize>(false)?;
     loading.add_number::<ExpansionFactor>(false)?;
+    loading.add_number::<CuckooSize>(false)?;
+    loading.add_number::<CuckooBucketSize>(false)?;
+    loading.add_number::<CuckooIterations>(false)?;
+    loading.add_number::<CuckooExpansion>(false)?;
     loading.add_number::<MemoryLimit>(true)?;
     let rate = std::ffi::CString::new(ErrorRate::get().to_string()).unwrap_or_default();
     loading.add_rate::<ErrorRate>(&rate)?;
@@ -127,6 +152,8 @@ fn arguments_are_checked() {
     assert!(take_arguments(&["ERROR_RATE", "0"]).is_err());
     assert!(take_arguments(&["ERROR_RATE", "NaN"]).is_err());
     assert!(take_arguments(&["ROSES", "1"]).is_err());
+    assert!(take_arguments(&["CF_BUCKET_SIZE", "256"]).is_err());
+    assert!(take_arguments(&["cf_initial_size", "1024", "CF_BUCKET_SIZE", "2"]).is_ok());
     assert!(take_arguments(&["initial_size", "100", "ERROR_RATE", "0.01"]).is_ok());
     assert_eq!((InitialSize::get(), ErrorRate::get()), (100, 0.01));
 }

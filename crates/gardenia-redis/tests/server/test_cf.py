@@ -72,6 +72,27 @@ class Commands(Case):
         got = self.do3("CF.MEXISTS", "k", items[-1], "none")
         self.assertEqual((got, [type(x) for x in got]), ([True, False], [bool, bool]))
 
+    def test_settings_are_what_is_taken_where_nothing_is_said(self):
+        settings = {"initial-size": 50, "bucket-size": 4, "max-iterations": 9, "expansion-factor": 3}
+        default = {name: self.do("CONFIG", "GET", f"bf.cf-{name}")[1] for name in settings}
+        self.assertEqual(list(default.values()), [b"1024", b"2", b"20", b"1"])
+        try:
+            for name, value in settings.items():
+                self.assertEqual(self.do("CONFIG", "SET", f"bf.cf-{name}", value), "OK")
+            self.do("CF.ADD", "k", "a")
+            self.do("CF.RESERVE", "plain", "100")
+            self.do("CF.RESERVE", "said", "100", "BUCKETSIZE", "1", "MAXITERATIONS", "7", "EXPANSION", "0")
+            for key, facts in (("k", (4, 3, 9)), ("plain", (4, 3, 9)), ("said", (1, 0, 7))):
+                info = self.do3("CF.INFO", key)
+                self.assertEqual((info["Bucket size"], info["Expansion rate"], info["Max iterations"]), facts)
+            self.do("CF.RESERVE", "fifty", "50")
+            buckets = [self.do3("CF.INFO", key)["Number of buckets"] for key in ("k", "fifty", "plain")]
+            self.assertTrue(buckets[0] == buckets[1] < buckets[2], buckets)
+            self.assertIsInstance(self.do("CONFIG", "SET", "bf.cf-bucket-size", "256"), Error)
+        finally:
+            for name, value in default.items():
+                self.do("CONFIG", "SET", f"bf.cf-{name}", value)
+
     def test_reserve(self):
         self.assertEqual(self.do("CF.RESERVE", "k", "1000"), "OK")
         self.assertEqual(self.do3("CF.RESERVE", "k3", "1000"), "OK")
