@@ -149,7 +149,7 @@ class Commands(Case):
         self.assertEqual(self.do("CF.COUNT", "k", "a"), 3)
 
     def test_one_that_does_not_expand_can_be_full(self):
-        self.do("CF.RESERVE", "k", "4", "EXPANSION", "0")
+        self.do("CF.RESERVE", "k", "4", "EXPANSION", "0", "SEED", "7")
         # Two buckets of four places.
         self.assertEqual(self.do("CF.INSERT", "k", "ITEMS", *"abcdefgh"), [1] * 8)
         for command in ("CF.ADD", "CF.ADDNX"):
@@ -165,7 +165,7 @@ class Commands(Case):
         self.assertEqual(self.do("CF.INSERT", "k", "ITEMS", "y", "z"), [1, -1])
 
     def test_one_that_expands_has_32_filters_at_most(self):
-        self.do("CF.RESERVE", "k", "4")
+        self.do("CF.RESERVE", "k", "4", "SEED", "7")
         got = self.do("CF.INSERT", "k", "ITEMS", *range(300))
         self.assertEqual(got, [1] * 256 + [-1] * 44)
         self.refused("Maximum expansions reached", "CF.ADD", "k", "z")
@@ -211,7 +211,7 @@ class Commands(Case):
     def test_a_filter_grows_as_it_was_told(self):
         for expansion in (1, 2, 5):
             key = f"k{expansion}"
-            self.do("CF.RESERVE", key, "100", "EXPANSION", expansion)
+            self.do("CF.RESERVE", key, "100", "EXPANSION", expansion, "SEED", "7")
             self.assertEqual(sum(self.do("CF.INSERT", key, "ITEMS", *range(2000))), 2000)
             self.assertEqual(sum(self.do("CF.MEXISTS", key, *range(2000))), 2000)
             filters = self.do3("CF.INFO", key)["Number of filters"]
@@ -220,7 +220,7 @@ class Commands(Case):
 
     def test_compact(self):
         self.refused("Cuckoo filter was not found", "CF.COMPACT", "k")
-        self.do("CF.RESERVE", "k", "50", "EXPANSION", "2")
+        self.do("CF.RESERVE", "k", "50", "EXPANSION", "2", "SEED", "7")
         self.do("CF.INSERT", "k", "ITEMS", *range(500))
         filters = self.do3("CF.INFO", "k")["Number of filters"]
         for item in range(40, 500):
@@ -392,6 +392,7 @@ class Commands(Case):
             self.refused(arity(words[0].lower()), *words)
 
     def test_a_copy_is_a_copy(self):
+        self.do("CF.RESERVE", "k", "1000", "EXPANSION", "2", "SEED", "7")
         self.do("CF.INSERT", "k", "ITEMS", *range(3000))
         self.assertEqual(self.do("COPY", "k", "copy"), 1)
         self.assertEqual(*self.server.digest("k", "copy"))
