@@ -179,6 +179,15 @@ fn main() {
     }
     assert_eq!(GIVEN.load(Relaxed), before);
 
+    // Also that of large filters, however the library was built.
+    let large = Plan::new(0.01, 10_000_000, 2, 7).build(u64::MAX).unwrap();
+    assert!(
+        GIVEN.load(Relaxed) >= before + large.filter().memory_bytes()
+            && large.filter().memory_bytes() > 8 << 20
+    );
+    drop(large);
+    assert_eq!(GIVEN.load(Relaxed), before);
+
     // No memory is an error, and nothing is lost by it.
     let plan = Plan::new(0.01, 1_000_000, 2, 7);
     MOST.store(1 << 20, Relaxed);

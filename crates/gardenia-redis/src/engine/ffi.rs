@@ -1047,6 +1047,8 @@ pub unsafe fn load(module: &Module, ctx: *mut RawCtx, argv: *mut *mut RawString,
     // SAFETY: by the caller's promise. Nothing was allocated before, so that all memory comes from the engine.
     let Ok(found) = (unsafe { Api::find(ctx) }) else { return ERR };
     let api = API.get_or_init(|| found);
+    // The library may have been built with its memory maps for another program of the workspace.
+    gardenia::cells::use_allocator_alone();
     let loading = Loading { ctx: Ctx::new(ctx) };
     let mut options = HANDLE_IO_ERRORS | NO_IMPLICIT_SIGNAL_MODIFIED | HANDLE_REPL_ASYNC_LOAD;
     // SAFETY: by the caller's promise.

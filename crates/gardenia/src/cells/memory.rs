@@ -11,6 +11,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
+#[cfg(feature = "mmap")]
+use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU8, AtomicU64};
 
@@ -51,6 +53,24 @@ const WORDS_PER_LINE: usize = 8;
 #[cfg(feature = "mmap")]
 const HUGE: usize = 2 << 20;
 
+/// Whether it does.
+#[cfg(feature = "mmap")]
+static MAPS: AtomicBool = AtomicBool::new(true);
+
+/// From now on takes all memory from the global allocator, however large: for a program whose allocator counts what it
+/// gives, such as a module of a server. There are no huge pages then.
+///
+/// ```
+/// use gardenia::cells::{Memory, Owned, use_allocator_alone};
+/// use_allocator_alone();
+/// assert_eq!(Owned::zeroed(1 << 20)?.words(), 1 << 20); // 8 MiB, as a vector
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+pub fn use_allocator_alone() {
+    #[cfg(feature = "mmap")]
+    MAPS.store(false, Relaxed);
+}
+
 /// Where owned words live, so that they can be given back.
 enum Home {
     /// A vector of lines, taken apart into pointer and capacity.
@@ -85,7 +105,7 @@ impl Owned {
         let failed = || SizeError::Memory { bytes: (len as u64).saturating_mul(8) };
         let bytes = len.checked_mul(8).filter(|&b| b <= isize::MAX as usize).ok_or_else(failed)?;
         #[cfg(feature = "mmap")]
-        if bytes >= HUGE {
+        if bytes >= HUGE && MAPS.load(Relaxed) {
             let mut map = memmap2::MmapMut::map_anon(bytes).map_err(|_| failed())?;
             #[cfg(target_os = "linux")]
             let _ = map.advise(memmap2::Advice::HugePage); // a wish: without huge pages it is only slower

@@ -27,7 +27,7 @@ pub use counters::Counters;
 pub(crate) use counters::counter_bytes;
 #[cfg(feature = "mmap")]
 pub(crate) use mapped::MappedWords;
-pub use memory::{Bytes, Memory, Owned, Shared, Still};
+pub use memory::{Bytes, Memory, Owned, Shared, Still, use_allocator_alone};
 pub(crate) use packed::{Packed, packed_words};
 pub(crate) use pair::{Pair, pair_bytes};
 pub use region::CellKind;
