@@ -15,7 +15,7 @@
 //! | 1,000 `EXPANSION 2` | 60,000 | 7, 17.3, 8.7 % | 6, 11.9, 4.3 % |
 //! | 1,000 `EXPANSION 2` | 100,000 | 7, 10.4, 9.7 % | 7, 14.4, 4.8 % |
 //!
-//! That is: at the planned size less memory and half of the errors. Far beyond it half of the errors for 15 to 25 % more
+//! (`cargo run --release -p gardenia-redis --example cuckoo_space`.) That is: at the planned size less memory and half of the errors. Far beyond it half of the errors for 15 to 25 % more
 //! bits where filters are equal (RedisBloom puts later keys into what was left over in older filters), and with
 //! `EXPANSION` each steps up at its own sizes.
 //!
