@@ -290,11 +290,8 @@ enum Made {
 }
 
 /// Makes a filter under a key that is empty.
-///
-/// Who makes filters here passes them on with a seed. A creation without one, from a primary or a file, is RedisBloom's,
-/// and is done as it does it: then all that follows finds the bits that it has there.
 fn make(ctx: &Context<'_>, key: &mut Key<'_>, wish: Wish) -> Result<Made, Failure> {
-    if wish.seed.is_none() && ctx.engine().is_repeated() {
+    if ctx.makes_redisbloom(wish.seed) {
         let growth = Some(wish.expansion).filter(|&growth| growth > 0);
         let chain = BloomChain::new(wish.error, wish.capacity, growth, u64::MAX);
         let chain = chain.map_err(|error| match error {

@@ -372,11 +372,8 @@ enum Made {
 }
 
 /// Makes a filter under a key that is empty.
-///
-/// Who makes filters here passes them on with a seed. A creation without one, from a primary or a file, is RedisBloom's,
-/// and is done as it does it: then all that follows finds the fingerprints that it has there.
 fn make(ctx: &Context<'_>, key: &mut Key<'_>, wish: Wish) -> Result<Made, Failure> {
-    if wish.seed.is_none() && ctx.engine().is_repeated() {
+    if ctx.makes_redisbloom(wish.seed) {
         let Wish { capacity, bucket_size, iterations, expansion, .. } = wish;
         let chain = CuckooChain::new(capacity, bucket_size, iterations, expansion, u64::MAX);
         let chain = StoredCuckooChain::Whole(chain.map_err(|_| NO_MEMORY)?);

@@ -74,7 +74,7 @@ pub fn loadchunk<T: Whole>(
             return Err(WRONG_TYPE);
         }
         let value = Stored::<T>::announce(bytes).ok_or(words.bad_data)?;
-        if value.len() > ctx.limit() {
+        if value.written() > ctx.limit() {
             return Err(words.no_memory.into());
         }
         return if key.set(value) { Ok(()) } else { Err(words.not_made.into()) };

@@ -237,7 +237,7 @@ fn init(
     }
     let (width, depth) = parse(shape.0.bytes(), shape.1.bytes())?;
     let mut passed_on = vec![width.to_string(), depth.to_string()];
-    let set = if seed.is_none() && ctx.engine().is_repeated() {
+    let set = if ctx.makes_redisbloom(seed) {
         let table = CountMinTable::new(width, depth, ctx.limit()).map_err(|_| NO_MEMORY)?;
         key.set(table)
     } else {

@@ -91,6 +91,15 @@ impl<'a> Context<'a> {
         if self.ctx.is_repeated() { u64::MAX } else { settings::memory_limit() }
     }
 
+    /// Whether a value is to be made in RedisBloom's layout.
+    ///
+    /// Who makes values here passes them on with a seed. A creation without one, from a primary or a file, is RedisBloom's,
+    /// and is done as it does it: then all that follows finds the cells that it has there.
+    #[must_use]
+    pub fn makes_redisbloom<T>(&self, seed: Option<T>) -> bool {
+        seed.is_none() && self.ctx.is_repeated()
+    }
+
     /// Passes a command on, with arguments that were made for it.
     pub fn replicate_made(&self, command: &CStr, key: Str<'_>, args: &[impl AsRef<[u8]>]) {
         let strings: Vec<_> = args.iter().filter_map(|arg| self.ctx.string(arg.as_ref())).collect();

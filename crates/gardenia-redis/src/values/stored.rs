@@ -139,7 +139,7 @@ impl<T: Whole> Stored<T> {
 
     /// Bytes of the value as it is written, all of them.
     #[must_use]
-    pub fn len(&self) -> u64 {
+    pub fn written(&self) -> u64 {
         match self {
             Self::Whole(value) => {
                 let mut count = Count(0);
@@ -151,16 +151,10 @@ impl<T: Whole> Stored<T> {
         }
     }
 
-    /// Never: a value that was written has bytes.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The header of a dump.
     #[must_use]
     pub fn dump_header(&self) -> [u8; DUMP_HEADER] {
-        Arriving::<T>::header(self.len())
+        Arriving::<T>::header(self.written())
     }
 
     /// Bytes of a dump behind its header, from there on: a chunk of them. `None` if there is no memory for it.
@@ -224,7 +218,7 @@ impl<T: Whole> Value for Stored<T> {
     fn rewrite(&self, file: &mut Rewrite<'_>) {
         let mut first = self.dump_header().to_vec();
         if let Self::Whole(value) = self
-            && self.len() <= CHUNK as u64
+            && self.written() <= CHUNK as u64
         {
             // It cannot fail: a list takes everything.
             let _written = value.write(&mut first).is_ok();
@@ -407,7 +401,7 @@ mod tests {
         assert_eq!(half.take(6, b"sess"), Err(BadChunk::TooBig));
         assert_eq!(half.take(5, b"\xffes"), Err(BadChunk::Data));
         let stored = Stored::Arriving(half);
-        assert_eq!((stored.len(), stored.dump(1).unwrap()), (5, b"o".to_vec()));
+        assert_eq!((stored.written(), stored.dump(1).unwrap()), (5, b"o".to_vec()));
         let Stored::Arriving(mut half) = stored.copy().unwrap() else { panic!() };
         assert_eq!(half.take(5, b"ses"), Ok(Some(Text("roses".into()))));
         // What the value does not read is too much.

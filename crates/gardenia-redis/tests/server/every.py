@@ -3,7 +3,6 @@
 import random
 
 import redisbloom_data as redisbloom
-from wire import Error  # noqa: F401, for tests that ask what was refused
 
 
 def fill(do, tag=""):
@@ -31,7 +30,7 @@ def fill(do, tag=""):
             ok("BF.LOADCHUNK", name, *chunk)
     do("CF.INSERT", key("cuckoo"), "CAPACITY", "100", "ITEMS", *range(1000))
     name = key("cuckoo-fixed")
-    ok("CF.RESERVE", name, "1000", "EXPANSION", "0")
+    ok("CF.RESERVE", name, "1000", "EXPANSION", "0", "SEED", "7")
     do("CF.INSERT", name, "ITEMS", *range(500), *range(100))
     do("CF.DEL", name, "7")
     name = key("cf")
