@@ -740,7 +740,7 @@ pub(crate) struct TourArgs {}
 ///
 /// Fills and asks filters of random keys, by one call per key and by batches of 8192. Every repeat has fresh
 /// keys. Filters are empty and their memory is in use before the clock starts; keys are hashed while it runs.
-/// Below 1000 keys the clock itself takes part of the time. `cargo run --release -p peers` compares with other
+/// Below 1000 keys the clock itself takes part of the time. `cargo run --profile dist -p peers` compares with other
 /// libraries.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -1,11 +1,11 @@
 //! Gardenia beside other libraries: the same keys and the same error rate, in one run.
 //!
-//! `cargo run --release -p peers` prints a table per size and kind of key, then the goals of the project as
+//! `cargo run --profile dist -p peers` prints a table per size and kind of key, then the goals of the project as
 //! ratios within this run. Times of different runs or machines are not comparable, so nothing here is a
 //! test that passes or fails by the clock. `README.md` says how to read the tables.
 //!
-//! `cargo run --release -p peers -- garden` measures the garden's filters beside libbf's figures,
-//! `cargo run --release -p peers -- counting` sketches beside those of other crates,
+//! `cargo run --profile dist -p peers -- garden` measures the garden's filters beside libbf's figures,
+//! `cargo run --profile dist -p peers -- counting` sketches beside those of other crates,
 //! `-- static` filters that are built of all keys at once, and `-- stream` the command beside other tools of the shell.
 //!
 //! A contender is one small `impl` of [`contender::Contender`] and one line in [`contenders::roster`].
