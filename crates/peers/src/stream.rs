@@ -162,7 +162,8 @@ impl Place {
         fs::create_dir_all(&folder)?;
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         eprintln!("building gardenia");
-        let status = Command::new(&cargo).args(["build", "--profile", "dist", "-p", "gardenia-cli"]).status()?;
+        let status =
+            Command::new(&cargo).args(["build", "--profile", "dist", "-p", "gardenia-cli"]).status()?;
         if !status.success() {
             bail!("gardenia cannot be built");
         }

@@ -239,7 +239,7 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         (ideal + self.excess(cells, items, fill) + digest_floor(items)).min(1.0)
     }
 
-    /// Calls `visitor` with the concrete scheme: itself, unless this is [`AnyScheme`].
+    /// Calls `visitor` with the scheme whose loop is compiled: itself, or what [`AnyScheme`] holds if that is the default.
     #[inline]
     fn visit<V: SchemeVisitor>(&self, visitor: V) -> V::Output {
         visitor.visit(self)

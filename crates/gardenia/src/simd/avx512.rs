@@ -5,7 +5,7 @@ use super::pattern::{Pattern, RUNS, SHIFTS};
 use crate::hash::Digest;
 use core::arch::x86_64::{
     __m512i, _mm512_andnot_si512, _mm512_loadu_si512, _mm512_or_si512, _mm512_rolv_epi64, _mm512_set1_epi64,
-    _mm512_setr_epi64, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_test_epi64_mask,
+    _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_test_epi64_mask,
 };
 
 /// The key's bits, one register for the whole block: a one in each lane of the run, rotated to its place.
@@ -26,10 +26,9 @@ fn mask(pattern: &Pattern, digest: Digest) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
 fn place(word: u64, run: &[u64; 8]) -> __m512i {
-    let [a, b, c, d, e, f, g, h] = SHIFTS.map(|shift| shift as i64);
-    let shifts = _mm512_setr_epi64(a, b, c, d, e, f, g, h);
-    // SAFETY: a run is eight words long.
-    let run = unsafe { _mm512_loadu_si512(run.as_ptr().cast()) };
+    // SAFETY: both arrays are eight words long.
+    let (shifts, run) =
+        unsafe { (_mm512_loadu_si512(SHIFTS.as_ptr().cast()), _mm512_loadu_si512(run.as_ptr().cast())) };
     _mm512_rolv_epi64(run, _mm512_srlv_epi64(_mm512_set1_epi64(word as i64), shifts))
 }
 
