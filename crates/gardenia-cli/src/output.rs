@@ -3,9 +3,10 @@
 use crate::message::{self, hinted};
 use crate::open::is_dash;
 use anyhow::{Context, bail};
+use gardenia::format::{create_file, replace_file};
 use gardenia::{AnyFilter, EncodeError};
 use std::fs;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// Whether stdout shows colours, and they are wanted.
@@ -46,6 +47,9 @@ impl Output<'_> {
     fn check_file(&self) -> anyhow::Result<()> {
         let path = self.path;
         let Ok(metadata) = fs::metadata(path) else {
+            if fs::symlink_metadata(path).is_ok() && !self.force {
+                return Err(hinted("already exists, as a link to nothing", "--force replaces it"));
+            }
             let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
             // Missing, not a folder, or not ours to enter: the system says it best.
             return fs::read_dir(folder).map(drop).map_err(|error| {
@@ -67,19 +71,46 @@ impl Output<'_> {
 
     /// Writes the filter.
     pub(crate) fn write(&self, filter: &AnyFilter) -> anyhow::Result<()> {
-        self.write_by(|out| filter.write_to(out), || filter.save(self.path))
+        self.write_by(|out| filter.write_to(out))
     }
 
-    /// Writes what is no filter of all kinds, to stdout or to the file.
+    /// Writes what is no filter of all kinds.
     pub(crate) fn write_by(
         &self,
-        to_stdout: impl FnOnce(io::StdoutLock<'_>) -> Result<(), EncodeError>,
-        to_file: impl FnOnce() -> Result<(), EncodeError>,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), EncodeError>,
     ) -> anyhow::Result<()> {
+        self.fill(|out| write(out).map_err(message::encode).with_context(|| self.name()))
+    }
+
+    /// Hands stdout or the file to `write`, whose errors say by themselves where they come from. A file appears when
+    /// that is done: whole or not at all, and without `force` only where there is none, not even one that another
+    /// process made in the meantime.
+    pub(crate) fn fill<T>(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
         if is_dash(self.path) {
-            return to_stdout(io::stdout().lock()).map_err(message::encode).context("stdout");
+            let mut stdout = io::stdout().lock();
+            let done = write(&mut stdout)?;
+            stdout.flush().context("stdout")?;
+            return Ok(done);
         }
         self.check()?; // again: another process may have been faster
-        to_file().map_err(message::encode).with_context(|| self.name())
+        let mut done = None;
+        let write = |file: &mut dyn Write| match done.insert(write(file)) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(io::Error::other("stopped")),
+        };
+        let put = if self.force { replace_file(self.path, write) } else { create_file(self.path, write) };
+        match (put, done) {
+            (_, Some(Err(error))) => Err(error),
+            (Ok(()), Some(Ok(done))) => Ok(done),
+            (Err(error), _) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let reason = "another process has created it in the meantime";
+                Err(hinted(reason, "--force replaces it")).with_context(|| self.name())
+            }
+            (Err(error), _) => Err(error).with_context(|| self.name()),
+            (Ok(()), None) => bail!("{}: not written", self.name()),
+        }
     }
 }

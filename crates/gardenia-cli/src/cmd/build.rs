@@ -94,8 +94,9 @@ fn near(
         None if sources.iter().all(|source| source.file_len().is_some()) => count(args, sources)?,
         None => return Err(hinted("the lines of a pipe cannot be counted first", "give --items N")),
     };
-    let (filter, lines) = points::build(args, hasher, sources, items)?;
-    output.write_by(|out| filter.write_to(out), || filter.save(output.path))?;
+    let (mut filter, lines) = points::build(args, hasher, sources, items)?;
+    filter.about_mut().store_secret(args.store_secret);
+    output.write_by(|out| filter.write_to(out))?;
     if !args.quiet {
         let (near, far) = filter.distances();
         let (to, lines, bytes) = (output.name(), human::plural(lines, "line"), filter.memory_bytes() as u64);

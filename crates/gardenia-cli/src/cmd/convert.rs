@@ -4,13 +4,12 @@ use super::aside::Aside;
 use crate::args::SecretArgs;
 use crate::input::{KeyArgs, Reading, Source};
 use crate::message::{self, hinted, say};
-use crate::open::{is_dash, load_and_tell};
+use crate::open::load_and_tell;
 use crate::output::Output;
 use crate::{Outcome, human, input, memory};
 use anyhow::{Context, bail};
-use gardenia::format::{dcso, replace_file};
-use gardenia::{AnyFilter, AnyScheme, Bloom, CompressedBloom, EncodeError, HasherId, KeyHasher};
-use std::io::{self, Write};
+use gardenia::format::dcso;
+use gardenia::{AnyFilter, CompressedBloom, HasherId, KeyHasher};
 use std::path::PathBuf;
 
 /// Without another wish.
@@ -105,7 +104,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Outcome> {
         }
     };
     match (&filter, args.to) {
-        (AnyFilter::Bloom(bloom), To::Dcso) => write_dcso(&output, bloom)?,
+        (AnyFilter::Bloom(bloom), To::Dcso) => output.write_by(|out| dcso::write_to(bloom, out))?,
         _ => output.write(&filter)?,
     }
     if !args.quiet {
@@ -195,14 +194,4 @@ fn of_keys(args: &ConvertArgs) -> anyhow::Result<AnyFilter> {
         say(&format!("gardenia: warning: {came} different keys came, and {planned} were planned"));
     }
     Ok(filter.into())
-}
-
-/// Whole or not at all, as any filter.
-fn write_dcso(output: &Output<'_>, filter: &Bloom<AnyScheme>) -> anyhow::Result<()> {
-    if is_dash(output.path) {
-        return dcso::write_to(filter, io::stdout().lock()).map_err(message::encode).context("stdout");
-    }
-    output.check()?; // again: another process may have been faster
-    let write = |writer: &mut dyn Write| dcso::write_to(filter, writer);
-    replace_file::<EncodeError>(output.path, write).map_err(message::encode).with_context(|| output.name())
 }

@@ -3,12 +3,12 @@
 use crate::Outcome;
 use crate::args::Cli;
 use crate::message::hinted;
+use crate::output::Output;
 use anyhow::Context;
 use clap::CommandFactory;
-use gardenia::format::replace_file;
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Print completions for a shell
 #[derive(Debug, clap::Args)]
@@ -61,13 +61,11 @@ pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Outcome> {
     if let Some(path) = paths.iter().find(|path| !args.force && path.exists()) {
         return Err(hinted(format!("{}: already exists", path.display()), "--force replaces it"));
     }
-    pages.iter().zip(&paths).try_for_each(|((_, page), path)| write_page(path, page))?;
+    for ((_, page), path) in pages.iter().zip(&paths) {
+        let output = Output { path, force: args.force, inputs: &[] };
+        output.fill(|out| out.write_all(page).with_context(|| output.name()))?;
+    }
     Ok(Outcome::Done)
-}
-
-fn write_page(path: &Path, page: &[u8]) -> anyhow::Result<()> {
-    let write = |writer: &mut dyn Write| writer.write_all(page);
-    replace_file::<io::Error>(path, write).with_context(|| path.display().to_string())
 }
 
 /// The pages with their file names, the command's own first.

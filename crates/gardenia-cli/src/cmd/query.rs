@@ -8,7 +8,6 @@ use crate::message::{self, hinted};
 use crate::open::{Opened, is_dash, is_stream, try_open};
 use crate::output::Output;
 use anyhow::{Context, bail};
-use gardenia::format::replace_file;
 use gardenia::{DecodeError, DistanceSensitiveBloom, KeyHasher};
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -46,10 +45,14 @@ pub(crate) fn run(args: &QueryArgs) -> anyhow::Result<Outcome> {
             stdout.flush().context("stdout")?;
             found
         }
-        (Some(matched), None) => write_lines(matched, |lines| search.run(Some(lines), none()))?,
-        (None, Some(unmatched)) => write_lines(unmatched, |lines| search.run(none(), Some(lines)))?,
-        (Some(matched), Some(unmatched)) => write_lines(matched, |lines| {
-            write_lines(unmatched, |others| search.run(Some(lines), Some(others)))
+        (Some(matched), None) => {
+            output(args, matched, inputs).fill(|lines| search.run(Some(lines), none()))?
+        }
+        (None, Some(unmatched)) => {
+            output(args, unmatched, inputs).fill(|lines| search.run(none(), Some(lines)))?
+        }
+        (Some(matched), Some(unmatched)) => output(args, matched, inputs).fill(|lines| {
+            output(args, unmatched, inputs).fill(|others| search.run(Some(lines), Some(others)))
         })?,
     };
     if args.quiet && found > 0 {
@@ -100,33 +103,17 @@ pub(crate) fn check_stdin(filter: &Path, sources: &[Source]) -> anyhow::Result<(
 fn check_outputs(args: &QueryArgs, inputs: &[PathBuf]) -> anyhow::Result<()> {
     let outputs = [&args.matched, &args.unmatched];
     for path in outputs.into_iter().flatten().filter(|path| !is_dash(path)) {
-        Output { path, force: args.force, inputs }.check()?;
+/// A place for lines.
+fn output<'a>(args: &QueryArgs, path: &'a Path, inputs: &'a [PathBuf]) -> Output<'a> {
+    Output { path, force: args.force, inputs }
+}
+
+        output(args, path, inputs).check()?;
     }
     if args.matched.is_some() && args.matched == args.unmatched {
         return Err(hinted("--matched and --unmatched are one file", "name two"));
     }
     Ok(())
-}
-
-/// Lines into a file, whole or not at all, or to stdout.
-fn write_lines<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>) -> anyhow::Result<T> {
-    if is_dash(path) {
-        let mut stdout = io::stdout().lock();
-        let done = write(&mut stdout)?;
-        stdout.flush().context("stdout")?;
-        return Ok(done);
-    }
-    // What goes wrong within has been given its own name.
-    let mut inner = None;
-    let outer = replace_file(path, |file| {
-        let done = inner.insert(write(file));
-        if done.is_ok() { Ok(()) } else { Err(io::Error::other("stopped")) }
-    });
-    match inner {
-        Some(Err(error)) => Err(error),
-        Some(Ok(done)) => outer.map(|()| done).with_context(|| name(path)),
-        None => bail!("{}: not written", name(path)),
-    }
 }
 
 /// The outcome of a search.

@@ -4,18 +4,19 @@
 //! the operation that is under way, and the counters, packed as in memory. The file of bits that belongs to it
 //! is a plain filter's; this one knows its fingerprint.
 
-use super::file::{sync_folder, temporary_beside};
+use super::file::{persist_new, sync_folder};
 use super::header::{FIXED, Header, Kind};
 use super::journal::{self, Journal};
+use super::temporary::{system_run, temporary_beside};
 use crate::cells::{Bits, Counters, MappedWords, Memory};
 use crate::{DecodeError, EncodeError, Error};
 use alloc::vec;
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 use std::format;
 use std::fs::{File, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::Xxh3;
 
 /// The first bytes; see `header::MAGIC`.
 const MAGIC: [u8; 8] = *b"\x89GDC\r\n\x1a\n";
@@ -83,9 +84,11 @@ impl CounterFile {
     pub(crate) fn create(path: &Path, header: Header) -> Result<Self, Error> {
         let temporary = temporary_beside(path).map_err(|e| EncodeError::Io(at(path, e)))?;
         write_zeros(temporary.as_file(), &header).map_err(|e| EncodeError::Io(at(path, e)))?;
-        let mut made = Self::attach(temporary.reopen().map_err(|e| EncodeError::Io(at(path, e)))?, path)?;
+        // The same open file, whose lock is one with the temporary file's; and so is its place.
+        let file = temporary.as_file().try_clone().and_then(|mut file| file.rewind().map(|()| file));
+        let mut made = Self::attach(file.map_err(|e| EncodeError::Io(at(path, e)))?, path)?;
         made.state.store(RUN, made.run);
-        temporary.persist_noclobber(path).map_err(|e| EncodeError::Io(at(path, e.error)))?;
+        persist_new(temporary, path).map_err(|e| EncodeError::Io(at(path, e)))?;
         sync_folder(path);
         Ok(made)
     }
@@ -250,11 +253,4 @@ fn read_page(mut file: &File, len: u64) -> Result<Header, DecodeError> {
     header.check_counters()?;
     header.check_params(&[])?;
     Ok(header)
-}
-
-/// A number for the present run of the system, from its start to its stop; 0 where there is none to be had.
-///
-/// Pages that a killed process leaves behind are lost only when the system stops.
-fn system_run() -> u64 {
-    std::fs::read("/proc/sys/kernel/random/boot_id").map_or(0, |id| xxh3_64(&id))
 }

@@ -6,11 +6,13 @@ use super::header::Header;
 use super::native::{
     Attach, Cut, Reader, Restore, Stored, file_len, read_filter, read_header, verify, write_to,
 };
+use super::temporary::temporary_beside;
 use crate::{DecodeError, EncodeError};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
+use tempfile::NamedTempFile;
 
 /// The payload of a file that is mapped into memory, read-only.
 ///
@@ -46,6 +48,40 @@ pub fn replace_file<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
+    write_file(path, write, |temporary, path| temporary.persist(path).map_err(|failed| failed.error))
+}
+
+/// As [`replace_file`], but never replaces a file: if there is one, or another process makes one while this one is
+/// written, that one stays and the error is [`AlreadyExists`](io::ErrorKind::AlreadyExists).
+///
+/// ```
+/// use gardenia::format::create_file;
+/// use std::io::{self, ErrorKind, Write};
+///
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("rose.txt");
+/// create_file::<io::Error>(&path, |file| file.write_all(b"red"))?;
+/// let again = create_file::<io::Error>(&path, |file| file.write_all(b"white"));
+/// assert_eq!(again.unwrap_err().kind(), ErrorKind::AlreadyExists);
+/// assert_eq!(std::fs::read(&path)?, b"red");
+/// # Ok::<(), io::Error>(())
+/// ```
+pub fn create_file<E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    if std::fs::metadata(path).is_ok_and(|existing| existing.is_file()) {
+        return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
+    }
+    write_file(path, write, persist_new)
+}
+
+/// Writes to a device, or to a temporary file that `place` gives its name.
+fn write_file<E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+    place: impl FnOnce(NamedTempFile, &Path) -> io::Result<File>,
+) -> Result<(), E> {
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let existing = std::fs::metadata(&path).ok();
     if existing.as_ref().is_some_and(|existing| !existing.is_file() && !existing.is_dir()) {
@@ -62,29 +98,39 @@ pub fn replace_file<E: From<io::Error>>(
     writer.flush()?;
     drop(writer);
     temporary.as_file().sync_all()?;
-    temporary.persist(&path).map_err(|e| e.error)?;
+    let file = place(temporary, &path)?;
+    // Closing it would not do: a process that another thread is just starting has it, too, for a moment.
+    let _ = file.unlock();
     sync_folder(&path);
     Ok(())
 }
 
+/// Gives a temporary file its name, unless something has that name: by a rename that does not replace, or by a hard
+/// link.
+pub(super) fn persist_new(temporary: NamedTempFile, path: &Path) -> io::Result<File> {
+    match temporary.persist_noclobber(path) {
+        Ok(file) => Ok(file),
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Err(failed.error),
+        Err(failed) => persist_reserved(failed.file, path),
+    }
+}
+
+/// The same on a file system that has neither: an empty file takes the name, which is exclusive everywhere, and is
+/// then replaced.
+fn persist_reserved(temporary: NamedTempFile, path: &Path) -> io::Result<File> {
+    drop(File::create_new(path)?);
+    temporary.persist(path).map_err(|failed| {
+        let _ = std::fs::remove_file(path);
+        failed.error
+    })
+}
+
 /// The folder that a file is in.
-fn folder(path: &Path) -> &Path {
+pub(super) fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     }
-}
-
-/// A temporary file in the folder of `path`, to be renamed to it.
-pub(super) fn temporary_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".gardenia-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666)); // less the umask, as for any new file
-    }
-    builder.tempfile_in(folder(path))
 }
 
 /// Lets the rename to `path` survive a power cut. Not every system lets a folder be opened for that.
@@ -136,4 +182,45 @@ pub(crate) fn open_mapped<T: Attach<Mapped>>(path: &Path, options: &ReadOptions)
 /// Reads a whole file of any kind and checks every byte of it. The header, if all is well.
 pub fn verify_file(path: impl AsRef<Path>) -> Result<Header, DecodeError> {
     verify(BufReader::with_capacity(1 << 20, File::open(path)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// A temporary file that holds `text`, to be placed in `folder`.
+    fn written(folder: &Path, text: &str) -> NamedTempFile {
+        let mut file = tempfile::Builder::new().tempfile_in(folder).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_file_that_must_be_new_replaces_nothing_whatever_the_file_system_can_do() {
+        for place in [persist_new, persist_reserved] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("f");
+            place(written(folder.path(), "first"), &path).unwrap();
+            let second = place(written(folder.path(), "second"), &path);
+            assert_eq!(second.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!(fs::read(&path).unwrap(), b"first");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+        }
+    }
+
+    #[test]
+    fn of_files_made_at_once_the_first_to_be_whole_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let slow = create_file::<io::Error>(&path, |file| {
+            create_file::<io::Error>(&path, |file| file.write_all(b"quick"))?;
+            file.write_all(b"slow")
+        });
+        assert_eq!(slow.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"quick");
+        replace_file::<io::Error>(&path, |file| file.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

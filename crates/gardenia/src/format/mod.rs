@@ -15,11 +15,13 @@ mod journal;
 mod native;
 #[cfg(feature = "serde")]
 pub(crate) mod serde;
+#[cfg(feature = "mmap")]
+mod temporary;
 
 #[cfg(feature = "mmap")]
 pub use file::Mapped;
 #[cfg(feature = "mmap")]
-pub use file::{replace_file, verify_file};
+pub use file::{create_file, replace_file, verify_file};
 pub use header::{Header, Kind};
 pub(crate) use header::{MAX_METADATA, check_fit};
 pub(crate) use native::{Attach, Cut, Restore, Section, Stored, read_in_place};

@@ -1,0 +1,149 @@
+//! Files that appear, stay or go: two writers at once, killed ones, wrong secrets, full devices, lines without end.
+#![cfg(unix)]
+
+mod common;
+
+use common::{Run, Shell, finish_by_itself, has, numbers};
+use std::fs::{self, File};
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The temporary files in the shell's folder.
+fn temporary(shell: &Shell) -> Vec<String> {
+    let entries = fs::read_dir(shell.path("")).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with(".gardenia-")).collect()
+}
+
+fn kill(child: &Child, signal: &str) {
+    let status = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
+    assert!(status.success());
+}
+
+/// Starts a command that writes `file`, and sends it a signal while it writes a temporary file. Writing a large file takes
+/// a while, but the signal may still come too late: then it is tried again.
+fn caught(shell: &Shell, args: &[&str], file: &str, signal: &str) -> Child {
+    for _ in 0..20 {
+        let known = temporary(shell);
+        let mut child = shell.command(args).spawn().expect("gardenia starts");
+        let start = Instant::now();
+        while temporary(shell).iter().all(|name| known.contains(name)) && child.try_wait().unwrap().is_none()
+        {
+            assert!(start.elapsed() < Duration::from_secs(60), "nothing is written");
+        }
+        kill(&child, signal);
+        std::thread::sleep(Duration::from_millis(20));
+        if temporary(shell).iter().any(|name| !known.contains(name)) && !shell.path(file).exists() {
+            return child;
+        }
+        kill(&child, "-KILL");
+        child.wait().expect("it ends");
+        let _ = fs::remove_file(shell.path(file));
+    }
+    panic!("it was never met while it wrote");
+}
+
+/// Arguments that build a large filter of few keys.
+const LARGE: [&str; 10] =
+    ["build", "-q", "--kind", "bloom", "--bits", "64MiB", "--hashes", "3", "-o", "new.gdn"];
+
+#[test]
+fn of_two_builders_the_first_to_finish_wins_and_the_other_says_so() {
+    let shell = Shell::new();
+    shell.write("few", numbers(0..10));
+    shell.write("more", numbers(0..1_000));
+    let slow = caught(&shell, &[&LARGE[..], &["few"]].concat(), "new.gdn", "-STOP");
+    // It has looked whether the file exists, and now another process makes it.
+    shell.run(&["build", "-q", "-o", "new.gdn", "more"]).quietly();
+    assert_eq!(temporary(&shell).len(), 1, "what is in use is not swept away");
+    let first = shell.read("new.gdn");
+    kill(&slow, "-CONT");
+    let run = finish_by_itself(slow);
+    assert_eq!(run.complaint(), "gardenia: new.gdn: another process has created it in the meantime");
+    assert!(run.err.ends_with("\nhint: --force replaces it\n"), "{}", run.err);
+    assert!(shell.read("new.gdn") == first);
+    assert_eq!(temporary(&shell), [""; 0]);
+    // With --force the last to finish wins, as it was asked to.
+    fs::remove_file(shell.path("new.gdn")).unwrap();
+    let slow = caught(&shell, &[&LARGE[..], &["--force", "few"]].concat(), "new.gdn", "-STOP");
+    shell.run(&["build", "-q", "-o", "new.gdn", "more"]).quietly();
+    kill(&slow, "-CONT");
+    assert_eq!(finish_by_itself(slow).code, Some(0));
+    assert_eq!(shell.read("new.gdn").len() >> 20, 64);
+}
+
+#[test]
+fn of_many_builders_at_once_one_succeeds() {
+    let shell = Shell::new();
+    for at in 0..4 {
+        shell.write(&format!("keys{at}"), numbers(1_000 * at..1_000 * at + 1_000));
+    }
+    for round in 0..10 {
+        let out = format!("{round}.gdn");
+        let start = |at: usize| {
+            let args = ["build", "-q", "--bits", "4MiB", "--hashes", "3", "-o", &out, &format!("keys{at}")];
+            shell.command(&args).spawn().expect("gardenia starts")
+        };
+        let runs: Vec<Run> =
+            (0..4).map(start).collect::<Vec<Child>>().into_iter().map(finish_by_itself).collect();
+        let winners: Vec<usize> = (0..4).filter(|&at| runs[at].code == Some(0)).collect();
+        let [winner] = winners[..] else { panic!("{winners:?} succeeded") };
+        for (at, run) in runs.iter().enumerate().filter(|(at, _)| *at != winner) {
+            let said = run.complaint();
+            let known =
+                said.ends_with(".gdn: already exists") || said.ends_with("created it in the meantime");
+            assert!(known, "{at}: {said}");
+        }
+        assert_eq!(shell.run(&["query", "-c", &out, &format!("keys{winner}")]).text(), "1000\n");
+    }
+    assert_eq!(temporary(&shell), [""; 0]);
+}
+
+#[test]
+fn of_two_queries_the_first_to_finish_keeps_its_file() {
+    let shell = Shell::new();
+    shell.write("keys", numbers(0..1_000));
+    shell.ok(&["build", "-q", "-p", "1e-9", "-o", "f.gdn", "keys"]);
+    let part = ["query", "--matched", "yes.txt", "f.gdn"];
+    let mut slow = shell.command(&part).stdin(Stdio::piped()).spawn().expect("gardenia starts");
+    let mut input = slow.stdin.take().unwrap();
+    input.write_all(b"7\n").unwrap();
+    while temporary(&shell).is_empty() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert_eq!(shell.pipe(b"8\n", &part).code, Some(0));
+    drop(input);
+    let run = finish_by_itself(slow);
+    assert_eq!(run.complaint(), "gardenia: yes.txt: another process has created it in the meantime");
+    assert_eq!((shell.read("yes.txt"), temporary(&shell).len()), (b"8\n".to_vec(), 0));
+}
+
+#[test]
+fn a_link_to_nothing_is_not_replaced_without_force() {
+    let shell = Shell::new();
+    shell.write("keys", numbers(0..10));
+    std::os::unix::fs::symlink("nowhere", shell.path("link.gdn")).unwrap();
+    let run = shell.run(&["build", "-q", "-o", "link.gdn", "keys"]);
+    assert_eq!(run.complaint(), "gardenia: link.gdn: already exists, as a link to nothing");
+    shell.run(&["build", "-q", "--force", "-o", "link.gdn", "keys"]).quietly();
+    assert_eq!(shell.run(&["query", "-c", "link.gdn", "keys"]).text(), "10\n");
+}
+
+#[test]
+fn what_a_killed_process_left_behind_goes_when_the_next_one_writes() {
+    if !has("/proc/sys/kernel/random/boot_id") {
+        return; // the system does not say whether it was this one: a day has to pass
+    }
+    let shell = Shell::new();
+    shell.write("few", numbers(0..10));
+    for _ in 0..2 {
+        let mut child = caught(&shell, &[&LARGE[..], &["few"]].concat(), "new.gdn", "-KILL");
+        child.wait().expect("it ends");
+    }
+    assert_eq!(temporary(&shell).len(), 1, "the second has removed what the first left");
+    // Whatever is written, and wherever in the folder.
+    shell.run(&["build", "-q", "-o", "other.gdn", "few"]).quietly();
+    assert_eq!(temporary(&shell), [""; 0]);
+    assert_eq!(fs::read_dir(shell.path("")).unwrap().count(), 2);
+}
