@@ -27,6 +27,12 @@ pub(crate) fn hinted(reason: impl fmt::Display, hint: impl fmt::Display) -> anyh
     anyhow::Error::new(Hinted { reason: reason.to_string(), hint: hint.to_string() })
 }
 
+/// The same error with advice, unless it has some.
+pub(crate) fn with_hint(error: anyhow::Error, hint: &str) -> anyhow::Error {
+    let advised = error.chain().any(|cause| cause.is::<Hinted>());
+    if advised || is_broken_pipe(&error) { error } else { hinted(format!("{error:#}"), hint) }
+}
+
 /// Prints `gardenia: FILE: reason`, and the hint if there is one.
 pub(crate) fn complain(error: &anyhow::Error) {
     say(&format!("gardenia: {}", without_number(&format!("{error:#}"))));

@@ -334,8 +334,40 @@ fn lines_are_parted_into_two_files() {
     assert!(run.complaint().contains("are one file"));
     let run = shell.run(&["query", "--matched", "in.txt", "--force", "f.gdn", "in.txt"]);
     assert!(run.complaint().contains("is one of the inputs"), "{}", run.err);
-    // A missing input is complained about, and the others are parted.
-    let run = shell.run(&["query", "--matched", "y.txt", "f.gdn", "none.txt", "in.txt"]);
-    assert_eq!(run.code, Some(2));
-    assert_eq!(shell.read("y.txt"), b"rose\niris\n");
+}
+
+#[test]
+fn a_file_of_lines_appears_only_when_all_inputs_are_read() {
+    let shell = Shell::new();
+    shell.write("keys.txt", numbers(0..1_000));
+    shell.ok(&["build", "--fpp", "1e-9", "-o", "f.gdn", "keys.txt"]);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&numbers(0..200_000)).unwrap();
+    let packed = packed.finish().unwrap();
+    shell.write("cut.gz", &packed[..packed.len() / 2]);
+    shell.write("words.txt", "7\nseven\n8\n");
+    shell.write("whole.txt", "7\n");
+    let inputs: [(&str, &[&str]); 4] = [
+        ("cut.gz", &["f.gdn", "whole.txt", "cut.gz"]),
+        ("words.txt", &["--int", "f.gdn", "words.txt"]),
+        ("missing.txt", &["f.gdn", "missing.txt", "whole.txt"]),
+        ("missing.txt", &["f.gdn", "whole.txt", "missing.txt"]),
+    ];
+    for ((name, input), threads) in inputs.into_iter().zip(["1", "3"].into_iter().cycle()) {
+        let parted = ["query", "-j", threads, "--matched", "yes.txt", "--unmatched", "no.txt"];
+        let run = shell.run(&[&parted[..], input].concat());
+        assert!(run.complaint().starts_with(&format!("gardenia: {name}: ")), "{}", run.err);
+        let hint = "hint: --matched and --unmatched write files only when all inputs are read";
+        assert!(run.err.contains(hint) || input.contains(&"--int"), "{}", run.err); // which has a hint of its own
+        assert!(!shell.path("yes.txt").exists() && !shell.path("no.txt").exists(), "{input:?}");
+        shell.write("old.txt", "old\n");
+        for option in ["--matched", "--unmatched"] {
+            shell.run(&[&["query", "--force", option, "old.txt"], input].concat()).complaint();
+            assert_eq!(shell.read("old.txt"), b"old\n", "{input:?}");
+        }
+    }
+    // What goes to a pipe cannot be taken back, and the other inputs are read, as without the option.
+    let run = shell.run(&["query", "--matched", "-", "f.gdn", "missing.txt", "whole.txt"]);
+    assert_eq!((run.code, run.text()), (Some(2), "7\n"));
+    assert_eq!(std::fs::read_dir(shell.path("")).unwrap().count(), 6, "no temporary file is left");
 }

@@ -4,7 +4,7 @@ use super::points;
 use crate::Outcome;
 use crate::args::QueryArgs;
 use crate::input::{Batch, Block, KeyTexts, Keys, Reading, Row, Source, Work, name};
-use crate::message::{self, hinted};
+use crate::message::{self, hinted, with_hint};
 use crate::open::{Opened, is_dash, is_stream, try_open};
 use crate::output::Output;
 use anyhow::{Context, bail};
@@ -23,6 +23,7 @@ pub(crate) fn run(args: &QueryArgs) -> anyhow::Result<Outcome> {
     let keys = args.key.keys()?;
     check_outputs(args, inputs)?;
     let bed = Bed::open(args, filters)?;
+    let whole = [&args.matched, &args.unmatched].into_iter().flatten().any(|path| !is_dash(path));
     // A bar among the lines of a terminal would be in the way.
     let silent = args.count || args.quiet || args.matched.is_some() || args.unmatched.is_some();
     let reading = Reading {
@@ -31,7 +32,8 @@ pub(crate) fn run(args: &QueryArgs) -> anyhow::Result<Outcome> {
         doing: "looking up",
         progress: silent || !io::stdout().is_terminal(),
         threads: args.threads.count(),
-        strict: false,
+        // A file is to hold the lines of all inputs, or not to appear.
+        strict: whole,
     };
     let search = Search { args, bed: &bed, reading: &reading };
     let none = || None::<&mut io::Sink>;
@@ -77,7 +79,9 @@ impl Search<'_> {
     ) -> anyhow::Result<(bool, u64)> {
         let Self { args, bed, .. } = *self;
         let mut query = Query { args, bed, found: 0, line: 0, output: Vec::new(), matched, unmatched };
-        let trouble = self.reading.run(|keys, block, part| bed.look(keys, block, part), &mut query)?;
+        let read = self.reading.run(|keys, block, part| bed.look(keys, block, part), &mut query);
+        let hint = "--matched and --unmatched write files only when all inputs are read";
+        let trouble = if self.reading.strict { read.map_err(|error| with_hint(error, hint))? } else { read? };
         Ok((trouble, query.found))
     }
 }
@@ -99,15 +103,15 @@ pub(crate) fn check_stdin(filter: &Path, sources: &[Source]) -> anyhow::Result<(
     Ok(())
 }
 
-/// What would fail at the end is said at the start.
-fn check_outputs(args: &QueryArgs, inputs: &[PathBuf]) -> anyhow::Result<()> {
-    let outputs = [&args.matched, &args.unmatched];
-    for path in outputs.into_iter().flatten().filter(|path| !is_dash(path)) {
 /// A place for lines.
 fn output<'a>(args: &QueryArgs, path: &'a Path, inputs: &'a [PathBuf]) -> Output<'a> {
     Output { path, force: args.force, inputs }
 }
 
+/// What would fail at the end is said at the start.
+fn check_outputs(args: &QueryArgs, inputs: &[PathBuf]) -> anyhow::Result<()> {
+    let outputs = [&args.matched, &args.unmatched];
+    for path in outputs.into_iter().flatten().filter(|path| !is_dash(path)) {
         output(args, path, inputs).check()?;
     }
     if args.matched.is_some() && args.matched == args.unmatched {
