@@ -147,3 +147,36 @@ fn what_a_killed_process_left_behind_goes_when_the_next_one_writes() {
     assert_eq!(temporary(&shell), [""; 0]);
     assert_eq!(fs::read_dir(shell.path("")).unwrap().count(), 2);
 }
+
+#[test]
+fn a_wrong_secret_is_refused_even_if_the_file_stores_its_own() {
+    let shell = Shell::new();
+    let (right, wrong) = ("000102030405060708090a0b0c0d0e0f", "ffffffffffffffffffffffffffffffff");
+    shell.write("keys", numbers(0..10));
+    let build = ["build", "-q", "-p", "1e-9", "--secret", right, "--store-secret"];
+    shell.ok(&[&build[..], &["-o", "f.gdn", "keys"]].concat());
+    shell.ok(&[&build[..], &["--kind", "counting", "-o", "c.gdn", "keys"]].concat());
+    shell.ok(&[&build[..], &["--kind", "distance", "-o", "d.gdn", "keys"]].concat());
+    let before = shell.read("c.gdn");
+    for args in [
+        &["query", "f.gdn", "keys"][..],
+        &["query", "d.gdn", "keys"],
+        &["info", "f.gdn"],
+        &["info", "d.gdn"],
+        &["count", "c.gdn", "keys"],
+        &["add", "c.gdn", "keys"],
+        &["remove", "c.gdn", "keys"],
+        &["merge", "-o", "m.gdn", "f.gdn", "f.gdn"],
+        &["diff", "f.gdn", "f.gdn"],
+        &["dedup", "--state", "f.gdn", "keys"],
+    ] {
+        let run = shell.run(&[args, &["--secret", wrong]].concat());
+        assert!(run.complaint().contains("secret"), "{args:?}: {}", run.err);
+        assert!(!run.err.contains(wrong), "it is not repeated");
+        assert!(shell.read("c.gdn") == before);
+        if !["add", "remove", "merge", "dedup"].contains(&args[0]) {
+            shell.ok(&[args, &["--secret", right]].concat());
+            shell.ok(args);
+        }
+    }
+}

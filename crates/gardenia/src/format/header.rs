@@ -355,7 +355,8 @@ impl Header {
             }
             HasherId::Sip13 => {
                 let missing = DecodeError::SecretMissing { id: self.identity.mark };
-                let secret = self.secret.or(options.secret).ok_or(missing)?;
+                // The given one first: a wrong one is refused even if the file stores its own.
+                let secret = options.secret.or(self.secret).ok_or(missing)?;
                 self.check_secret(&secret)?;
                 Ok(KeyHasher::sip13(secret))
             }

@@ -73,7 +73,7 @@ impl ReadOptions {
         Self { max_bytes, ..self }
     }
 
-    /// The secret of a keyed filter whose file does not hold it.
+    /// The secret of a keyed filter. Needed if the file does not store it; if the file does, it must be the same one.
     pub const fn secret(self, secret: SecretKey) -> Self {
         Self { secret: Some(secret), ..self }
     }
