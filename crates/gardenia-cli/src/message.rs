@@ -72,8 +72,13 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = error.print();
-            return ExitCode::SUCCESS;
+            return match error.print().and_then(|()| io::stdout().flush()) {
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                    complain(&anyhow::Error::from(error).context("stdout"));
+                    ExitCode::from(2)
+                }
+                _ => ExitCode::SUCCESS,
+            };
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();

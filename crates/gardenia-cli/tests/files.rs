@@ -180,3 +180,42 @@ fn a_wrong_secret_is_refused_even_if_the_file_stores_its_own() {
         }
     }
 }
+
+#[test]
+fn help_that_cannot_be_printed_is_an_error() {
+    if !has("/dev/full") {
+        return;
+    }
+    let shell = Shell::new();
+    for args in
+        [&["--help"][..], &["-h"], &["--version"], &["help"], &["help", "query"], &["query", "--help"]]
+    {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = shell.command(args).stdout(full).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said, "gardenia: stdout: No space left on device\n", "{args:?}");
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        // A reader that has seen enough is no error.
+        let mut child = shell.command(args).spawn().unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0), "{args:?}");
+    }
+}
+
+#[test]
+fn info_asks_for_a_secret_only_where_there_is_one() {
+    let shell = Shell::new();
+    let secret = ["--secret", "000102030405060708090a0b0c0d0e0f"];
+    shell.write("titles", "a rose is a rose\nthe name of the rose\n");
+    let build = ["build", "-q", "--kind", "distance", "-o"];
+    shell.ok(&[&build[..], &["plain.gdn", "titles"]].concat());
+    shell.ok(&[&build[..], &["keyed.gdn", "titles"], &secret].concat());
+    shell.ok(&[&build[..], &["stored.gdn", "titles", "--store-secret"], &secret].concat());
+    let info = |args: &[&str]| String::from_utf8(shell.ok(&[&["info"], args].concat())).unwrap();
+    for text in [info(&["plain.gdn"]), info(&["stored.gdn"]), info(&[&["keyed.gdn"], &secret[..]].concat())] {
+        assert!(text.contains("\n  fill  ") && !text.contains("without the secret"), "{text}");
+    }
+    assert!(info(&["keyed.gdn"]).contains("not counted without the secret (--secret-file FILE)"));
+    let json: serde_json::Value = serde_json::from_str(&info(&["--json", "plain.gdn"])).unwrap();
+    assert!(json["fill"].as_f64().is_some_and(|fill| fill > 0.0 && fill < 1.0), "{json}");
+}

@@ -1,6 +1,6 @@
 //! `gardenia info`: everything that a file tells about its filter.
 
-use super::sketch;
+use super::{points, sketch};
 use crate::args::InfoArgs;
 use crate::open::{Opened, is_dcso, is_stream, try_open};
 use crate::{Outcome, human, input, message};
@@ -92,9 +92,16 @@ impl Report {
         let report = match try_open(path, secret) {
             Ok(Opened::Mapped(filter)) => Self::of_filter(&filter),
             Ok(Opened::Read(filter)) => Self::of_filter(&filter),
-            // The header can be read without the secret, and of kinds that are no filters.
-            Err(DecodeError::SecretMissing { .. } | DecodeError::Kind { .. }) if !is_stream(path) => {
-                Self::of_header(&header().map_err(message::decode).with_context(|| file.clone())?)
+            // The header can be read without the secret, and of kinds that are no filters of keys.
+            Err(error @ (DecodeError::SecretMissing { .. } | DecodeError::Kind { .. }))
+                if !is_stream(path) =>
+            {
+                let header = header().map_err(message::decode).with_context(|| file.clone())?;
+                let points = matches!(error, DecodeError::Kind { .. })
+                    && header.identity.kind == Kind::DistanceSensitive
+                    && (secret.is_some() || !header.needs_secret());
+                let fill = if points { Some(points::load(path, secret)?.fill()) } else { None };
+                Self { fill, ..Self::of_header(&header) }
             }
             Err(error) => return Err(message::decode(error).context(file)),
         };
@@ -148,7 +155,10 @@ impl Report {
 
     fn of_header(header: &Header) -> Self {
         let planned = (header.planned_items, header.planned_fpp);
-        Self::of_identity(&header.identity, header.payload_len, planned, &header.metadata)
+        Self {
+            secret_stored: header.secret.is_some(),
+            ..Self::of_identity(&header.identity, header.payload_len, planned, &header.metadata)
+        }
     }
 
     fn of_filter(filter: &AnyFilter<impl Memory>) -> Self {
@@ -203,7 +213,10 @@ impl Report {
         line("planned for", self.planned_text());
         match self.fill {
             Some(fill) => line("fill", format!("{} {}", bar(fill), human::share(fill))),
-            None => line("fill", "not counted without the secret (--secret-file FILE)".to_owned()),
+            None if self.secret_id.is_some() && !self.secret_stored => {
+                line("fill", "not counted without the secret (--secret-file FILE)".to_owned());
+            }
+            None => {} // a kind that is known by its header alone
         }
         if self.fill.is_some() {
             line("keys", self.items_text());
