@@ -1,4 +1,4 @@
-//! Ending well on SIGINT and SIGTERM.
+//! Ending well on SIGINT, SIGTERM and SIGHUP.
 //!
 //! The first signal is noted, so that a loop can end at its next block; `last` runs beside the loop for the case that it
 //! waits in a read, which a signal does not end. A second signal ends the process at once.
@@ -21,8 +21,10 @@ pub(crate) fn exit(signal: i32) -> ! {
 /// From now on signals are noted, and at the first `last` is called in a thread of its own; then the process ends.
 #[cfg(unix)]
 pub(crate) fn watch(last: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let hangup = Some(SIGHUP).filter(|&signal| ignores(&status, signal) == Some(false));
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup))?;
     let mut last = Some(last);
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
@@ -37,8 +39,24 @@ pub(crate) fn watch(last: impl FnOnce() + Send + 'static) -> std::io::Result<()>
     Ok(())
 }
 
+/// Whether the process was started to ignore a signal, as by `nohup`, where the system tells (Linux). Watching it would
+/// end what is meant to go on.
+#[cfg(unix)]
+fn ignores(status: &str, signal: i32) -> Option<bool> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    Some(u64::from_str_radix(mask.trim(), 16).ok()? >> (signal - 1) & 1 == 1)
+}
+
 /// Other systems end the process as they do.
 #[cfg(not(unix))]
 pub(crate) fn watch(_last: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     Ok(())
+}
+
+#[cfg(unix)]
+#[test]
+fn ignored_signals_are_read_from_the_kernels_table() {
+    assert_eq!(ignores("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001001\n", 1), Some(true));
+    assert_eq!(ignores("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\n", 1), Some(false));
+    assert_eq!((ignores("SigCgt:\t1\n", 1), ignores("SigIgn:\tmany\n", 1)), (None, None));
 }

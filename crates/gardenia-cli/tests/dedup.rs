@@ -139,7 +139,7 @@ fn lines_may_be_longer_than_any_buffer() {
     }
     text.extend_from_slice(b"rose\ntulip\n");
     shell.write("in", &text);
-    let out = shell.run(&["dedup", "in"]).quietly();
+    let out = shell.run(&["dedup", "--max-line", "100MiB", "in"]).quietly();
     assert!(out.len() == long.len() + 12 && out.starts_with(b"rose\nxxx") && out.ends_with(b"xxx\ntulip\n"));
 }
 
@@ -222,7 +222,8 @@ fn interrupted(shell: &Shell, input: &[u8], extra: &[&str], signal: &str, lines:
     let args = [&["dedup", "--state", "s.gdn"], extra].concat();
     let mut child = shell.command(&args).stdin(Stdio::piped()).spawn().unwrap();
     let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-    let (input, number) = (input.to_vec(), if signal == "-INT" { 2 } else { 15 });
+    let number = [("-HUP", 1), ("-INT", 2), ("-TERM", 15)].into_iter().find(|(name, _)| *name == signal);
+    let (input, number) = (input.to_vec(), number.expect("a signal").1);
     let feeder = std::thread::spawn(move || {
         let _ = stdin.write_all(&input); // it may stop reading
         stdin // kept open: that must not keep it from ending
@@ -239,7 +240,9 @@ fn interrupted(shell: &Shell, input: &[u8], extra: &[&str], signal: &str, lines:
 
 #[test]
 fn after_a_signal_no_line_is_lost_and_none_is_printed_twice() {
-    for (signal, waits) in [("-INT", false), ("-TERM", false), ("-INT", true), ("-TERM", true)] {
+    let signals =
+        ["-INT", "-TERM", "-HUP"].into_iter().filter(|signal| *signal != "-HUP" || has("/proc/self/status"));
+    for (signal, waits) in signals.flat_map(|signal| [(signal, false), (signal, true)]) {
         let shell = Shell::new();
         let input = numbers(0..400_000);
         // Either it waits for more input when the signal comes, or it is in the middle of it.
@@ -250,6 +253,28 @@ fn after_a_signal_no_line_is_lost_and_none_is_printed_twice() {
         assert!(first.len() >= 3_890 && first.ends_with(b"\n") && second.ends_with(b"\n"));
         assert!([first, second, rest].concat() == input, "{signal}, waits {waits}");
     }
+}
+
+#[test]
+fn a_hangup_that_is_ignored_stays_ignored() {
+    let shell = Shell::new();
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" dedup --state s.gdn", env!("CARGO_BIN_EXE_gardenia")]);
+    command.current_dir(shell.path("")).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    let mut line = String::new();
+    for name in ["rose\n", "tulip\n"] {
+        stdin.write_all(name.as_bytes()).unwrap();
+        line.clear();
+        stdout.read_line(&mut line).unwrap(); // so it is past its start
+        assert_eq!(line, name);
+        kill(&child, "-HUP");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    drop(stdin);
+    assert_eq!(end(child), (Some(0), String::new()));
+    assert_eq!(shell.pipe(b"rose\ntulip\nlily\n", &["dedup", "--state", "s.gdn"]).quietly(), b"lily\n");
 }
 
 #[test]
@@ -321,6 +346,10 @@ fn what_could_not_be_printed_is_not_in_the_state() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("gardenia: stdout: "));
     assert_eq!(shell.run(&["dedup", "--state", "s.gdn", "in"]).quietly(), b"rose\ntulip\n");
+    // A filter that forgets is not saved then, and leaves no empty file.
+    let window = ["dedup", "--window", "9", "--state", "t.gdn", "in"];
+    assert_eq!(shell.command(&window).stdout(full()).output().unwrap().status.code(), Some(2));
+    assert!(!shell.path("t.gdn").exists());
 }
 
 #[test]
@@ -342,6 +371,16 @@ fn a_full_disk_leaves_the_old_state_whole() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(code.is_none() || said.starts_with("gardenia: s.gdn: the state is not saved: "), "{said}");
         assert!(shell.read("s.gdn") == before);
+    }
+    // A state that did not exist before is not there afterwards, not even as an empty file.
+    for options in ["", "--window 1M"] {
+        let script =
+            format!("trap '' XFSZ; ulimit -f 500; exec \"$0\" dedup --items 1M --state t.gdn {options} new");
+        let script = if options.is_empty() { script } else { script.replace("--items 1M", "") };
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_gardenia")]).current_dir(shell.path("."));
+        let output = command.output().unwrap();
+        assert_eq!((output.status.code(), shell.path("t.gdn").exists()), (Some(2), false), "{options}");
     }
     // Printed again, since it is not in the state, and the lock of the dead process does not hold.
     assert_eq!(shell.run(&["dedup", "--state", "s.gdn", "new"]).quietly(), numbers(1_000..2_000));

@@ -50,9 +50,11 @@ const MOST_FIRST: u64 = 1 << 24;
 /// grows with the lines, unless --items, --memory, --window or --decay says how much is to be remembered.
 ///
 /// With --state the filter is kept in a file, and the next run goes on where this one ended. It is saved at the end, and on
-/// SIGINT and SIGTERM, when all that is in it was printed. If the output fails in the middle of a block (a full disk, or
-/// a reader that went away), the lines of that block are not in the state, and are printed again by the next run; a
-/// filter that forgets is then not saved at all. One process at a time can work with a state.
+/// SIGINT, SIGTERM and SIGHUP (unless that is ignored, as under nohup), when all that is in it was printed. If the output
+/// fails in the middle of a block (a full disk, or a reader that went away), the lines of that block are not in the state,
+/// and are printed again by the next run; a filter that forgets is then not saved at all. One process at a time can work
+/// with a state. A process that is killed saves nothing: the old state stays, or an empty file where there was none, which
+/// the next run treats as no state.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -224,7 +226,7 @@ pub(crate) fn run(args: &DedupArgs) -> anyhow::Result<Outcome> {
             if job.seen.is_certain() {
                 job.finish()?;
             } else if args.state.is_some() {
-                job.finished = true;
+                (job.finished, job.state) = (true, None);
                 say("gardenia: the state is left as it was: not all lines that are in it now were printed");
             }
             Err(error)
@@ -447,11 +449,11 @@ impl Job {
         if std::mem::replace(&mut self.finished, true) {
             return Ok(()); // a signal came at the very end
         }
-        if let (Some(state), Memory::Filter(filter)) = (&self.state, &self.seen.memory) {
+        // The lock is given back at the end of the block, whatever happens: whoever finds it free finds the new state,
+        // or the old one, or none.
+        if let (Some(state), Memory::Filter(filter)) = (self.state.take(), &self.seen.memory) {
             state.save(filter)?;
         }
-        // The lock is given back; whoever finds it free finds the new state.
-        self.state = None;
         let stats = self.stats || (self.warned && !self.quiet);
         Report::of(self).say(stats, self.json)
     }
