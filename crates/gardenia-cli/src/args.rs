@@ -390,7 +390,7 @@ pub(crate) enum OnFull {
 /// The secret of a keyed filter.
 #[derive(Debug, Args)]
 pub(crate) struct SecretArgs {
-    /// Secret of a keyed filter (SipHash-1-3), 32 hexadecimal digits; others can see it in `ps`
+    /// Secret of a keyed filter (SipHash-1-3), 32 hexadecimal digits; others can see it in `ps`; a wrong one is refused
     #[arg(long, value_name = "HEX", value_parser = Secret, group = "key")]
     pub(crate) secret: Option<SecretKey>,
 
@@ -402,7 +402,9 @@ pub(crate) struct SecretArgs {
 /// Print the lines that may be in a filter
 ///
 /// A line that is printed may be in the filter: it is, or it is one of the few false positives. A line that is
-/// not printed certainly is not. The file is memory-mapped, so that a large filter answers at once.
+/// not printed certainly is not. The file is memory-mapped, so that a large filter answers at once. Replace a filter that
+/// is in use with mv, not with cp: a mapped file that is truncated ends the process, and one that is overwritten in place
+/// gives wrong answers. The commands of gardenia always replace files as mv does.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "gardenia query [OPTIONS] FILTER [FILE]...\n       gardenia query [OPTIONS] -F FILTER... [FILE]...",
@@ -567,7 +569,8 @@ pub(crate) struct ChangeArgs {
 
 /// Print how often lines went into a filter
 ///
-/// Each line of the input is printed after its count and a tab; a count of 0 is certain, others may be too high.
+/// Each line of the input is printed after its count and a tab; a count of 0 is certain, others may be too high. A filter
+/// of kind bitwise may also report counts that are too low, even 0.
 /// For kinds that count: counting, spectral-ms, spectral-mi, spectral-rm, bitwise, count-min.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -881,7 +884,7 @@ pub(crate) enum Kind {
     SpectralMi,
     /// A second filter for keys with a single least cell; keys can be taken out
     SpectralRm,
-    /// Counts without end, a digit per level
+    /// Counts without end, a digit per level; a count may be too high or, seldom, too low
     Bitwise,
     /// Forgets keys by chance, the older the likelier; --items is how many are to be remembered
     Stable,

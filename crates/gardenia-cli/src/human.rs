@@ -124,6 +124,15 @@ pub(crate) fn bytes(number: u64) -> String {
     format!("{} {}B", short(value), ["k", "M", "G", "T", "P", "E"][unit])
 }
 
+/// A limit in bytes, as people give it: `64 MiB`, `1,500 bytes`.
+pub(crate) fn limit(number: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.into_iter().find(|(shift, _)| number.trailing_zeros() >= *shift && number > 0) {
+        Some((shift, unit)) => format!("{} {unit}", count(number >> shift)),
+        None => plural(number, "byte"),
+    }
+}
+
 /// A number that was not counted: `0.25`, `12.3`, `12,346`.
 pub(crate) fn number(value: f64) -> String {
     if value < 1000.0 { short(value) } else { count(value.round() as u64) }

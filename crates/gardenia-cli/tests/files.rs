@@ -219,3 +219,82 @@ fn info_asks_for_a_secret_only_where_there_is_one() {
     let json: serde_json::Value = serde_json::from_str(&info(&["--json", "plain.gdn"])).unwrap();
     assert!(json["fill"].as_f64().is_some_and(|fill| fill > 0.0 && fill < 1.0), "{json}");
 }
+
+/// Gzip of a text.
+fn packed(text: &[u8]) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(text).expect("a vector takes all");
+    packed.finish().expect("a vector takes all")
+}
+
+#[test]
+fn a_line_that_is_too_long_is_refused_by_number() {
+    let shell = Shell::new();
+    let long = "x".repeat(100 << 20);
+    shell.write("plain", format!("rose\ntulip\n{long}\nlily\n"));
+    shell.write("packed", packed(format!("rose\ntulip\n{long}").as_bytes()));
+    shell.write("csv", packed(format!("id,text\n1,rose\n2,\"{}\"\n", "x\n".repeat(50 << 20)).as_bytes()));
+    shell.write("json", packed(format!("{{\"id\":1}}\n\n{{\"id\":\"{long}\"}}\n").as_bytes()));
+    drop(long);
+    let cases: [(&str, &[&str], &str); 4] = [
+        ("plain", &[], "gardenia: plain: line 3 is longer than 64 MiB"),
+        ("packed", &["-j", "2"], "gardenia: packed: line 3 is longer than 64 MiB"),
+        ("csv", &["--csv", "-f", "id"], "gardenia: csv: record 3 is longer than 64 MiB"),
+        ("json", &["--json-key", "id"], "gardenia: json: line 3 is longer than 64 MiB"),
+    ];
+    for (file, options, said) in cases {
+        let run = shell.run(&[&["build", "-q", "-o", "f.gdn", "-n", "9", file], options].concat());
+        assert_eq!(run.complaint(), said);
+        assert!(run.err.contains("hint: raise the limit with --max-line SIZE"), "{}", run.err);
+        assert!(!shell.path("f.gdn").exists());
+        let raised =
+            [&["build", "-q", "-o", "f.gdn", "-n", "9", "--max-line", "101MiB", file], options].concat();
+        shell.run(&raised).err.lines().for_each(|line| assert!(line.contains("no JSON value"), "{line}"));
+        fs::remove_file(shell.path("f.gdn")).expect("it was built");
+    }
+    // Lines before it are answered, and other inputs are read.
+    shell.write("other", "lily\n");
+    let run = shell.run(&["dedup", "plain", "other"]);
+    assert_eq!((run.code, run.text()), (Some(2), "rose\ntulip\nlily\n"));
+    assert!(run.err.starts_with("gardenia: plain: line 3 is longer than 64 MiB\nhint: "), "{}", run.err);
+}
+
+#[test]
+fn every_subcommand_keeps_to_the_limit_of_lines() {
+    let shell = Shell::new();
+    let limit = ["--max-line", "10"];
+    shell.write("keys", numbers(0..100));
+    shell.write("long", "1\n0123456789\n0123456789a\n");
+    shell.write("pairs", "1\t2\n3\t4\n");
+    shell.write("truth", "1 5\n1 0123456789\n");
+    let build =
+        |kind: &str, out: &str, file: &str| shell.ok(&["build", "-q", "--kind", kind, "-o", out, file]);
+    build("bloom", "b.gdn", "keys");
+    build("counting", "c.gdn", "keys");
+    build("bloomier", "m.gdn", "pairs");
+    shell.ok(&["build", "-q", "--kind", "choice", "--effort", "1", "-o", "i.gdn", "keys"]);
+    for args in [
+        &["build", "-q", "-o", "new.gdn", "long"][..],
+        &["build", "-q", "--kind", "ribbon", "-o", "new.gdn", "long"],
+        &["query", "-c", "b.gdn", "long"],
+        &["add", "-q", "b.gdn", "long"],
+        &["remove", "-q", "c.gdn", "long"],
+        &["count", "c.gdn", "long"],
+        &["get", "m.gdn", "long"],
+        &["top", "-q", "long"],
+        &["dedup", "--count", "long"],
+        &["dedup", "--exact", "long"],
+        &["eval", "b.gdn", "truth"],
+        &["convert", "-q", "--from", "keys", "--to", "dcso", "-o", "new.bloom", "long"],
+        &["improve", "-q", "i.gdn", "long"],
+        &["plan", "--sample", "long"],
+    ] {
+        let run = shell.run(&[args, &limit].concat());
+        let (line, file) = if args[0] == "eval" { (2, "truth") } else { (3, "long") };
+        let said = format!("gardenia: {file}: line {line} is longer than 10 bytes\n");
+        assert_eq!(run.code, Some(2), "{args:?}: {}", run.err);
+        assert!(run.err.starts_with(&said), "{args:?}: {}", run.err);
+    }
+    let run = shell.run(&["query", "--max-line", "0", "b.gdn", "keys"]);
+    assert!(run.complaint().contains("at least 1 byte is needed"), "{}", run.err);
+}

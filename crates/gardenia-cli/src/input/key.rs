@@ -4,7 +4,8 @@
 //! another one's repeat. How many there were is said at the end of each input.
 
 use super::batch::{Batch, Odd};
-use super::record::{Block, Form};
+use super::record::{Block, Form, MAX_RECORD};
+use crate::human;
 use crate::message::hinted;
 use gardenia::{Digest, KeyHasher};
 use memchr::memchr_iter;
@@ -68,6 +69,10 @@ pub(crate) struct KeyArgs {
     #[arg(long, requires = "hash", help_heading = HEADING)]
     pub(crate) upper: bool,
 
+    /// Refuse records longer than SIZE, such as 1GiB; each is held in memory, several times over [default: 64MiB]
+    #[arg(long, value_name = "SIZE", value_parser = longest, allow_negative_numbers = true, help_heading = HEADING)]
+    pub(crate) max_line: Option<u64>,
+
     /// Keys are whole numbers, those that programs insert as numbers: 7, +7 and 007 are one key
     #[arg(long, conflicts_with_all = ["hash", "ignore_case"], help_heading = HEADING)]
     pub(crate) int: bool,
@@ -79,6 +84,12 @@ pub(crate) enum HashName {
     Md5,
     Sha1,
     Sha256,
+}
+
+/// A length that a record can have.
+fn longest(text: &str) -> Result<u64, String> {
+    human::parse_bytes(text)
+        .and_then(|bytes| if bytes > 0 { Ok(bytes) } else { Err("at least 1 byte is needed".to_owned()) })
 }
 
 /// One byte, or `\t`.
@@ -151,6 +162,7 @@ impl KeyArgs {
         let form = Form {
             end: if self.null { 0 } else { b'\n' },
             csv: self.csv.then_some(self.delimiter.unwrap_or(b',')),
+            max: usize::try_from(self.max_line.unwrap_or(MAX_RECORD)).unwrap_or(usize::MAX),
         };
         if self.delimiter.is_some() && self.field.is_none() && !self.csv {
             return Err(hinted("--delimiter is of no use without a field", "-f N says which"));

@@ -1,4 +1,4 @@
-//! Records from files or stdin: lines of bytes, never decoded, of any length; CSV and JSON where asked for.
+//! Records from files or stdin: lines of bytes, never decoded, of any length up to a limit; CSV and JSON where asked for.
 //!
 //! A subcommand says what to do with a block of records in two steps: one that needs nothing but the block, such
 //! as hashing its keys and asking a filter, and one that takes the blocks in order. With several threads the

@@ -5,13 +5,17 @@
 //! lack it. A carriage return is a byte like any other. A CSV record may hold line ends between quotes.
 
 use super::unpack::Reader;
-use crate::memory;
+use crate::message::hinted;
+use crate::{human, memory};
 use anyhow::Context;
 use memchr::{memchr_iter, memrchr};
 use std::io;
 
 /// Bytes asked of the system at a time: some thousand lines, and small enough for the second-level cache.
 const BLOCK: usize = 256 << 10;
+
+/// The longest record that is accepted, unless another limit is given.
+pub(super) const MAX_RECORD: u64 = 64 << 20;
 
 /// A record that needs more than this is looked at twice before memory is taken for it.
 const LARGE: usize = 64 << 20;
@@ -23,6 +27,8 @@ pub(crate) struct Form {
     pub(crate) end: u8,
     /// The byte between fields, if they may be quoted.
     pub(crate) csv: Option<u8>,
+    /// Bytes of the longest record that is accepted, without its line end.
+    pub(crate) max: usize,
 }
 
 impl Form {
@@ -37,6 +43,8 @@ impl Form {
 /// A block's bytes, where they lie.
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
+    /// Bytes that are free before more are read, at least.
+    room: usize,
     /// Whole records end here.
     given: usize,
     /// The end of each record, of CSV: finding them is work.
@@ -50,7 +58,7 @@ impl Buffer {
     }
 
     fn sized(size: usize) -> Self {
-        Self { bytes: vec![0; size], given: 0, ends: Vec::new(), first: false }
+        Self { bytes: vec![0; size], room: size.div_ceil(2), given: 0, ends: Vec::new(), first: false }
     }
 
     /// Its records.
@@ -68,20 +76,26 @@ pub(super) struct Blocks {
     rest: Vec<u8>,
     ended: bool,
     first: bool,
+    /// Records given so far.
+    records: u64,
+    /// The next record is too long.
+    stuck: bool,
 }
 
 impl Blocks {
     /// Of the bytes of `start`, and what `reader` gives after them.
     pub(super) fn new(start: Vec<u8>, reader: Reader, form: Form) -> Self {
-        Self { reader, form, rest: start, ended: false, first: true }
+        Self { reader, form, rest: start, ended: false, first: true, records: 0, stuck: false }
     }
 
-    /// Fills the buffer with the next records; false if there are none.
+    /// Fills the buffer with the next records; false if there are none. A record that is too long is an error once
+    /// those before it are given.
     pub(super) fn fill(&mut self, buffer: &mut Buffer) -> anyhow::Result<bool> {
-        let size = buffer.bytes.len().max(1);
-        while buffer.bytes.len() < self.rest.len() + size / 2 {
-            grow(&mut buffer.bytes)?;
+        if self.stuck {
+            return Err(self.too_long());
         }
+        let (max, room) = (self.form.max, buffer.room);
+        grow(&mut buffer.bytes, self.rest.len().saturating_add(room), max.saturating_add(room))?;
         buffer.bytes[..self.rest.len()].copy_from_slice(&self.rest);
         let mut filled = self.rest.len();
         buffer.given = 0;
@@ -89,10 +103,8 @@ impl Blocks {
         // Bytes to have before a CSV record is looked at again: a long one would be parsed for ever.
         let mut enough = 0;
         while !self.ended && buffer.given == 0 {
-            // Room for half a block at least, or long records would be read in ever smaller sips.
-            if buffer.bytes.len() - filled < size / 2 {
-                grow(&mut buffer.bytes)?;
-            }
+            // Room for a part of a block at least, or long records would be read in ever smaller sips.
+            grow(&mut buffer.bytes, filled.saturating_add(room), max.saturating_add(room))?;
             let count = match self.reader.read(&mut buffer.bytes[filled..]) {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -105,9 +117,13 @@ impl Blocks {
                 if let Some(at) = memrchr(self.form.end, &buffer.bytes[fresh.clone()]) {
                     buffer.given = fresh.start + at + 1;
                 }
-            } else if filled >= enough || self.ended {
+            } else if filled >= enough || filled > max || self.ended {
                 buffer.given = self.cut(&buffer.bytes[..filled], &mut buffer.ends);
                 enough = if filled < BLOCK { 0 } else { 2 * filled };
+            }
+            // The first record begins at the first byte.
+            if buffer.given == 0 && filled > max {
+                return Err(self.too_long());
             }
         }
         if self.ended {
@@ -119,8 +135,41 @@ impl Blocks {
         }
         self.rest.clear();
         self.rest.extend_from_slice(&buffer.bytes[buffer.given..filled]);
+        self.stop_at_long(buffer);
+        if self.stuck && buffer.given == 0 {
+            return Err(self.too_long());
+        }
         (buffer.first, self.first) = (self.first, false);
+        self.records += buffer.block(self.form).count();
         Ok(buffer.given > 0)
+    }
+
+    /// Leaves out of the block what begins with a record that is too long.
+    fn stop_at_long(&mut self, buffer: &mut Buffer) {
+        if buffer.given <= self.form.max {
+            return; // as nearly always
+        }
+        let (block, mut start, mut at) = (buffer.block(self.form), 0, 0);
+        let mut long = None;
+        block.each_end(|end| {
+            if long.is_none() && block.without_end(&block.bytes()[start..end]).len() > self.form.max {
+                long = Some((start, at));
+            }
+            (start, at) = (end, at + 1);
+        });
+        if let Some((start, at)) = long {
+            buffer.given = start;
+            buffer.ends.truncate(at);
+            self.stuck = true;
+        }
+    }
+
+    /// What is wrong with the record after those that were given.
+    fn too_long(&self) -> anyhow::Error {
+        let what = if self.form.csv.is_none() && self.form.end == b'\n' { "line" } else { "record" };
+        let (number, max) = (human::count(self.records + 1), human::limit(self.form.max as u64));
+        let reason = format!("{what} {number} is longer than {max}");
+        hinted(reason, "raise the limit with --max-line SIZE; each record is held in memory")
     }
 
     /// Finds the ends of CSV records; where the last whole one ends.
@@ -160,14 +209,19 @@ impl Blocks {
     }
 }
 
-fn grow(buffer: &mut Vec<u8>) -> anyhow::Result<()> {
-    let more = buffer.len().max(1);
-    let (what, hint) = ("a line this long", "are its records separated by line ends?");
+/// Makes the buffer at least `needed` bytes long: twice as long as it was, so that growing takes little time, but not
+/// more than `most` without need.
+fn grow(buffer: &mut Vec<u8>, needed: usize, most: usize) -> anyhow::Result<()> {
+    if buffer.len() >= needed {
+        return Ok(());
+    }
+    let len = buffer.len().saturating_mul(2).min(most).max(needed);
+    let (more, hint) = (len - buffer.len(), "lower --max-line; are the records separated by line ends?");
     if more >= LARGE {
-        memory::require(more as u64, what, hint)?;
+        memory::require(more as u64, "a line this long", hint)?;
     }
     buffer.try_reserve_exact(more).context("a line is longer than memory")?;
-    buffer.resize(2 * more, 0);
+    buffer.resize(len, 0);
     Ok(())
 }
 
@@ -228,9 +282,12 @@ impl<'a> Block<'a> {
 
     /// How many records.
     pub(crate) fn count(self) -> u64 {
-        let mut count = 0;
-        self.each_end(|_| count += 1);
-        count
+        let unended = self.bytes.last().is_some_and(|&last| last != self.end);
+        match self.ends {
+            Some(ends) => ends.len() as u64,
+            // Counted in vectors: this is done for every block.
+            None => memchr_iter(self.end, self.bytes).count() as u64 + u64::from(unended),
+        }
     }
 }
 
@@ -239,8 +296,8 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    const LINES: Form = Form { end: b'\n', csv: None };
-    const CSV: Form = Form { end: b'\n', csv: Some(b',') };
+    const LINES: Form = Form { end: b'\n', csv: None, max: usize::MAX };
+    const CSV: Form = Form { csv: Some(b','), ..LINES };
 
     /// Gives at most `step` bytes a time, and is interrupted before each.
     struct Slow {
@@ -302,7 +359,7 @@ mod tests {
                 // What `split` makes of it, less the empty piece after a final line end.
                 let mut expected: Vec<&str> = text.split(end).collect();
                 expected.truncate(expected.len() - usize::from(text.is_empty() || text.ends_with(end)));
-                check(text, Form { end: end as u8, csv: None }, &expected);
+                check(text, Form { end: end as u8, ..LINES }, &expected);
             }
         }
     }
@@ -323,6 +380,42 @@ mod tests {
             let (mut blocks, mut buffer) = (blocks("rose\ntulip\n", 6, form), Buffer::new());
             assert!(blocks.fill(&mut buffer).unwrap());
             assert_eq!(buffer.block(form).bytes(), b"rose\n");
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_too_long_is_an_error_after_those_before_it() {
+        let long = "x".repeat(101);
+        let just = &long[1..];
+        let quoted = format!("\"{}\"", "a\n".repeat(50));
+        let cases: [(Form, String, &[&str]); 7] = [
+            (LINES, format!("a\n{just}\nb\n{long}\nc\n"), &["a", just, "b"]),
+            (LINES, format!("{long}\n"), &[]),
+            (LINES, format!("{just}\n{just}\n{}", long.repeat(50)), &[just, just]),
+            (LINES, format!("a\n{long}"), &["a"]),
+            (Form { end: 0, ..LINES }, format!("a\n\0{long}\0b\0"), &["a\n"]),
+            (CSV, format!("a,b\n{just}\n{quoted}\nc\n"), &["a,b", just]),
+            (CSV, format!("a,b\n\"{}", long.repeat(50)), &["a,b"]),
+        ];
+        for (form, text, expected) in cases {
+            let form = Form { max: 100, ..form };
+            for (step, size) in [1, 7, 4096].into_iter().flat_map(|step| [2, 64, 1024].map(|s| (step, s))) {
+                let (mut blocks, mut buffer) = (blocks(&text, step, form), Buffer::sized(size));
+                let mut found = Vec::new();
+                let error = loop {
+                    match blocks.fill(&mut buffer) {
+                        Ok(true) => buffer
+                            .block(form)
+                            .each(|record| found.push(String::from_utf8(record.to_vec()).unwrap())),
+                        Ok(false) => panic!("{text:?} by {step} into {size}: no error"),
+                        Err(error) => break error.to_string(),
+                    }
+                };
+                assert_eq!(found, expected, "{text:?} by {step} into {size}");
+                let what = if form == (Form { max: 100, ..LINES }) { "line" } else { "record" };
+                assert_eq!(error, format!("{what} {} is longer than 100 bytes", expected.len() + 1));
+                assert!(buffer.bytes.len() <= 100 + 2 * size, "{} bytes", buffer.bytes.len());
+            }
         }
     }
 }
