@@ -129,10 +129,18 @@ fn every_command_builds_its_design() {
     }
     built.sort();
     built.dedup();
-    // All kinds but maps, which have values that no line has.
     assert_eq!(built.len(), 15, "{built:?}");
-    let maps = planner.json(&["-n", "3000", "--values", "4"]);
-    assert!(kinds(&maps) == ["bloomier"] && maps["designs"][0]["command"].is_null(), "{maps}");
+    // A map is built from lines with values.
+    let maps = planner.json(&["-n", "3000", "-p", "1/200", "--values", "4"]);
+    assert_eq!(kinds(&maps), ["bloomier"]);
+    let design = &maps["designs"][0];
+    planner.0.write("KEYS", (0..3_000).map(|key| format!("{key}\t{}\n", key % 16)).collect::<String>());
+    let words: Vec<&str> = design["command"].as_str().unwrap().split(' ').collect();
+    let run = planner.run(&[&words[1..], &["--force", "--quiet"]].concat());
+    assert_eq!((run.code, &*run.err), (Some(0), ""));
+    assert!(planner.0.filter("OUT.gdn").memory_bytes() as u64 <= design["bytes"].as_u64().unwrap());
+    planner.0.write("17", "17\n");
+    assert_eq!(planner.run(&["get", "OUT.gdn", "17"]).text(), "1\t17\n");
 }
 
 #[test]

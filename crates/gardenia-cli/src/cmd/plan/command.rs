@@ -48,6 +48,10 @@ pub(crate) fn options(design: &Design) -> Option<String> {
         Parameters::Compressed { fpp, memory, .. } => {
             format!("--kind compressed --items {items} --fpp {fpp:e} --memory-per-key {memory}")
         }
+        // The second field of a record has its value, unless --value names another.
+        Parameters::Bloomier { value_bits, check_bits, arity } => {
+            format!("--kind bloomier --value 2 --width {value_bits} --check {check_bits} --arity {arity}")
+        }
         _ => return None,
     })
 }
