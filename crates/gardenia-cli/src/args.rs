@@ -460,7 +460,7 @@ pub(crate) struct QueryArgs {
     #[arg(long)]
     pub(crate) label: bool,
 
-    /// Write the lines found to FILE, which appears once all inputs are read and not if one cannot be; - is stdout
+    /// Write the lines found to FILE, which appears once all inputs are read to the end; - is stdout
     #[arg(long, value_name = "FILE", conflicts_with_all = ["invert", "count", "quiet"])]
     pub(crate) matched: Option<PathBuf>,
 
