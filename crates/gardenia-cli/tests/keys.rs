@@ -226,8 +226,8 @@ fn a_line_of_a_gigabyte_is_a_line() {
             child.wait_with_output().unwrap()
         })
     };
-    assert!(give(&["build", "--items", "10", "-o", "long.gdn"]).status.success());
-    let count = give(&["query", "-c", "long.gdn"]);
+    assert!(give(&["build", "--max-line", "1GiB", "--items", "10", "-o", "long.gdn"]).status.success());
+    let count = give(&["query", "--max-line", "1GiB", "-c", "long.gdn"]);
     assert_eq!((count.status.code(), &*count.stdout), (Some(0), &b"2\n"[..]));
     let short = shell.pipe(&vec![b'x'; (1 << 20) - 1], &["query", "-c", "long.gdn"]);
     assert_eq!(short.out, b"0\n");
