@@ -136,6 +136,36 @@ impl AnyFilter {
         Ok(())
     }
 
+    /// As [`insert_digests`](Self::insert_digests), but where the filter holds no further copy of a key
+    /// ([`Full::copies`](crate::Full::copies)), leaves that copy out and goes on: how many were left out.
+    ///
+    /// A copy that was left out cannot be removed. Of filters that hold any number of copies none is.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, CountingBloom, Cuckoo, Digest};
+    /// for (filter, left_out) in [
+    ///     (AnyFilter::from(Cuckoo::new(1_000, 0.01)?), 2),
+    ///     (AnyFilter::from(CountingBloom::new(1_000, 0.01)?), 0),
+    /// ] {
+    ///     let mut filter = filter;
+    ///     assert_eq!(filter.insert_digests_capped(&[Digest(7); 10], &mut [false; 10]), Ok(left_out));
+    /// }
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests_capped(
+        &mut self,
+        digests: &[Digest],
+        new: &mut [bool],
+    ) -> Result<u64, InsertError> {
+        match self {
+            Self::Cuckoo(filter) => Ok(filter.insert_digests_capped(digests, new)?),
+            filter => filter.insert_digests(digests, new).map(|()| 0),
+        }
+    }
+
     /// Takes the key with this digest out once; `None` if this filter cannot.
     ///
     /// ```
@@ -437,6 +467,20 @@ impl<M: Memory> AnyFilter<M> {
             Self::Spectral(filter) => filter.policy() != PolicyId::MinimumIncrease,
             _ => false,
         }
+    }
+
+    /// Whether each copy of a key takes room of its own, as a further key would. Make room for all keys that are
+    /// inserted then, not for the distinct ones.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, CountingBloom, Cuckoo};
+    /// assert!(AnyFilter::from(Cuckoo::new(10, 0.01)?).copies_take_room());
+    /// assert!(!AnyFilter::from(CountingBloom::new(10, 0.01)?).copies_take_room());
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn copies_take_room(&self) -> bool {
+        matches!(self, Self::Cuckoo(_) | Self::Dynamic(_))
     }
 
     /// Whether filters of this kind can be united.

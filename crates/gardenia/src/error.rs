@@ -98,12 +98,23 @@ pub struct Mismatch {
     pub theirs: String,
 }
 
-/// A filter that has no room for another key; what was in before still is.
+/// A filter that has no room for a key; what was in before still is.
+///
+/// ```
+/// let mut filter = gardenia::Cuckoo::new(1_000, 0.01)?;
+/// let full = filter.insert_many(&["rose"; 9]).unwrap_err();
+/// assert!(full.taken == 8 && full.copies); // a cuckoo filter holds eight copies of a key
+/// assert_eq!(full.to_string(), "the filter holds no further copy of the key");
+/// assert_eq!(filter.insert("tulip"), Ok(true));
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the filter is full")]
+#[error("{}", if self.copies { "the filter holds no further copy of the key" } else { "the filter is full" })]
 pub struct Full {
     /// How many keys of a batch went in before the one that did not; 0 for a single key.
     pub taken: u64,
+    /// Whether the filter already holds as many copies of this key as it can of any; other keys may still fit.
+    pub copies: bool,
 }
 
 /// Keys that cannot be put in; the filter has not changed.

@@ -24,7 +24,7 @@ use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::scale;
-use crate::simd::{Sink, Source, with_best};
+use crate::simd::{Bools, Given, Sink, Source, with_best};
 use crate::theory::bloom::Estimate;
 use crate::theory::cuckoo::{self, Shape};
 use crate::{DecodeError, EncodeError, Full, MAX_CELLS, RemoveError, SizeError};
@@ -43,8 +43,9 @@ use core::fmt;
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// A key can go in several times, up to [`MAX_COPIES`](Self::MAX_COPIES), and is counted. Each copy takes a place:
-/// use [`insert_absent`](Self::insert_absent) for streams with many repetitions.
+/// A key can be inserted several times, up to [`MAX_COPIES`](Self::MAX_COPIES), and is counted. Each copy takes a
+/// place, and keys with more than four copies block whole buckets: make room for every copy, use
+/// [`insert_absent`](Self::insert_absent) if keys are never removed, or a [`CountingBloom`](crate::CountingBloom).
 ///
 /// There is no merge: the sum may not fit.
 ///
@@ -218,7 +219,28 @@ impl Cuckoo {
 
     /// Adds digests in order, up to the first that does not fit; `new` is told of each whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
-        with_best(|| by_width!(self.put_each(digests, new)))
+        with_best(|| by_width!(self.put_each(digests, new, false))).map(|_| ())
+    }
+
+    /// As [`insert_digests`](Self::insert_digests), but leaves out copies beyond [`MAX_COPIES`](Self::MAX_COPIES) of
+    /// a key and goes on: how many were left out. Stops at the first key that does not fit for another reason; the
+    /// error's `taken` then counts the digests before it.
+    ///
+    /// ```
+    /// let mut filter = gardenia::Cuckoo::new(1_000, 0.01)?;
+    /// let [rose, tulip] = ["rose", "tulip"].map(|key| filter.hasher().digest_key(&key));
+    /// let digests = [[rose; 10].as_slice(), &[tulip]].concat();
+    /// assert_eq!(filter.insert_digests_capped(&digests, &mut [false; 11]), Ok(2));
+    /// assert_eq!((filter.count("rose"), filter.count("tulip")), (8, 1));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests_capped(&mut self, digests: &[Digest], new: &mut [bool]) -> Result<u64, Full> {
+        assert_eq!(digests.len(), new.len(), "one answer per digest");
+        let (digests, new) = (Given(digests), &mut Bools(new));
+        with_best(|| by_width!(self.put_each(digests, new, true)))
     }
 
     /// Adds `key` unless it seems to be in already; true if it was added.
@@ -251,27 +273,36 @@ impl Cuckoo {
         self.about.forget();
     }
 
+    /// Adds digests in order, and tells how many were left out: copies beyond the most, if `capped`.
     #[inline(always)]
-    fn put_each<F: Four>(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
+    fn put_each<F: Four>(
+        &mut self,
+        digests: impl Source,
+        new: &mut impl Sink,
+        capped: bool,
+    ) -> Result<u64, Full> {
         let (places, lines) = (self.places(), self.buckets.lines());
         let far = self.buckets.memory().words() > IN_CACHE;
-        let (mut taken, mut full) = (0, false);
+        let (mut taken, mut left_out, mut full) = (0, 0, None);
         let fetch = |digest| {
             let place = places.of(digest);
             lines.prefetch(place.first);
             lines.prefetch(place.second);
         };
         let visit = |digest| {
-            if full {
+            if full.is_some() {
                 return false;
             }
             let added = self.put::<F>(digest);
-            full = added.is_err();
-            taken += u64::from(!full);
+            match added {
+                Err(Full { copies, .. }) if !(copies && capped) => full = Some(Full { taken, copies }),
+                _ => taken += 1,
+            }
+            left_out += u64::from(added.is_err());
             added == Ok(true)
         };
         digests.each::<AHEAD>(far, fetch, visit, new);
-        if full { Err(Full { taken }) } else { Ok(()) }
+        full.map_or(Ok(left_out), Err)
     }
 
     #[inline(always)]
@@ -291,19 +322,23 @@ impl Cuckoo {
                 core::hint::select_unpredictable(other, high_two, high_one),
             )
         } else {
-            self.make_room::<F>(first, second)?
+            self.make_room::<F>(fingerprint, first, second)?
         };
         self.buckets.flip::<F>(bucket, high, fingerprint);
         self.items += 1;
         Ok(new)
     }
 
-    /// Moves fingerprints until `first` or `second`, which are full, has a free place: its bucket and highest bit.
+    /// Moves fingerprints until `first` or `second`, which are full, has a free place: its bucket and highest bit. If
+    /// both hold nothing but `fingerprint`, none of them can move.
     #[cold]
     #[inline(never)]
-    fn make_room<F: Four>(&mut self, first: u64, second: u64) -> Result<(u64, u32), Full> {
+    fn make_room<F: Four>(&mut self, fingerprint: u32, first: u64, second: u64) -> Result<(u64, u32), Full> {
+        if self.copies::<F>(fingerprint, first, second) == Self::MAX_COPIES {
+            return Err(Full { taken: 0, copies: true });
+        }
         let near = self.search::<F, NEAR>(first, second);
-        near.or_else(|| self.search::<F, FAR>(first, second)).ok_or(Full { taken: 0 })
+        near.or_else(|| self.search::<F, FAR>(first, second)).ok_or(Full { taken: 0, copies: false })
     }
 
     /// [`make_room`](Self::make_room) among `N` buckets; `None`, and nothing has changed, if that is not enough.
@@ -389,6 +424,12 @@ impl<M: Memory> Cuckoo<M> {
     #[inline(always)]
     fn tell<F: Four>(&self, digest: Digest) -> u64 {
         let Place { fingerprint, first, second } = self.places().of(digest);
+        self.copies::<F>(fingerprint, first, second)
+    }
+
+    /// How often two buckets hold a fingerprint.
+    #[inline(always)]
+    fn copies<F: Four>(&self, fingerprint: u32, first: u64, second: u64) -> u64 {
         let count =
             |bucket| self.buckets.read::<F>(bucket).all_equal(fingerprint, self.buckets.layout()).count();
         (count(first) + count(second)).into()
@@ -452,7 +493,8 @@ impl<M: Memory> Cuckoo<M> {
         self.items as f64 / self.cells() as f64
     }
 
-    /// The false-positive probability as the filter is now, from its load.
+    /// The false-positive probability as the filter is now, from its load; an upper bound if keys have copies, which add
+    /// no fingerprint that another key could be taken for.
     #[must_use]
     pub fn fpp(&self) -> f64 {
         cuckoo::fpp(self.cells(), self.items, self.width())

@@ -44,7 +44,8 @@ use core::fmt;
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// Insert a key once: copies of it may lie in different layers, and then cannot be taken out.
+/// Each copy of a key counts as one of a layer's. Copies that lie in different layers are found and counted, but cannot
+/// be removed.
 #[derive(Clone)]
 pub struct DynamicBloom<M = Owned> {
     hasher: KeyHasher,
@@ -133,9 +134,10 @@ impl DynamicBloom {
         let new = !self.contains_digest(digest);
         if self.active == self.layers.len() {
             if self.active == MAX_LAYERS {
-                return Err(Full { taken: 0 });
+                return Err(Full { taken: 0, copies: false });
             }
-            let cells = Counters::new(self.cells(), self.width()).map_err(|_| Full { taken: 0 })?;
+            let cells =
+                Counters::new(self.cells(), self.width()).map_err(|_| Full { taken: 0, copies: false })?;
             self.layers.push(Layer { cells, items: 0 });
         }
         let Layer { cells, items } = &mut self.layers[self.active];
@@ -177,7 +179,7 @@ impl DynamicBloom {
             added == Ok(true)
         };
         digests.each::<AHEAD>(far, fetch, visit, new);
-        if full { Err(Full { taken }) } else { Ok(()) }
+        if full { Err(Full { taken, copies: false }) } else { Ok(()) }
     }
 
     /// Takes the key with this digest out once, if exactly one layer claims it. If that cannot be, the error says why
@@ -342,7 +344,8 @@ impl<M: Memory> DynamicBloom<M> {
         set as f64 / (self.cells() as f64 * self.layers.len() as f64)
     }
 
-    /// The false-positive probability as the filter is now: that of all layers together, from their fill.
+    /// The false-positive probability as the filter is now: that of all layers together, from their fill. An upper bound
+    /// if copies of keys are in several layers.
     #[must_use]
     pub fn fpp(&self) -> f64 {
         let cells = self.cells();

@@ -313,7 +313,7 @@ impl ScalableBloom {
         let mut number = self.slices.len() - 1;
         if self.slices[number].items >= self.rule.capacity(number) {
             number += 1;
-            self.slices.push(self.rule.slice(number).map_err(|_| Full { taken: 0 })?);
+            self.slices.push(self.rule.slice(number).map_err(|_| Full { taken: 0, copies: false })?);
         }
         let slice = &mut self.slices[number];
         slice.items += 1;
@@ -347,7 +347,7 @@ impl ScalableBloom {
             added == Ok(true)
         };
         digests.each::<AHEAD>(true, fetch, visit, new);
-        if full { Err(Full { taken }) } else { Ok(()) }
+        if full { Err(Full { taken, copies: false }) } else { Ok(()) }
     }
 
     /// The slices that are not near the core.
