@@ -82,6 +82,9 @@ pub(crate) enum Command {
 /// The size follows from the number of keys and the rate of false positives (--items, --fpp), or is given
 /// (--bits, --hashes). Without --items the lines of files are counted first; lines from a pipe are kept aside as
 /// digests, 8 bytes of memory each, until the last one is read.
+///
+/// A line that occurs several times is stored that often by the kinds whose lines can be removed. A cuckoo filter holds
+/// 8 copies of a line: further copies are left out and reported, the filter is written, and the exit code is 2.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -104,7 +107,10 @@ Examples:
   gardenia build -o age.gdn --kind bloomier pairs.tsv            numbers for lines: `get` prints them
   gardenia build -o ok.gdn --kind retouched --spare good.txt bad.txt     lines of good.txt are never found
   gardenia build -o like.gdn --kind distance --near 20% titles.txt       lines that share most of their words
-  gardenia build -o safe.gdn --secret-file secret.txt keys.txt   keys that an adversary may choose")]
+  gardenia build -o safe.gdn --secret-file secret.txt keys.txt   keys that an adversary may choose
+  sort -u parts.txt | gardenia build -o stock.gdn --kind cuckoo  lines can be removed again, in little memory
+
+Exit codes: 0 done, 2 error, or copies of lines were left out.")]
 pub(crate) struct BuildArgs {
     /// Files of keys, one per line; none, or -, is stdin
     pub(crate) keys: Vec<PathBuf>,
@@ -121,7 +127,7 @@ pub(crate) struct BuildArgs {
     #[arg(short, long, value_enum)]
     pub(crate) kind: Option<Kind>,
 
-    /// Keys to make room for, such as 10M
+    /// Keys to make room for, such as 10M; for cuckoo and dynamic, every copy of a line counts
     #[arg(short = 'n', long, value_name = "N", value_parser = human::parse_count, allow_negative_numbers = true)]
     pub(crate) items: Option<u64>,
 
@@ -503,13 +509,17 @@ impl ThreadArgs {
 
 /// Add lines to a filter file
 ///
-/// The file is replaced when all lines are in: whole or not at all.
+/// The file is replaced when all lines are in: whole or not at all. Kinds whose lines can be removed store every copy of
+/// a line. A cuckoo filter holds 8 copies of a line: further copies are left out and reported, the file is replaced, and
+/// the exit code is 2.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   gardenia add seen.gdn today.txt            what was in stays in
   zcat log.gz | gardenia add seen.gdn        lines from a pipe
-  gardenia add -o both.gdn seen.gdn new.txt  leaves seen.gdn as it is")]
+  gardenia add -o both.gdn seen.gdn new.txt  leaves seen.gdn as it is
+
+Exit codes: 0 done, 2 error, or copies of lines were left out.")]
 pub(crate) struct AddArgs {
     /// When more different keys come than were planned [default: warn]
     #[arg(long, value_enum, value_name = "WHAT")]
@@ -521,9 +531,13 @@ pub(crate) struct AddArgs {
 
 /// Take lines out of a filter file
 ///
-/// For kinds that can: counting, spectral-ms, spectral-rm, cuckoo, dynamic. Only take out what was put in: a line that is not in
-/// is refused, but a false positive passes that check, and taking it out can hide a line that is in. The file is
-/// replaced when all lines are out: whole or not at all.
+/// For kinds that can: counting, spectral-ms, spectral-rm, cuckoo, dynamic. A line that was added several times must be
+/// removed as often. Only remove what was added: a line that is not in the filter is refused, but a false positive passes
+/// that check, and removing it can hide a line that is in the filter. The file is replaced when all lines are removed:
+/// whole or not at all.
+///
+/// Some lines stay: those whose cells lost count, and those that several layers of a dynamic filter claim. They are
+/// reported, and nothing is lost.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -571,7 +585,7 @@ pub(crate) struct ChangeArgs {
 ///
 /// Each line of the input is printed after its count and a tab; a count of 0 is certain, others may be too high. A filter
 /// of kind bitwise may also report counts that are too low, even 0.
-/// For kinds that count: counting, spectral-ms, spectral-mi, spectral-rm, bitwise, count-min.
+/// For kinds that count: counting, spectral-ms, spectral-mi, spectral-rm, bitwise, count-min, cuckoo (up to 8), dynamic.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -901,7 +915,7 @@ pub(crate) enum Kind {
     Ribbon,
     /// The same as a code of sorted numbers: 8.1 bits per key at 1%, and queries that take a microsecond
     Golomb,
-    /// Fingerprints: lines can be taken out again, in the size of bloom; no more than --items go in
+    /// Fingerprints: lines can be removed, in the size of bloom; holds --items lines, and 8 copies of one, but no more
     Cuckoo,
     /// Grows with its lines and keeps to --fpp, however many come; --items is where it begins
     Scalable,

@@ -1,8 +1,10 @@
 //! What the command says on stderr: one line per problem, and how to solve it.
 
-use crate::human;
+use crate::{Outcome, human};
 use clap::error::{ContextKind, ErrorKind};
-use gardenia::{Bloom, BuildError, DecodeError, EncodeError, InsertError, MAX_HASHES, SizeError};
+use gardenia::{
+    AnyFilter, Bloom, BuildError, Cuckoo, DecodeError, EncodeError, InsertError, Kind, MAX_HASHES, SizeError,
+};
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -138,16 +140,47 @@ pub(crate) fn decode(error: DecodeError) -> anyhow::Error {
     }
 }
 
+/// The share of places that a cuckoo filter fills, at least, if no line has many copies.
+const FULL: f64 = 0.75;
+
 /// Says why keys cannot be put in.
-pub(crate) fn insert(error: InsertError) -> anyhow::Error {
+pub(crate) fn insert(error: InsertError, filter: &AnyFilter) -> anyhow::Error {
     match error {
         InsertError::Fixed => {
             let hint = "build it again with all lines, or take a kind that grows, such as --kind blocked";
             hinted(error, hint)
         }
+        InsertError::Full(_) if filter.kind() == Kind::Cuckoo && filter.fill() < FULL => {
+            let full = human::percent(filter.fill());
+            let reason =
+                format!("a line has no room in a cuckoo filter that is {full} full: repeated lines block it");
+            hinted(reason, "give each line once (sort -u), or use --kind counting")
+        }
+        InsertError::Full(_) if filter.kind() == Kind::Cuckoo => {
+            hinted(error, "build it again with more --items; every copy of a line takes room")
+        }
         InsertError::Full(_) => hinted(error, "build it again with more --items"),
         error => error.into(),
     }
+}
+
+/// Copies of lines that a filter holds as often as it can.
+pub(crate) fn copies(lines: u64) -> anyhow::Error {
+    let (lines, most) = (human::plural(lines, "line"), Cuckoo::MAX_COPIES);
+    hinted(
+        format!("{lines} left out: a cuckoo filter holds {most} copies of a line and no more"),
+        "give each line once (sort -u), or use --kind counting; every line is found, but the copies that were left \
+         out cannot be removed",
+    )
+}
+
+/// How a command ends that left out so many copies of lines, and wrote the filter.
+pub(crate) fn left_out(lines: u64, name: &str) -> anyhow::Result<Outcome> {
+    if lines == 0 {
+        return Ok(Outcome::Done);
+    }
+    complain(&copies(lines).context(name.to_owned()));
+    Ok(Outcome::Trouble)
 }
 
 /// Says an encoding error; what the system says of a write stays recognisable as such.

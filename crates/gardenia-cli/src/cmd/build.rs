@@ -25,6 +25,11 @@ const STATIC_BYTES: u64 = 40;
 /// Digests probed at a time when they come from memory, as many as a block of input gives.
 const BATCH: usize = 4096;
 
+/// If copies of lines do not fit, a filter gets half as much room again, until it has this many times what the lines need
+/// once each. Lines that all occur three times need less than that (`theory::cuckoo::room`), and from four times on a
+/// counting filter is smaller.
+const MOST_ROOM: u64 = 2;
+
 pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.keys);
     // Whatever can be known to fail is said before hours of reading.
@@ -42,18 +47,13 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     // A filter that forgets takes a size and a rate, whatever comes.
     let planned = args.items.is_some()
         || kind(args).takes_any_number()
-        || (sized && (args.hashes.is_some() || kind(args).forgets()));
+        || (sized && (args.hashes.is_some() || kind(args).forgets() || kind(args) == Kind::Cuckoo));
     if kind(args) == Kind::Distance {
         return near(args, hasher, &sources, &output);
     }
     let mut bed = if kind(args) == Kind::Bloomier {
         let (filter, keys) = map::build(args, hasher, &sources)?;
-        Bed {
-            new: filter.estimated_items().map_or(keys, |about| about.items as u64),
-            filter,
-            keys,
-            answers: Vec::new(),
-        }
+        Bed::of(filter, keys)
     } else if kind(args) == Kind::Retouched {
         Bed::retouched(args, hasher, aside(args, &sources, hasher)?)?
     } else if kind(args).is_static() {
@@ -65,21 +65,21 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
         bed.fill(args, &sources)?;
         bed
     } else if sources.iter().all(|source| source.file_len().is_some()) {
-        let mut bed = Bed::new(args, hasher, Some(count(args, &sources)?.max(1)))?;
-        bed.fill(args, &sources)?;
-        bed
+        let lines = count(args, &sources)?.max(1);
+        Bed::with_room(args, hasher, lines, |bed| bed.fill(args, &sources))?
     } else {
         let aside = aside(args, &sources, hasher)?;
-        let mut bed = Bed::new(args, hasher, Some(aside.len.max(1)))?;
-        aside.pieces.iter().flat_map(|piece| piece.chunks(BATCH)).try_for_each(|batch| bed.insert(batch))?;
-        bed.check(args)?;
-        bed
+        Bed::with_room(args, hasher, aside.len.max(1), |bed| {
+            let mut batches = aside.pieces.iter().flat_map(|piece| piece.chunks(BATCH));
+            batches.try_for_each(|batch| bed.insert(batch))?;
+            bed.check(args)
+        })?
     };
     bed.filter.about_mut().store_secret(args.store_secret);
 
     output.write(&bed.filter)?;
     bed.report(args, &output);
-    Ok(Outcome::Done)
+    message::left_out(bed.left_out, &output.name())
 }
 
 /// A filter of points, which is no filter of keys.
@@ -115,6 +115,10 @@ struct Bed {
     filter: AnyFilter,
     keys: u64,
     new: u64,
+    /// Copies of lines that the filter holds no more of.
+    left_out: u64,
+    /// Whether a line did not fit.
+    full: bool,
     answers: Vec<bool>,
 }
 
@@ -122,7 +126,35 @@ impl Bed {
     /// An empty filter, once its memory is known to be there.
     fn new(args: &BuildArgs, hasher: KeyHasher, items: Option<u64>) -> anyhow::Result<Self> {
         let filter = build(args, hasher, items)?;
-        Ok(Self { filter, keys: 0, new: 0, answers: Vec::new() })
+        Ok(Self { filter, keys: 0, new: 0, left_out: 0, full: false, answers: Vec::new() })
+    }
+
+    /// A filter that was built from this many keys at once.
+    fn of(filter: AnyFilter, keys: u64) -> Self {
+        let new = filter.estimated_items().map_or(keys, |about| about.items as u64);
+        Self { filter, keys, new, left_out: 0, full: false, answers: Vec::new() }
+    }
+
+    /// A filter for so many lines, filled; with more room if their copies do not fit.
+    fn with_room(
+        args: &BuildArgs,
+        hasher: KeyHasher,
+        lines: u64,
+        fill: impl Fn(&mut Self) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Self> {
+        let mut items = lines;
+        loop {
+            let mut bed = Self::new(args, hasher, Some(items))?;
+            match fill(&mut bed) {
+                Err(_) if bed.full && items / MOST_ROOM < lines => items += items.div_ceil(2),
+                filled => return filled.map(|()| bed),
+            }
+        }
+    }
+
+    /// How many lines need room: all that are stored, where copies take it.
+    fn stored(&self) -> u64 {
+        if self.filter.copies_take_room() { self.keys - self.left_out } else { self.new }
     }
 
     /// An error if the filter is to stop when it is full, and is; or if it has grown beyond what it may take.
@@ -131,10 +163,13 @@ impl Bed {
             return within(args, self.filter.memory_bytes() as u64);
         }
         let planned = self.filter.about().planned_items();
-        if args.on_full == Some(OnFull::Error) && planned > 0 && self.new > planned && !kind(args).forgets() {
-            return Err(full(planned));
+        if args.on_full != Some(OnFull::Error) {
+            return Ok(());
         }
-        Ok(())
+        if planned > 0 && self.stored() > planned && !kind(args).forgets() {
+            return Err(full(&self.filter, planned));
+        }
+        if self.left_out > 0 { Err(message::copies(self.left_out)) } else { Ok(()) }
     }
 
     /// A filter whose keys choose their bits together.
@@ -165,9 +200,7 @@ impl Bed {
             ControlFlow::Continue(())
         });
         drop(progress);
-        let filter = AnyFilter::from(offline.finish());
-        let new = filter.estimated_items().map_or(keys, |about| about.items as u64);
-        Ok(Self { filter, keys, new, answers: Vec::new() })
+        Ok(Self::of(offline.finish().into(), keys))
     }
 
     /// A filter that is built of all keys at once.
@@ -177,8 +210,7 @@ impl Bed {
         memory::require(keys.saturating_mul(STATIC_BYTES), "building of all keys at once", hint)?;
         let filter = relatives::fixed(args, kind(args), hasher, aside.pieces.concat())?;
         within(args, filter.memory_bytes() as u64)?;
-        let new = filter.estimated_items().map_or(keys, |about| about.items as u64);
-        Ok(Self { filter, keys, new, answers: Vec::new() })
+        Ok(Self::of(filter, keys))
     }
 
     /// A filter whose bits are cleared where lines must not be found.
@@ -223,12 +255,14 @@ impl Bed {
             say(&format!("{cleared} cleared; {lost} of {} no longer found", human::count(keys)));
         }
         let new = answers.iter().map(|&new| u64::from(new)).sum();
-        Ok(Self { filter: filter.into(), keys, new, answers: Vec::new() })
+        Ok(Self { new, ..Self::of(filter.into(), keys) })
     }
 
     fn insert(&mut self, digests: &[Digest]) -> anyhow::Result<()> {
         self.answers.resize(digests.len(), false);
-        relatives::insert(&mut self.filter, digests, &mut self.answers).map_err(message::insert)?;
+        let inserted = self.filter.insert_digests_capped(digests, &mut self.answers);
+        self.full = inserted.is_err();
+        self.left_out += inserted.map_err(|error| message::insert(error, &self.filter))?;
         self.keys += digests.len() as u64;
         self.new += self.answers.iter().map(|&new| u64::from(new)).sum::<u64>();
         Ok(())
@@ -264,11 +298,14 @@ impl Bed {
         }
         let (planned, planned_fpp) = (filter.about().planned_items(), filter.about().planned_fpp());
         let grows = kind(args).forgets() || kind(args).takes_any_number();
-        if planned > 0 && self.new > planned && !grows {
-            let (came, planned) = (human::count(self.new), human::count(planned));
-            let wanted = human::share(planned_fpp);
+        if planned > 0 && self.stored() > planned && !grows {
+            let came = match filter.copies_take_room() {
+                true => human::plural(self.stored(), "line"),
+                false => format!("at least {} different keys", human::count(self.new)),
+            };
+            let (planned, wanted) = (human::count(planned), human::share(planned_fpp));
             say(&format!(
-                "gardenia: warning: at least {came} different keys came and {planned} were planned: \
+                "gardenia: warning: {came} came and {planned} were planned: \
                  false positives {fpp}, not {wanted}"
             ));
             // Three standard errors more than estimated, or the advice might lead to this warning again.
@@ -310,12 +347,17 @@ pub(crate) fn within(args: &BuildArgs, bytes: u64) -> anyhow::Result<()> {
 }
 
 /// What a filter says that is to stop when it is full.
-pub(crate) fn full(planned: u64) -> anyhow::Error {
-    let planned = human::count(planned);
+pub(crate) fn full(filter: &AnyFilter, planned: u64) -> anyhow::Error {
+    let (planned, keys) = (human::count(planned), counted(filter));
     hinted(
-        format!("more than {planned} different keys came, and {planned} were planned"),
+        format!("more than {planned} {keys} came, and {planned} were planned"),
         "build it with more --items, or with --on-full grow",
     )
+}
+
+/// What a filter must have room for.
+pub(crate) fn counted(filter: &AnyFilter) -> &'static str {
+    if filter.copies_take_room() { "lines" } else { "different keys" }
 }
 
 /// Options that are of no use with this kind are said so, not ignored.

@@ -1,7 +1,6 @@
 //! `gardenia add` and `gardenia remove`: keys into, or out of, a filter file.
 
-use super::build::full;
-use super::relatives;
+use super::build::{counted, full};
 use crate::args::{AddArgs, ChangeArgs, OnFull};
 use crate::input::{Batch, Block, Keys, Reading, Source};
 use crate::message::{hinted, say};
@@ -14,7 +13,8 @@ use std::path::Path;
 
 pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
     let (on_full, args) = (args.on_full.unwrap_or_default(), &args.change);
-    let (mut new, mut answers, mut before) = (0, Vec::new(), None);
+    let (mut new, mut stored, mut left_out) = (0, 0, 0);
+    let (mut answers, mut before) = (Vec::new(), None);
     let (keys, filter) = change(args, "adding", |filter, digests| {
         let grows = matches!(filter.kind(), Kind::Scalable | Kind::Dynamic);
         if on_full == OnFull::Grow && !grows {
@@ -22,9 +22,13 @@ pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
             return Err(hinted(reason, "build it with --kind scalable"));
         }
         answers.resize(digests.len(), false);
-        relatives::insert(filter, digests, &mut answers).map_err(message::insert)?;
+        let inserted = filter.insert_digests_capped(digests, &mut answers);
+        let beyond = inserted.map_err(|error| message::insert(error, filter))?;
         let came = answers.iter().map(|&new| u64::from(new)).sum::<u64>();
         new += came;
+        left_out += beyond;
+        // What takes room.
+        stored += if filter.copies_take_room() { digests.len() as u64 - beyond } else { came };
         // Filters of foreign formats have their keys counted.
         let counted = filter.about().counted_items().map(|items| items.saturating_add(came));
         filter.about_mut().set_counted_items(counted);
@@ -32,9 +36,12 @@ pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
             // Counting what is in looks at every cell: done once.
             let before = *before.get_or_insert_with(|| held(filter));
             if let Some((surely, _, planned)) = before
-                && surely + new as f64 > planned as f64
+                && surely + stored as f64 > planned as f64
             {
-                return Err(full(planned));
+                return Err(full(filter, planned));
+            }
+            if left_out > 0 {
+                return Err(message::copies(left_out));
             }
         }
         Ok(())
@@ -47,11 +54,12 @@ pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
         let (name, planned) = (output(args).name(), human::count(planned));
         let about =
             if about == u64::MAX { "all".to_owned() } else { format!("about {}", human::count(about)) };
+        let keys = counted(&filter);
         say(&format!(
-            "gardenia: warning: {name}: {about} different keys are found in it, and {planned} were planned"
+            "gardenia: warning: {name}: {about} {keys} are found in it, and {planned} were planned"
         ));
     }
-    Ok(Outcome::Done)
+    message::left_out(left_out, &output(args).name())
 }
 
 /// How many keys a filter surely holds, about how many, and how many were planned; nothing of filters that forget, or
@@ -65,7 +73,7 @@ fn held(filter: &AnyFilter) -> Option<(f64, u64, u64)> {
 }
 
 pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {
-    let (mut removed, mut absent, mut stuck) = (0, 0, 0);
+    let (mut removed, mut absent, mut stuck, mut ambiguous) = (0, 0, 0, 0);
     let (keys, filter) = change(args, "removing", |filter, digests| {
         if !filter.removes() {
             let reason = format!("keys cannot be taken out of a filter of kind {}", filter.kind().name());
@@ -75,6 +83,7 @@ pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {
             match filter.remove_digest(*digest) {
                 Some(Ok(())) => removed += 1,
                 Some(Err(RemoveError::Absent)) | None => absent += 1,
+                Some(Err(RemoveError::Ambiguous)) => ambiguous += 1,
                 Some(Err(_)) => stuck += 1,
             }
         }
@@ -86,6 +95,9 @@ pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {
     }
     if stuck > 0 {
         text += &format!(", {} stuck in cells that lost count", human::count(stuck));
+    }
+    if ambiguous > 0 {
+        text += &format!(", {} kept because several layers claim them", human::count(ambiguous));
     }
     report(args, &filter, &text);
     Ok(if removed > 0 { Outcome::Done } else { Outcome::Nothing })

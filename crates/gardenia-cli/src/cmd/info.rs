@@ -261,6 +261,9 @@ impl Report {
             (Some(items), Some(error)) => {
                 let (items, error) = (items.round() as u64, error.round() as u64);
                 match error {
+                    0 if self.kind == Kind::Cuckoo.name() => {
+                        format!("{}, each copy counted", human::count(items))
+                    }
                     0 if self.is_static() => format!("{}, all different", human::count(items)),
                     _ => format!("about {} ± {} different ones", human::count(items), human::count(error)),
                 }
@@ -270,9 +273,9 @@ impl Report {
         }
     }
 
-    /// Whether it counts its keys and does not estimate them.
+    /// Whether it counts its keys, which differ, and does not estimate them.
     fn is_static(&self) -> bool {
-        [Kind::BinaryFuse, Kind::Bloomier, Kind::Ribbon, Kind::GolombSet, Kind::Cuckoo]
+        [Kind::BinaryFuse, Kind::Bloomier, Kind::Ribbon, Kind::GolombSet]
             .iter()
             .any(|kind| kind.name() == self.kind)
     }

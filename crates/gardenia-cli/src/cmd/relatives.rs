@@ -6,7 +6,7 @@ use crate::args::{BuildArgs, Kind};
 use crate::message;
 use gardenia::{
     AnyFilter, AnyScheme, BinaryFuse, BuildError, CompressedBloom, Cuckoo, Digest, DynamicBloom, GolombSet,
-    InsertError, KeyHasher, Ribbon, ScalableBloom, SizeError,
+    KeyHasher, Ribbon, ScalableBloom, SizeError,
 };
 
 /// Without another wish.
@@ -111,36 +111,6 @@ pub(crate) fn empty(
             builder.build().map_err(compressed)?.into()
         }
         kind => anyhow::bail!("a filter of kind {} is not made here", kind.name()),
-    })
-}
-
-/// Puts lines in, and tells of each whether it is certainly new. A line that is in a cuckoo or dynamic filter already is
-/// not put in again: one has room for it eight times and no more, and in the other it would fill layers and cells.
-pub(crate) fn insert(
-    filter: &mut AnyFilter,
-    digests: &[Digest],
-    new: &mut [bool],
-) -> Result<(), InsertError> {
-    match filter {
-        AnyFilter::Cuckoo(filter) => {
-            each(digests, new, |digest| Ok(!filter.contains_digest(digest) && filter.insert_digest(digest)?))
-        }
-        AnyFilter::Dynamic(filter) => {
-            each(digests, new, |digest| Ok(!filter.contains_digest(digest) && filter.insert_digest(digest)?))
-        }
-        filter => filter.insert_digests(digests, new),
-    }
-}
-
-/// Inserts one by one.
-fn each(
-    digests: &[Digest],
-    new: &mut [bool],
-    mut insert: impl FnMut(Digest) -> Result<bool, InsertError>,
-) -> Result<(), InsertError> {
-    digests.iter().zip(new).try_for_each(|(digest, new)| {
-        *new = insert(*digest)?;
-        Ok(())
     })
 }
 

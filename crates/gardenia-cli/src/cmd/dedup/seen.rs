@@ -69,7 +69,8 @@ impl Seen {
         match (&mut self.memory, &mut self.waiting) {
             (Memory::Chain(chain), _) => chain.insert(digests, new, expected),
             (Memory::Filter(filter), None) => {
-                filter.insert_digests(digests, new).map_err(crate::message::insert)
+                let inserted = filter.insert_digests(digests, new);
+                inserted.map_err(|error| crate::message::insert(error, filter))
             }
             (Memory::Filter(filter), Some(waiting)) => {
                 filter.contains_digests(digests, new);
@@ -95,7 +96,8 @@ impl Seen {
             (&mut self.memory, &mut self.waiting)
         {
             answers.resize(digests.len(), false);
-            filter.insert_digests(digests, answers).map_err(crate::message::insert)?;
+            let inserted = filter.insert_digests(digests, answers);
+            inserted.map_err(|error| crate::message::insert(error, filter))?;
         }
         self.keys += new as f64;
         if let (Memory::Filter(filter), true) = (&self.memory, many) {
