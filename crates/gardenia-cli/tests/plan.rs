@@ -160,6 +160,24 @@ fn a_sample_is_counted_first() {
     assert_eq!((&plan["sample"]["std_error"], &plan["sample"]["largest_count"]), (&0.0.into(), &3.into()));
     assert_eq!(plan["need"]["items"], 1_000);
 
+    // What is planned for the lines of the sample is built from them, with every copy.
+    for copies in 1..=4 {
+        let parts: Vec<Vec<u8>> = (0..copies).map(|at| numbers(0..2_000 - 500 * at)).collect();
+        planner.0.write("copies.txt", parts.concat());
+        for need in [&["--remove"][..], &["--remove", "--grow"]] {
+            let plan = planner.json(&[&["--sample", "copies.txt"], need].concat());
+            assert_eq!(kinds(&plan).contains(&"cuckoo"), copies < 4 && need.len() == 1, "{plan}");
+            for design in plan["designs"].as_array().unwrap() {
+                let words: Vec<&str> = design["command"].as_str().unwrap().split(' ').collect();
+                let run = planner.run(&[&words[1..], &["--force", "--quiet"]].concat());
+                assert_eq!((run.code, &*run.err), (Some(0), ""), "{words:?}");
+                assert!(planner.0.filter("OUT.gdn").fpp() <= 0.0102, "{words:?}");
+                let run = planner.run(&["remove", "OUT.gdn", "copies.txt"]);
+                assert!(run.err.contains(" taken out;"), "{words:?}: {}", run.err);
+            }
+        }
+    }
+
     // More keys than are counted exactly.
     planner.0.write("many.txt", numbers(0..200_000));
     let plan = planner.json(&["--sample", "many.txt"]);

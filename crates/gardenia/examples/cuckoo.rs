@@ -102,6 +102,31 @@ fn loads() -> Result<(), Box<dyn Error>> {
         };
         println!("{width:>8} {:>8.4} {:>8.4}", load(100_000)?, load(4_000_000)?);
     }
+    println!("{:>8} {:>8} {:>8}", "copies", "in turn", "at once");
+    for copies in 1..=5 {
+        let mut in_turn = Cuckoo::builder().cells(copies * 100_000).width(16).build()?;
+        let mut at_once = in_turn.clone();
+        // Each key of a round again, or all copies of a key together: how many keys fit decides the load.
+        let fits = |filter: &mut Cuckoo, keys: u32, in_turn: bool| {
+            filter.clear();
+            let (outer, inner) = if in_turn { (copies as u32, keys) } else { (keys, copies as u32) };
+            (0..outer).all(|a| {
+                (0..inner).all(|b| {
+                    let number = if in_turn { b } else { a };
+                    filter.insert_digest(Digest(Digest(6).word(number))).is_ok()
+                })
+            })
+        };
+        let load = |filter: &mut Cuckoo, turn: bool| {
+            let (mut low, mut high) = (0, 100_001);
+            while high - low > 100 {
+                let keys = (low + high) / 2;
+                if fits(filter, keys, turn) { low = keys } else { high = keys }
+            }
+            f64::from(low) / 1e5
+        };
+        println!("{copies:>8} {:>8.3} {:>8.3}", load(&mut in_turn, true), load(&mut at_once, false));
+    }
     println!("rate at a load of 0.95 and 8 bits: {:.4}", fpp(100, 95, 8));
     Ok(())
 }

@@ -210,6 +210,9 @@ fn read_sample(args: &PlanArgs) -> anyhow::Result<Estimate> {
 fn need(args: &PlanArgs, sample: Option<&Estimate>) -> Need {
     let items = args.items.or(sample.map(Estimate::items));
     let mut need = items.map_or_else(Need::unknown, Need::of);
+    if let Some(sample) = sample {
+        need = need.repeated(sample.lines, sample.most);
+    }
     for (wanted, ability) in [
         (args.remove, Ability::Remove),
         (args.window, Ability::Window),

@@ -8,6 +8,7 @@ use super::sizes::{
     compressed_design, count_min_design, counting_design, cuckoo_design, dynamic_design, fuse_design,
     golomb_design, ribbon_design, scalable_design, search, spectral_design, stable_design, stream_design,
 };
+use crate::theory::cuckoo;
 use crate::{Effort, Kind, SizeError};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -284,7 +285,8 @@ impl Candidate {
             Self::Counting => (has(Ability::Remove) || has(Ability::Count)) && !grows,
             Self::Spectral => has(Ability::Count) && !grows,
             Self::CountMin => has(Ability::Count),
-            Self::Cuckoo => !grows,
+            // Copies of a key crowd its two buckets.
+            Self::Cuckoo => !grows && cuckoo::room(0, need.insertions(0).1).is_some(),
             Self::Scalable => grows,
             Self::Dynamic => grows && has(Ability::Remove),
             Self::A2 | Self::Stable => has(Ability::Window),
@@ -334,7 +336,7 @@ impl Candidate {
             Self::CountMin => count_min_design(need, items, fpp, within),
             Self::A2 => a2_design(need, fpp, within),
             Self::Compressed => compressed_design(need, items, fpp, within),
-            Self::Cuckoo => cuckoo_design(items, fpp, within),
+            Self::Cuckoo => cuckoo_design(need, items, fpp, within),
             Self::Fuse => fuse_design(items, fpp, within),
             Self::Bloomier => bloomier_design(need, items, fpp, within),
             Self::Ribbon => search(fpp, within, |fpp| ribbon_design(items, fpp)),

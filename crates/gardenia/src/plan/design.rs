@@ -183,7 +183,8 @@ impl Design {
     }
 
     /// The filter of these keys, of any design; the digests come from the hasher that the need named, XXH3 unless said.
-    /// They may repeat: filters that count count them, others have them once.
+    /// They may repeat: filters that count or remove store every copy, others have them once. Copies that take room must
+    /// have been planned for, by [`repeated`](super::Need::repeated).
     ///
     /// # Errors
     ///
@@ -210,14 +211,6 @@ impl Design {
                 builder.effort(effort).build_from_digests(digests.to_vec())?.into()
             }
             Parameters::Bloomier { .. } => return self.build_map(digests, &alloc::vec![0; digests.len()]),
-            Parameters::Cuckoo { .. } | Parameters::Dynamic { .. } => {
-                // A key that came again would take room again; and one that is passed over because it seems to be in
-                // could not be taken out.
-                let mut different = digests.to_vec();
-                different.sort_unstable();
-                different.dedup();
-                self.filled(&different)?
-            }
             _ => self.filled(digests)?,
         })
     }
@@ -227,7 +220,7 @@ impl Design {
         let mut filter = self.build()?;
         let mut new = alloc::vec![false; digests.len().min(4096)];
         for digests in digests.chunks(4096) {
-            let full = SizeError::Conflict("more different keys came than the design has room for");
+            let full = SizeError::Conflict("more keys, or copies of keys, came than the design has room for");
             filter.insert_digests(digests, &mut new[..digests.len()]).map_err(|_| full)?;
         }
         Ok(filter)

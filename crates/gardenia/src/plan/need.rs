@@ -26,6 +26,8 @@ use core::fmt;
 #[must_use]
 pub struct Need {
     pub(super) items: Option<u64>,
+    /// All insertions, and the most of one key, if keys are inserted again.
+    pub(super) repeated: Option<(u64, u64)>,
     pub(super) fpp: Option<f64>,
     pub(super) bytes: Option<u64>,
     pub(super) abilities: Vec<Ability>,
@@ -122,6 +124,7 @@ impl Need {
     pub fn unknown() -> Self {
         Self {
             items: None,
+            repeated: None,
             fpp: None,
             bytes: None,
             abilities: Vec::new(),
@@ -132,6 +135,28 @@ impl Need {
             prefer: Prefer::Balance,
             hasher: KeyHasher::default(),
         }
+    }
+
+    /// Keys are inserted again: `total` insertions in all, at most `most` of one key. Kinds where each copy takes room
+    /// ([`AnyFilter::copies_take_room`](crate::AnyFilter::copies_take_room)) are planned for all of them, or left out.
+    ///
+    /// ```
+    /// use gardenia::{Kind, plan::Need};
+    /// let kinds = |need: Need| {
+    ///     let plan = need.fpp(0.01).remove().plan().unwrap();
+    ///     plan.designs().iter().map(|design| design.kind).collect::<Vec<_>>()
+    /// };
+    /// assert_eq!(kinds(Need::of(1_000)), [Kind::Cuckoo, Kind::Counting]);
+    /// assert_eq!(kinds(Need::of(1_000).repeated(50_000, 300)), [Kind::Counting]);
+    /// ```
+    pub fn repeated(mut self, total: u64, most: u64) -> Self {
+        self.repeated = Some((total, most));
+        self
+    }
+
+    /// Insertions of so many distinct keys, and the most of one key.
+    pub(super) fn insertions(&self, items: u64) -> (u64, u64) {
+        self.repeated.map_or((items, 1), |(total, most)| (total.max(items), most))
     }
 
     /// The probability that an absent key is reported, at most; of filters that count, that a count is too large.

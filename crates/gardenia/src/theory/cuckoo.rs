@@ -77,6 +77,28 @@ pub fn buckets(items: u64) -> u64 {
     (libm::ceil(needed + spare) as u64).next_multiple_of(2)
 }
 
+/// Keys to make room for, by [`shape`] or [`buckets`], if there are `total` insertions, of one key at most `most`; `None`
+/// if no size can be relied on.
+///
+/// All copies of a key are in its two buckets, so that places elsewhere stay free. Filters of 10⁵ keys were full at a load
+/// of 0.85 if each key had two copies, at 0.59 with three, at 0.28 to 0.3 with four, and almost empty with five
+/// (`examples/cuckoo.rs loads`): planned are 0.82 and 0.52, and no more than three copies.
+///
+/// ```
+/// use gardenia::theory::cuckoo::room;
+/// assert_eq!((room(1_000, 1), room(2_000, 2), room(2_000, 9)), (Some(1_000), Some(2_318), None));
+/// ```
+#[must_use]
+pub fn room(total: u64, most: u64) -> Option<u64> {
+    let load = match most {
+        0 | 1 => LOAD,
+        2 => 0.82,
+        3 => 0.52,
+        _ => return None,
+    };
+    Some(libm::ceil(total as f64 * (LOAD / load)) as u64)
+}
+
 /// The smallest filter that takes `items` keys at a false-positive probability of at most `fpp`.
 ///
 /// Usually the narrowest fingerprints that keep the rate at full load; if one bit less keeps it at a load that is

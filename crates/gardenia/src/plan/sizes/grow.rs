@@ -72,7 +72,7 @@ pub(in crate::plan) fn scalable_design(need: &Need, fpp: f64) -> Result<Sized, S
 
 pub(in crate::plan) fn dynamic_design(need: &Need, fpp: f64) -> Result<Sized, SizeError> {
     let width = width_of(need.counts, 4);
-    let layer = need.items.unwrap_or(LAYER);
+    let layer = need.items.map_or(LAYER, |items| need.insertions(items).0);
     let of = |rate: f64| DynamicBloom::builder().items(layer).fpp(rate).width(width).shape();
     // Of an unknown number, so many layers as memory has room for, or a million keys fill.
     let layers = match (need.items, need.bytes) {
@@ -96,7 +96,7 @@ pub(in crate::plan) fn dynamic_design(need: &Need, fpp: f64) -> Result<Sized, Si
     let present = f64::from(hashes) + (asked - 1.0) / 2.0 * probes;
     Ok(Sized {
         parameters: Parameters::Dynamic { layer, fpp: rate, width },
-        items: layers * layer,
+        items: need.items.unwrap_or(layers * layer),
         bytes: layers * cell_bytes(shape.cells, width),
         file_bytes: None,
         fpp: compound((0..layers).map(|_| one.0)),

@@ -123,12 +123,19 @@ pub(in crate::plan) fn choice_design(
     })
 }
 
-pub(in crate::plan) fn cuckoo_design(items: u64, fpp: f64, within: Option<u64>) -> Result<Sized, SizeError> {
+pub(in crate::plan) fn cuckoo_design(
+    need: &Need,
+    items: u64,
+    fpp: f64,
+    within: Option<u64>,
+) -> Result<Sized, SizeError> {
+    let (total, most) = need.insertions(items);
+    let room = cuckoo::room(total, most).ok_or(SizeError::Conflict("one key has too many copies"))?;
     let shape = match within {
-        None => cuckoo::shape(items, fpp)?,
+        None => cuckoo::shape(room, fpp)?,
         Some(bytes) => {
             let mut shapes =
-                WIDTHS.rev().map(|width| cuckoo::Shape { buckets: cuckoo::buckets(items), width });
+                WIDTHS.rev().map(|width| cuckoo::Shape { buckets: cuckoo::buckets(room), width });
             shapes.find(|shape| cuckoo_bytes(*shape) <= bytes).ok_or(no_room(bytes))?
         }
     };
@@ -139,12 +146,12 @@ pub(in crate::plan) fn cuckoo_design(items: u64, fpp: f64, within: Option<u64>) 
         items,
         bytes: cuckoo_bytes(shape),
         file_bytes: None,
-        fpp: cuckoo::fpp(shape.cells(), items, shape.width) + floor(items),
-        bound: items as f64 * same + floor(items),
+        fpp: cuckoo::fpp(shape.cells(), total, shape.width) + floor(items),
+        bound: total as f64 * same + floor(items),
         error: ErrorMeans::FalsePositive,
         lines: 2.0,
         why: format!(
-            "fingerprints of {} bits: keys come out again, in the size of a Bloom filter",
+            "fingerprints of {} bits: keys come out again, in the size of a Bloom filter; each copy takes room",
             shape.width
         ),
     })
