@@ -205,6 +205,7 @@ fn refused(why: Refused) -> Refusal {
             c"ERR the filter is static: its items are fixed, so build it again and load it".into()
         }
         Refused::Full => c"ERR the filter is full".into(),
+        Refused::Copies => c"ERR the filter holds no further copy of the item: use KIND counting".into(),
         Refused::Memory => {
             c"ERR the filter may not grow: it is at bf.memory-limit, or at its most layers".into()
         }

@@ -5,15 +5,15 @@
 //! compressed file may say much about many bits in few bytes, and what is stored must not take more memory than its bytes
 //! can account for.
 //!
-//! The subtle rule: a cuckoo or dynamic filter takes an item that it has already not again, as the command line does. One has
-//! room for it eight times and no more, and in the other it would fill layers and could not be taken out.
+//! The subtle rule: a filter whose items can be removed stores every copy of an item, as the library does. An item that
+//! only seems to be in would otherwise go with the one that it resembles.
 
 use super::bloom::Scaling;
 use super::stored::{Stored, Whole};
 use crate::engine::types::TypeHandle;
 use gardenia::{
-    AnyFilter, BitwiseBloom, DecodeError, Digest, DynamicBloom, EncodeError, Filter, InsertError, KeyHasher,
-    PolicyId, ReadOptions, RemoveError,
+    AnyFilter, BitwiseBloom, DecodeError, Digest, DynamicBloom, EncodeError, Filter, Full, InsertError,
+    KeyHasher, PolicyId, ReadOptions, RemoveError,
 };
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
@@ -120,6 +120,8 @@ pub enum Refused {
     Fixed,
     /// It has no room left.
     Full,
+    /// It holds as many copies of the item as it can.
+    Copies,
     /// The memory to grow cannot be had, or may not.
     Memory,
     /// Filters of this kind do not take items out.
@@ -191,10 +193,7 @@ impl Kept<'_> {
     #[must_use]
     pub fn is_set(&self) -> bool {
         match self {
-            Self::Any(filter) => matches!(
-                filter,
-                AnyFilter::Bloom(_) | AnyFilter::Blocked(_) | AnyFilter::Cuckoo(_) | AnyFilter::Dynamic(_)
-            ),
+            Self::Any(filter) => matches!(filter, AnyFilter::Bloom(_) | AnyFilter::Blocked(_)),
             Self::Scaling(_) => true,
         }
     }
@@ -211,17 +210,12 @@ impl Kept<'_> {
             Self::Scaling(filter) => {
                 filter.insert_digests(digests, new, limit).map_err(|(at, why)| (at, why.into()))
             }
-            Self::Any(AnyFilter::Cuckoo(filter)) => {
-                for (at, (digest, new)) in digests.iter().zip(new).enumerate() {
-                    let known = filter.contains_digest(*digest);
-                    *new = !known && filter.insert_digest(*digest).map_err(|_| (at, Refused::Full))?;
-                }
-                Ok(())
-            }
             Self::Any(AnyFilter::Dynamic(filter)) => insert_into_layers(filter, digests, new, limit),
             Self::Any(AnyFilter::Bitwise(filter)) => insert_into_levels(filter, digests, new, limit),
             Self::Any(filter) => filter.insert_digests(digests, new).map_err(|error| match error {
-                InsertError::Full(full) => (full.taken as usize, Refused::Full),
+                InsertError::Full(Full { taken, copies }) => {
+                    (taken as usize, if copies { Refused::Copies } else { Refused::Full })
+                }
                 _ => (0, Refused::Fixed),
             }),
         }
@@ -269,10 +263,6 @@ fn insert_into_layers(
     let capacity = filter.capacity();
     let mut room: u64 = filter.layers().fold(0, |room, items| room.saturating_add(capacity - items));
     for (at, (digest, new)) in digests.iter().zip(new).enumerate() {
-        *new = !filter.contains_digest(*digest);
-        if !*new {
-            continue;
-        }
         if room == 0 {
             let (bytes, layers) = (filter.memory_bytes() as u64, filter.layers().count() as u64);
             if bytes.saturating_add(bytes / layers) > limit() {
@@ -280,7 +270,7 @@ fn insert_into_layers(
             }
             room = capacity;
         }
-        filter.insert_digest(*digest).map_err(|_| (at, Refused::Memory))?;
+        *new = filter.insert_digest(*digest).map_err(|_| (at, Refused::Memory))?;
         room -= 1;
     }
     Ok(())
@@ -367,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn items_that_are_in_are_not_put_in_again_where_they_would_fill_it() {
+    fn every_copy_of_an_item_goes_in_and_comes_out() {
         for filter in
             [AnyFilter::from(Cuckoo::new(100, 0.001).unwrap()), DynamicBloom::new(10, 0.001).unwrap().into()]
         {
@@ -375,11 +365,19 @@ mod tests {
             assert_eq!(insert(&mut filter, &digests, u64::MAX).unwrap(), [true, false, true, false]);
             let mut counts = [0; 2];
             Kept::Any(&mut filter).count(&digests[1..3], &mut counts);
-            assert_eq!(counts, [1, 1]);
-            assert_eq!(Kept::Any(&mut filter).remove(digests[0]), Ok(true));
-            assert_eq!(Kept::Any(&mut filter).remove(digests[0]), Ok(false));
+            assert_eq!((counts, Kept::Any(&mut filter).items()), ([3, 1], Some(4)));
+            let removed = [(); 4].map(|()| Kept::Any(&mut filter).remove(digests[0]));
+            assert_eq!(removed, [Ok(true), Ok(true), Ok(true), Ok(false)]);
             assert_eq!(Kept::Any(&mut filter).items(), Some(1));
         }
+    }
+
+    #[test]
+    fn a_ninth_copy_is_refused_for_itself_and_not_as_a_full_filter() {
+        let mut filter = AnyFilter::from(Cuckoo::new(100, 0.001).unwrap());
+        let digests = [[Digest(7); 9].as_slice(), &[Digest(8)]].concat();
+        assert_eq!(insert(&mut filter, &digests, u64::MAX), Err((8, Refused::Copies)));
+        assert_eq!(insert(&mut filter, &digests[9..], u64::MAX), Ok(vec![true]));
     }
 
     #[test]

@@ -109,7 +109,11 @@ fn add_all(ctx: &Context<'_>) -> Result<(), Refusal> {
     match error {
         None => engine.reply_bytes(&bits),
         Some(why) => {
-            let why = if why == Refused::Full { "the filter is full" } else { "the filter may not grow" };
+            let why = match why {
+                Refused::Full => "the filter is full",
+                Refused::Copies => "the filter holds no further copy of the next item",
+                _ => "the filter may not grow",
+            };
             let of = digests.len();
             return Err(words(format!("{why}: the first {taken} of {of} digests went in, and no more")));
         }
