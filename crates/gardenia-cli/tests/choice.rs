@@ -123,3 +123,29 @@ fn wishes_that_cannot_be_say_what_to_change() {
         assert!(run.complaint().contains("choice"), "{}", run.err);
     }
 }
+
+#[test]
+fn schemes_that_take_sums_state_the_rate_that_queries_find() {
+    let shell = Shell::new();
+    shell.write("keys", numbers(0..10_000));
+    shell.write("absent", numbers(10_000..310_000));
+    let shape = ["--bits", "160000", "--items", "10000", "--hashes", "18"];
+    for (scheme, size) in [
+        ("enhanced-cube", &shape[..]),
+        ("double", &shape),
+        ("triple", &["--items", "10000", "--fpp", "2e-4"]),
+    ] {
+        let args = [&["--scheme", scheme, "--choices", "8", "--effort", "3"], size].concat();
+        let filter = build(&shell, &args);
+        assert_eq!(found(&shell, "keys"), 10_000);
+        let (found, told) = (found(&shell, "absent") as f64, filter.fpp() * 300e3);
+        assert!((found - told).abs() < 5.0 * told.sqrt(), "{scheme}: {found} found, {told} stated");
+        let planned = filter.about().planned_fpp() * 300e3;
+        assert!(found < planned + 5.0 * planned.sqrt(), "{scheme}: {found} found, {planned} planned");
+        let info = String::from_utf8(shell.ok(&["info", "--json", "f.gdn"])).unwrap();
+        let info: serde_json::Value = serde_json::from_str(&info).unwrap();
+        assert_eq!(info["fpp"].as_f64(), Some(filter.fpp()), "{info}");
+    }
+    let run = shell.run(&["build", "--kind", "choice", "--effort", "2", "--scheme", "double", "keys"]);
+    assert!(run.complaint().contains("use the scheme fractional or independent"), "{}", run.err);
+}

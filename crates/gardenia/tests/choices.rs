@@ -49,6 +49,8 @@ proptest! {
         let choices = if effort == Effort::Propagated { 1 + choices % 6 } else { choices };
         let secret = SecretKey::new((u128::from(seed) << 7).to_le_bytes());
         let hasher = if keyed { KeyHasher::sip13(secret) } else { KeyHasher::xxh3(seed) };
+        // Partitioned filters allow no sums modulo m.
+        let scheme = if effort == Effort::Partitioned { SchemeId::Fractional } else { scheme };
         let wish = builder(effort, choices).bits(bits).hashes(hashes).hasher(hasher);
         let mut filter = wish.scheme(move |k| AnyScheme::new(scheme, k)).build_from(&keys).unwrap();
         prop_assert!(filter.contains_many(&keys).into_iter().all(|found| found));
@@ -243,7 +245,7 @@ fn wishes_that_cannot_be_are_errors() {
     assert!(matches!(ChoiceBloom::new(0, 0.1), Err(SizeError::ZeroItems)));
     assert!(matches!(ChoiceBloom::new(10, 0.0), Err(SizeError::Fpp(_))));
     let slices = sized().items(9).effort(Effort::Partitioned).scheme(gardenia::Partition::new);
-    assert!(slices.build().unwrap_err().to_string().contains("not partitioned by positions"));
+    assert!(slices.build().unwrap_err().to_string().contains("use the scheme fractional or independent"));
 }
 
 /// The mean rate, from the ones of each trial as in the paper, with independent positions and 10,000 keys.
@@ -323,7 +325,6 @@ fn the_rate_that_is_told_is_the_rate_of_real_queries() {
     }
     let double = ChoiceBloom::builder().bits(12_800).hashes(10).choices(2).scheme(gardenia::Double::new);
     let double = double.effort(Effort::Rounds).build_from_digests(digests(78, 800)).unwrap();
-    assert!(double.fpp() > 1.15 * theory::choices::fpp_at_fill(double.fill(), 10, 2));
     // The excess is of first order: to a tenth of it.
     let excess = double.fpp() - theory::choices::fpp_at_fill(double.fill(), 10, 2);
     let (told, found) = (double.fpp(), queried(&double, 4_000_000));

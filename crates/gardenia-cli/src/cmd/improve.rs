@@ -19,7 +19,8 @@ use std::path::PathBuf;
 ///
 /// Keys that came one by one have taken the group of bits that was best at their time. With all keys at hand they choose
 /// again, in rounds: the filter keeps its size and finds the same keys, with fewer bits set. All keys are needed, or those
-/// that are left out would be lost; they are kept in memory, 8 bytes each. For the kind choice.
+/// that are left out would be lost; they are kept in memory, 8 bytes each. For the kind choice. A filter of an earlier version
+/// whose scheme needs a prime number of bits gets a few bits more.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -126,7 +127,10 @@ pub(crate) fn run(args: &ImproveArgs) -> anyhow::Result<Outcome> {
     let keys = digests.len() as u64;
     check_keys(&before, &digests).with_context(|| name.clone())?;
     let (after, rounds) = improve(args, &before, digests)?;
-    let gained = after.fill() < before.fill();
+    // Of the same size by the fill, which is exact. A filter of an earlier version may get another size, and may have a low fill
+    // with a high rate.
+    let same_size = after.bits() == before.bits();
+    let gained = if same_size { after.fill() < before.fill() } else { after.fpp() < before.fpp() };
     let report = Report {
         filter: name,
         output: gained.then(|| output.name()),

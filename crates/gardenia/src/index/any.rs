@@ -53,6 +53,9 @@ macro_rules! any_scheme {
             fn partitioned(&self) -> bool {
                 match self { $(Self::$variant(s) => s.partitioned(),)+ }
             }
+            fn modulus(&self, cells: u64) -> Option<u64> {
+                match self { $(Self::$variant(s) => s.modulus(cells),)+ }
+            }
             fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
                 match self { $(Self::$variant(s) => s.excess(cells, items, fill),)+ }
             }

@@ -44,6 +44,9 @@ impl Scheme for Double {
         let step = if cells > 1 { 1 + scale(digest.word(1), cells - 1) } else { 0 };
         DoubleWalk { at: scale(digest.word(0), cells), step, cells }
     }
+    fn modulus(&self, cells: u64) -> Option<u64> {
+        Some(cells)
+    }
     fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
         let steps = cells.saturating_sub(1).max(1) as f64;
         same_step_excess(cells, items, fill, steps) + short_cycle_excess(cells, self.hashes, fill, false)

@@ -44,6 +44,9 @@ impl Scheme for Enhanced {
     fn walk(&self, digest: Digest, cells: u64) -> EnhancedWalk {
         EnhancedWalk { at: scale(digest.word(0), cells), step: scale(digest.word(1), cells), i: 0, cells }
     }
+    fn modulus(&self, cells: u64) -> Option<u64> {
+        Some(cells)
+    }
     fn excess(&self, cells: u64, items: f64, _fill: f64) -> f64 {
         coincidence_excess(cells, items)
     }

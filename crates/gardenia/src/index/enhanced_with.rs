@@ -115,6 +115,9 @@ impl<F: Offset> Scheme for EnhancedWith<F> {
             f: self.f.clone(),
         }
     }
+    fn modulus(&self, cells: u64) -> Option<u64> {
+        Some(cells)
+    }
     fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
         F::excess(cells, self.hashes, items, fill)
     }

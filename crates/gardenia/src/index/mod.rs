@@ -204,6 +204,24 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         false
     }
 
+    /// The number modulo which positions are sums of hash values: m, or the cells of a slice. `None` for a scheme that takes
+    /// no such sums.
+    ///
+    /// Hash values that share a factor with it keep a key to some residue classes of the cells. In a plain filter that is
+    /// [`excess`](Self::excess); keys that choose between groups gather in such classes, so that
+    /// [`ChoiceBloom`](crate::ChoiceBloom) makes the modulus a prime.
+    ///
+    /// ```
+    /// use gardenia::{Double, Fractional, Partition, Scheme};
+    /// assert_eq!(Double::new(3).modulus(102), Some(102));
+    /// assert_eq!(Partition::new(3).modulus(102), Some(34));
+    /// assert_eq!(Fractional::new(3).modulus(102), None);
+    /// ```
+    fn modulus(&self, cells: u64) -> Option<u64> {
+        let _ = cells;
+        None
+    }
+
     /// What this scheme adds, at finite size, to the false-positive probability of independent positions:
     /// `items` keys are in, a share `fill` of the cells is set.
     fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
@@ -341,7 +359,7 @@ pub(crate) const fn scale(word: u64, range: u64) -> u64 {
 /// A minimum and not an `if`: below `m` the difference wraps to a huge value. A branch here would be
 /// mispredicted every second time and cost more than all the rest of a probe.
 #[inline]
-fn wrap(sum: u64, m: u64) -> u64 {
+pub(crate) fn wrap(sum: u64, m: u64) -> u64 {
     let (less, borrowed) = sum.overflowing_sub(m);
     core::hint::select_unpredictable(borrowed, sum, less)
 }

@@ -23,7 +23,7 @@ const fn reciprocal(hashes: u32) -> u64 {
 
 /// Defines a partition scheme over the two-value progression or over independent values.
 macro_rules! partition_scheme {
-    ($(#[$doc:meta])* $name:ident, $id:ident, $walk:ident, $fit:expr, $excess:expr) => {
+    ($(#[$doc:meta])* $name:ident, $id:ident, $walk:ident, $fit:expr, $sums:expr, $excess:expr) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $name {
@@ -61,6 +61,9 @@ macro_rules! partition_scheme {
             fn partitioned(&self) -> bool {
                 true
             }
+            fn modulus(&self, cells: u64) -> Option<u64> {
+                $sums.then(|| slice_of(cells, self.reciprocal, self.hashes))
+            }
             fn excess(&self, cells: u64, items: f64, _fill: f64) -> f64 {
                 let excess: fn(u64, u32, f64) -> f64 = $excess;
                 excess(cells, self.hashes, items)
@@ -79,7 +82,7 @@ partition_scheme! {
     /// let at: Vec<u64> = scheme.positions(Digest(77), 102).collect();
     /// assert_eq!(at.iter().map(|p| p / 34).collect::<Vec<_>>(), [0, 1, 2]);
     /// ```
-    Partition, Partition, PartitionWalk, |slice| slice, partition_excess
+    Partition, Partition, PartitionWalk, |slice| slice, true, partition_excess
 }
 partition_scheme! {
     /// Scheme 3: as [`Partition`] with m' prime, the case that the papers' first proof needs: two keys
@@ -89,7 +92,7 @@ partition_scheme! {
     /// use gardenia::{PartitionPrime, Scheme};
     /// assert_eq!(PartitionPrime::new(3).fit(100), 3 * 37);
     /// ```
-    PartitionPrime, PartitionPrime, PartitionWalk, prime::at_least, partition_excess
+    PartitionPrime, PartitionPrime, PartitionWalk, prime::at_least, true, partition_excess
 }
 partition_scheme! {
     /// Scheme 9: position i is i·m' + h_i, a hash value of its own in each slice.
@@ -100,7 +103,7 @@ partition_scheme! {
     /// assert_eq!(at[0], 5);
     /// assert!((10..20).contains(&at[1]));
     /// ```
-    PartitionIndependent, PartitionIndependent, PartitionIndependentWalk, |slice| slice, |_, _, _| 0.0
+    PartitionIndependent, PartitionIndependent, PartitionIndependentWalk, |slice| slice, false, |_, _, _| 0.0
 }
 
 /// Walk of [`Partition`] and [`PartitionPrime`].

@@ -44,6 +44,9 @@ impl Scheme for Triple {
         let [at, step, bend] = [0, 1, 2].map(|i| scale(digest.word(i), cells));
         TripleWalk { at, step, bend, cells }
     }
+    fn modulus(&self, cells: u64) -> Option<u64> {
+        Some(cells)
+    }
     fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
         let m = cells as f64;
         // Step and bend must both agree for an overlap: m² ways instead of m. And they may be multiples of m/L

@@ -4,6 +4,7 @@ use super::builder::ChoiceBloomBuilder;
 use super::groups::Groups;
 use super::partitions::Partitions;
 use super::probe::{Contains, ContainsMany, Set, SetMany};
+use super::rate::{GroupRate, either};
 use crate::cells::{Bits, Memory, Owned};
 use crate::filter::{About, Identity};
 use crate::format::Kind;
@@ -11,7 +12,6 @@ use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::{Fractional, Scheme};
 use crate::simd::{Bools, Drawn, Given, Keys, Sink, Source};
 use crate::theory::bloom::Estimate;
-use crate::theory::choices::fpp_at_fill;
 use crate::{Filter, Full, Insert, Mismatch, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -254,10 +254,7 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
     /// Number of bits that positions fall on: all but the table.
     #[must_use]
     pub fn cells(&self) -> u64 {
-        match self.form {
-            ChoiceForm::Groups { .. } => self.bits.len(),
-            ChoiceForm::Partitions { partitions } => Partitions::in_bits(self.bits.len(), partitions).cells,
-        }
+        self.form.cells(self.bits.len())
     }
 
     /// Probes per group, k.
@@ -312,8 +309,14 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
         &mut self.about
     }
 
-    /// The false-positive probability as the filter is now, from its fill, groups and scheme:
-    /// `1 - (1 - p^k)^c`, and c times what the scheme adds.
+    /// The current false-positive probability: `1 - (1 - q)^c`, where q is the probability that a group of an absent key is all
+    /// ones.
+    ///
+    /// q is p^k at a fill of p, and what the scheme adds. A scheme that takes sums modulo a number with small factors may
+    /// leave residue classes unequally full (files of earlier versions), and in filters of few keys what it adds is not known well
+    /// enough. Then q is counted: fixed pseudo-random groups are laid over the cells, until the standard error is 1 % of q. If it
+    /// is still above 3.5 % after 2²⁶ of them, q follows from the fill of each class. That takes some 20 ms at most, beside
+    /// reading the cells, and gives the same value every time.
     ///
     /// ```
     /// let mut bed = gardenia::ChoiceBloom::new(1_000, 0.001)?;
@@ -324,15 +327,11 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
     /// ```
     #[must_use]
     pub fn fpp(&self) -> f64 {
-        let (fill, choices) = (self.fill(), self.choices());
-        rate_at_fill(
-            &self.scheme,
-            self.cells(),
-            choices,
-            self.items as f64,
-            fill,
-            fpp_at_fill(fill, self.hashes(), choices),
-        )
+        if self.items == 0 && self.fill() == 0.0 {
+            return 0.0;
+        }
+        let group = GroupRate { bits: &self.bits, form: self.form, items: self.items as f64 };
+        either(0.0, self.scheme.visit(group), self.choices())
     }
 
     /// How many different keys are in. A filter with choices counts them: the fill tells it only of keys that came one
@@ -406,19 +405,6 @@ impl<S, M: Memory> ChoiceBloom<S, M> {
         };
         Partitions::in_bits(self.bits.len(), partitions)
     }
-}
-
-/// The rate of a filter whose ideal rate is known: with c times what the scheme adds, and the floor of digests.
-pub(super) fn rate_at_fill<S: Scheme>(
-    scheme: &S,
-    cells: u64,
-    choices: u32,
-    items: f64,
-    fill: f64,
-    ideal: f64,
-) -> f64 {
-    let floor = items / 18_446_744_073_709_551_616.0;
-    (ideal + f64::from(choices) * (scheme.excess(cells, items, fill) + floor)).min(1.0)
 }
 
 impl<S: Scheme, K: Key> Extend<K> for ChoiceBloom<S> {

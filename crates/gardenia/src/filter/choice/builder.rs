@@ -1,13 +1,14 @@
 //! How filters with choices are made: the builder, and how much effort it takes.
 
-use super::bloom::{ChoiceBloom, ChoiceForm, MAX_CHOICES, rate_at_fill};
+use super::bloom::{ChoiceBloom, ChoiceForm, MAX_CHOICES};
 use super::offline::ChoiceOffline;
 use super::partitions::{Partitions, different_sets};
 use super::propagation::Propagation;
+use super::rate::{either, excess};
 use crate::cells::Bits;
 use crate::filter::wish::{Wish, wish_verbs};
 use crate::hash::{Digest, Key};
-use crate::index::{Fractional, Scheme};
+use crate::index::{Fractional, MAX_CELLS, Scheme, prime};
 use crate::theory::bloom::{Shape, size};
 use crate::theory::choices;
 use crate::{MAX_HASHES, SizeError};
@@ -160,6 +161,17 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
     }
 
     /// The scheme, as a function of the number of probes: `Independent::new`.
+    ///
+    /// Schemes that take sums modulo m ([`Scheme::modulus`]) get the next prime for the number of bits, or for that of each
+    /// slice, unless there is one group only: keys that choose would gather in the residue classes of small factors, and the
+    /// rate would be up to thousands of times as high. Partitioned filters refuse these schemes.
+    ///
+    /// ```
+    /// use gardenia::{ChoiceBloom, Double};
+    /// let filter = ChoiceBloom::builder().bits(160_000).hashes(13).scheme(Double::new).build()?;
+    /// assert_eq!(filter.bits(), 160_001);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
     pub fn scheme<T: Scheme, G: Fn(u32) -> T>(self, scheme: G) -> ChoiceBloomBuilder<T, G> {
         let Self { wish, choices, effort, .. } = self;
         ChoiceBloomBuilder { wish, choices, effort, scheme, _scheme: PhantomData }
@@ -170,12 +182,14 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
         let choices = self.checked_choices()?;
         let fit = |shape: Shape| match self.effort {
             Effort::Partitioned => shape.cells.next_multiple_of(64).max(128),
-            _ => (self.scheme)(shape.hashes).fit(shape.cells),
+            _ => fit_choices(&(self.scheme)(shape.hashes), shape.cells, choices),
         };
         let rate = |shape: Shape, items| self.rate(shape, items, choices);
         let best = |cells, items| {
             let start = choices::best_hashes(cells, items, choices);
-            choices::best_from(start, |hashes| self.rate(Shape { cells, hashes }, items, choices))
+            // Of the size that it will have.
+            let fitted = |hashes| Shape { cells: fit(Shape { cells, hashes }), hashes };
+            choices::best_from(start, |hashes| self.rate(fitted(hashes), items, choices))
         };
         self.wish.shape(MAX_HASHES, |items, fpp| size(items, fpp, rate, fit), best, fit)
     }
@@ -206,11 +220,6 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
                 return Err(SizeError::Conflict("partitions are made for a number of keys: give items"));
             }
             (Effort::Partitioned, Some(items)) => {
-                if scheme.partitioned() {
-                    let message =
-                        "a filter partitioned by keys needs a scheme that is not partitioned by positions";
-                    return Err(SizeError::Conflict(message));
-                }
                 ChoiceForm::Partitions { partitions: partitions(shape.cells, items).partitions }
             }
             _ => ChoiceForm::Groups { choices },
@@ -262,7 +271,11 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
     }
 
     fn checked_choices(&self) -> Result<u32, SizeError> {
+        let scheme = (self.scheme)(1);
         match (self.effort, self.choices) {
+            (Effort::Partitioned, _) if scheme.partitioned() || scheme.modulus(1).is_some() => {
+                Err(SizeError::Conflict(NOT_TURNED))
+            }
             (Effort::Partitioned, None) => Ok(1),
             (Effort::Partitioned, Some(_)) => {
                 Err(SizeError::Conflict("a partitioned filter has hash sets, not groups: leave out choices"))
@@ -293,10 +306,34 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
             }
             _ => {
                 let fill = choices::expected_fill(cells, items, hashes, choices);
-                (cells, fill, choices::fpp(cells, items, hashes, choices))
+                (cells, fill, choices::fpp_of(cells, items, hashes, choices, scheme.partitioned()))
             }
         };
-        rate_at_fill(&scheme, cells, choices, items as f64, fill, ideal)
+        let form = match self.effort {
+            Effort::Partitioned => ChoiceForm::Partitions { partitions: 0 },
+            _ => ChoiceForm::Groups { choices },
+        };
+        either(ideal, excess(&scheme, form, cells, items as f64, fill), choices)
+    }
+}
+
+/// Why partitioned filters need certain schemes: they turn positions within words, so that slices would mix, and their
+/// cells are whole words, so that a modulus would not be a prime.
+const NOT_TURNED: &str = "effort 2 (partitioned) turns positions within words, which this scheme does not allow: \
+     use the scheme fractional or independent, or another effort";
+
+/// The smallest usable number of cells that is at least `cells`.
+///
+/// Keys that choose gather in residue classes of a modulus with small factors, so that it becomes a prime: m, or the cells of
+/// each slice.
+fn fit_choices(scheme: &impl Scheme, cells: u64, choices: u32) -> u64 {
+    let cells = scheme.fit(cells);
+    match scheme.modulus(cells) {
+        // Above the largest size nothing fits; the caller's check says so.
+        Some(modulus) if choices > 1 && cells <= MAX_CELLS => {
+            prime::at_least(modulus) * (cells / modulus.max(1))
+        }
+        _ => cells,
     }
 }
 

@@ -55,14 +55,32 @@ impl Lanes {
         }
     }
 
-    /// The smallest sum, and the lanes that have it.
+    /// Adds the words that are still waiting.
     #[inline]
-    pub(super) fn least(mut self) -> (u32, u64) {
+    fn settle(&mut self) {
         let rest = self.filled % 8;
         if rest > 0 {
             self.waiting[rest..].fill(0);
             self.flush();
         }
+    }
+
+    /// All sums.
+    pub(super) fn sums(mut self) -> [u32; 64] {
+        self.settle();
+        let mut sums = [0; 64];
+        for (weight, plane) in self.low.iter().chain(&self.high).enumerate() {
+            sums.iter_mut()
+                .enumerate()
+                .for_each(|(lane, sum)| *sum += ((plane >> lane & 1) as u32) << weight);
+        }
+        sums
+    }
+
+    /// The smallest sum, and the lanes that have it.
+    #[inline]
+    pub(super) fn least(mut self) -> (u32, u64) {
+        self.settle();
         let (mut least, mut lanes) = (0, u64::MAX);
         for plane in self.high.iter().rev().chain(self.low.iter().rev()) {
             let without = lanes & !plane;
@@ -90,6 +108,7 @@ mod tests {
             }
             let least = *sums.iter().min().unwrap();
             let mask = (0..64).filter(|&i| sums[i] == least).fold(0, |mask, i| mask | 1u64 << i);
+            prop_assert_eq!(lanes.clone().sums(), sums);
             prop_assert_eq!(lanes.least(), (least, mask));
         }
     }

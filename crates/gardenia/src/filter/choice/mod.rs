@@ -20,6 +20,7 @@ pub(super) mod offline;
 mod partitions;
 mod probe;
 pub(super) mod propagation;
+mod rate;
 mod rounds;
 mod store;
 mod tally;

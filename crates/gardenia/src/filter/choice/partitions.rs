@@ -113,7 +113,12 @@ impl Partitions {
     }
 
     #[inline]
-    fn positions<S: Scheme>(self, scheme: &S, digest: Digest, choice: u8) -> impl Iterator<Item = u64> {
+    pub(super) fn positions<S: Scheme>(
+        self,
+        scheme: &S,
+        digest: Digest,
+        choice: u8,
+    ) -> impl Iterator<Item = u64> {
         let (by, mut walk) = (u64::from(choice), scheme.walk(digest, self.cells));
         let further = further(by);
         (0..scheme.hashes().into()).map(move |i| turned(walk.step(), by + beyond(i) * further))
