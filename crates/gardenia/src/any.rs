@@ -122,8 +122,12 @@ impl AnyFilter {
             Self::A2(filter) => filter.insert_digests(digests, new),
             Self::Choice(filter) => filter.insert_digests(digests, new),
             Self::CountMin(sketch) => sketch.insert_digests(digests, new),
-            Self::Dynamic(filter) => return Ok(filter.insert_digests(digests, new)?),
-            Self::Scalable(filter) => return Ok(filter.insert_digests(digests, new)?),
+            Self::Dynamic(filter) => {
+                return filter.insert_digests(digests, new).map_err(|full| filter.refusal(full));
+            }
+            Self::Scalable(filter) => {
+                return filter.insert_digests(digests, new).map_err(|full| filter.refusal(full));
+            }
             Self::Cuckoo(filter) => return Ok(filter.insert_digests(digests, new)?),
             Self::Compressed(filter) => filter.insert_digests(digests, new),
             Self::Retouched(_)
@@ -499,6 +503,22 @@ impl<M: Memory> AnyFilter<M> {
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         each!(self, f => f.memory_bytes())
+    }
+
+    /// Checks what must hold of the cells beside the checksums, for filters that are viewed or mapped and not loaded: so far
+    /// that no slice of a scalable filter claims more keys than it has bits set. Reads all of them.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, ScalableBloom};
+    /// let bytes = ScalableBloom::new(0.01)?.to_vec().unwrap();
+    /// assert!(AnyFilter::view(&bytes).unwrap().check_cells().is_ok());
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn check_cells(&self) -> Result<(), DecodeError> {
+        match self {
+            Self::Scalable(filter) => filter.check_cells(),
+            _ => Ok(()),
+        }
     }
 }
 

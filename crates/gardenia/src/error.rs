@@ -117,7 +117,7 @@ pub struct Full {
     pub copies: bool,
 }
 
-/// Keys that cannot be put in; the filter has not changed.
+/// Keys that cannot be put in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InsertError {
@@ -127,6 +127,16 @@ pub enum InsertError {
     /// See [`Full`].
     #[error(transparent)]
     Full(#[from] Full),
+    /// A filter that was read from a file would have to grow beyond the limit of its reader. Keys before this one are in.
+    #[error(
+        "the filter would grow to {needed} bytes, over the limit of {max}: raise it with ReadOptions::max_expansion"
+    )]
+    Growth {
+        /// Bytes that it would take.
+        needed: u64,
+        /// The limit.
+        max: u64,
+    },
 }
 
 /// A key that cannot be taken out; the filter has not changed.
@@ -328,6 +338,28 @@ pub enum DecodeError {
         /// Payload bytes.
         needed: u64,
         /// The cap.
+        max: u64,
+    },
+    /// A filter that would take far more memory than its bytes account for.
+    #[error(
+        "the filter is stored in {stored} bytes and would take {needed}, over the limit of {max}: raise it with ReadOptions::max_expansion"
+    )]
+    Expansion {
+        /// Payload bytes.
+        stored: u64,
+        /// Bytes in memory.
+        needed: u64,
+        /// The limit.
+        max: u64,
+    },
+    /// A filter whose queries would take more work than the caller allows.
+    #[error(
+        "a query would take {samples} samples of a point, over the limit of {max}: raise it with ReadOptions::max_samples"
+    )]
+    Work {
+        /// Samples per point.
+        samples: u64,
+        /// The limit.
         max: u64,
     },
     /// The filter is keyed and no secret was given.

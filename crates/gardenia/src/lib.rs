@@ -17,6 +17,11 @@
 //! Each arrow is a module ([`hash`], [`index`], [`cells`]); a filter joins them and adds the policy of one
 //! paper. What is stored is numbered and frozen, so a filter answers the same in every program that opens it.
 //!
+//! # Untrusted input
+//!
+//! Keys that an attacker may choose need a secret ([`hash`](hash#untrusted-input)), files from strangers have limits
+//! ([`ReadOptions`]).
+//!
 //! # Features
 //!
 //! * `std` (default): streaming to and from `std::io`. Without it the crate needs `alloc` only.

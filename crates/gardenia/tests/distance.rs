@@ -4,7 +4,7 @@ mod common;
 
 use common::mean_and_error;
 use gardenia::theory::distance::{DistanceShape, agreement};
-use gardenia::{AnyFilter, Digest, DistanceSensitiveBloom, Merge, PointError, SizeError, Space};
+use gardenia::{AnyFilter, Digest, DistanceSensitiveBloom, Merge, PointError, SecretKey, SizeError, Space};
 use proptest::prelude::*;
 
 const BITS: u64 = 2_048;
@@ -29,9 +29,14 @@ fn turned(point: &[u8], flips: usize, seed: u64) -> Vec<u8> {
 #[test]
 fn points_at_a_distance_get_as_many_votes_as_theory_says() {
     let shape = DistanceShape { functions: 20, samples: 12, bits: 64, threshold: 10 };
-    for flips in [0, 50, 200, 700, 2_048] {
+    for (flips, keyed) in
+        [0, 50, 200, 700, 2_048].into_iter().flat_map(|flips| [(flips, false), (flips, true)])
+    {
         let votes = |seed: u64| {
-            let mut filter = DistanceSensitiveBloom::hamming(BITS).shape(shape).seed(seed).build().unwrap();
+            let builder = DistanceSensitiveBloom::hamming(BITS).shape(shape);
+            let secret = SecretKey::new(core::array::from_fn(|i| Digest(seed).word(i as u32) as u8));
+            let builder = if keyed { builder.secret(secret) } else { builder.seed(seed) };
+            let mut filter = builder.build().unwrap();
             let point = vector(seed ^ 9);
             filter.insert_bits(&point).unwrap();
             f64::from(filter.votes_bits(&turned(&point, flips, seed)).unwrap())

@@ -394,6 +394,15 @@ fn relatives_made_here_equal_those_made_elsewhere() {
     let bytes = include_bytes!("data/distance-hamming.gdn");
     assert_eq!(points, DistanceSensitiveBloom::from_slice(bytes).unwrap());
     assert_eq!(points.to_vec().unwrap(), bytes);
+
+    let mut keyed = DistanceSensitiveBloom::hamming(157).shape(shape).secret(SECRET).build().unwrap();
+    for first in [0, 40] {
+        keyed.insert_bits(&(first..first + 20).collect::<Vec<u8>>()).unwrap();
+    }
+    let bytes = include_bytes!("data/distance-hamming-keyed.gdn");
+    let options = ReadOptions::new().secret(SECRET);
+    assert_eq!(keyed, DistanceSensitiveBloom::from_slice_with(bytes, &options).unwrap());
+    assert_eq!(keyed.to_vec().unwrap(), bytes);
 }
 
 #[test]

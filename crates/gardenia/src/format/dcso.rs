@@ -7,6 +7,7 @@
 //!
 //! Source: DCSO GmbH, "bloom" (program and Go library, 2017); checked against a file that version 0.2.4 wrote.
 
+use super::native::buffer;
 use super::{MAX_METADATA, ReadOptions};
 use crate::cells::{Bits, Memory};
 use crate::filter::{About, Bloom};
@@ -21,7 +22,7 @@ pub const HEADER: usize = 48;
 /// The first number: version 1, and no flags.
 const FLAGS: u64 = 1;
 /// Bytes read or written at a time.
-const PIECE: usize = 64 << 10;
+const PIECE: usize = 1 << 20;
 
 /// The shape that the program gives a filter for `items` keys at `fpp`: m is n·ln(1/p)/(ln 2)², rounded *down*, because
 /// the program rounds up its negative; k is m/n·ln 2, rounded up.
@@ -85,10 +86,10 @@ pub fn begins(bytes: &[u8]) -> bool {
     bytes.first_chunk().is_some_and(|fixed| Fixed::decode(fixed).is_ok())
 }
 
-/// The filter in the bytes of a file.
+/// The filter in the bytes of a file, which must be as many as it claims before memory is taken for them.
 pub fn from_slice(bytes: &[u8], options: &ReadOptions) -> Result<Bloom<AnyScheme>, DecodeError> {
     let mut rest = bytes;
-    read(options, |piece| {
+    read(options, Some(bytes.len() as u64), |piece| {
         let (now, later) = rest.split_at(piece.len().min(rest.len()));
         piece[..now.len()].copy_from_slice(now);
         rest = later;
@@ -96,13 +97,13 @@ pub fn from_slice(bytes: &[u8], options: &ReadOptions) -> Result<Bloom<AnyScheme
     })
 }
 
-/// Reads a file up to its end.
+/// Reads a file up to its end. Memory is taken as its bytes arrive, so that an early end costs none.
 #[cfg(feature = "std")]
 pub fn read_from(
     mut reader: impl std::io::Read,
     options: &ReadOptions,
 ) -> Result<Bloom<AnyScheme>, DecodeError> {
-    read(options, |piece| {
+    read(options, None, |piece| {
         let mut filled = 0;
         while filled < piece.len() {
             match reader.read(&mut piece[filled..]) {
@@ -163,9 +164,10 @@ impl Fixed {
     }
 }
 
-/// Reads a filter by `take`, which fills a piece and tells how many bytes there were.
+/// Reads a filter by `take`, which fills a piece and tells how many bytes there were; `known` is how many there are in all.
 fn read(
     options: &ReadOptions,
+    known: Option<u64>,
     mut take: impl FnMut(&mut [u8]) -> Result<usize, DecodeError>,
 ) -> Result<Bloom<AnyScheme>, DecodeError> {
     let mut fixed = [0; HEADER];
@@ -178,14 +180,30 @@ fn read(
     if len > max {
         return Err(DecodeError::TooLarge { needed: len, max });
     }
-    let mut bits = Bits::new(cells)?;
-    let (mut piece, mut at) = (alloc::vec![0; PIECE], HEADER as u64);
-    for words in bits.words_mut().chunks_mut(PIECE / 8) {
-        let piece = &mut piece[..words.len() * 8];
+    let (needed, mut at) = (HEADER as u64 + len, HEADER as u64);
+    if let Some(found) = known.filter(|found| *found < needed) {
+        return Err(DecodeError::Truncated { needed, found });
+    }
+    let mut fill = |piece: &mut [u8]| {
         let found = take(piece)?;
         at += found as u64;
-        if found < piece.len() {
-            return Err(DecodeError::Truncated { needed: HEADER as u64 + len, found: at });
+        if found < piece.len() { Err(DecodeError::Truncated { needed, found: at }) } else { Ok(()) }
+    };
+    let piece_at = |start: u64| buffer((len - start).min(PIECE as u64) as usize);
+    // A stream may end before what it claims: its bytes come first, and then the memory for the filter.
+    let mut pieces = Vec::new();
+    if known.is_none() {
+        for start in (0..len).step_by(PIECE) {
+            let mut piece = piece_at(start)?;
+            fill(&mut piece)?;
+            pieces.push(piece);
+        }
+    }
+    let (mut pieces, mut piece, mut bits) = (pieces.into_iter(), piece_at(0)?, Bits::new(cells)?);
+    for words in bits.words_mut().chunks_mut(PIECE / 8) {
+        match pieces.next() {
+            Some(next) => piece = next,
+            None => fill(&mut piece[..words.len() * 8])?,
         }
         for (word, bytes) in words.iter_mut().zip(piece.as_chunks().0) {
             *word = u64::from_le_bytes(*bytes);
@@ -233,7 +251,7 @@ fn write(
         put(&word.to_le_bytes())?;
     }
     let (memory, words) = (filter.cells().memory(), cells.div_ceil(64) as usize);
-    let mut piece = alloc::vec![0; PIECE];
+    let mut piece = alloc::vec![0; PIECE.min(words * 8)];
     for start in (0..words).step_by(PIECE / 8) {
         let piece = &mut piece[..(words - start).min(PIECE / 8) * 8];
         memory.copy_le(start, piece);

@@ -4,7 +4,7 @@
 use super::ReadOptions;
 use super::header::Header;
 use super::native::{
-    Attach, Cut, Reader, Restore, Stored, file_len, read_filter, read_header, verify, write_to,
+    Attach, Cut, Reader, Restore, Stored, file_len, read_filter, read_header, read_stream, verify, write_to,
 };
 use super::temporary::temporary_beside;
 use crate::{DecodeError, EncodeError};
@@ -145,8 +145,8 @@ pub(crate) fn save(filter: &impl Stored, path: &Path) -> Result<(), EncodeError>
     replace_file(path, |writer| write_to(filter, writer))
 }
 
-/// Opens a file, reads its header, and checks the length of what follows.
-fn open(path: &Path) -> Result<(Reader<BufReader<File>>, Header), DecodeError> {
+/// Opens a file, reads its header, and checks the length of what follows; false if that cannot be told.
+fn open(path: &Path) -> Result<(Reader<BufReader<File>>, Header, bool), DecodeError> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     let mut source = Reader { reader: BufReader::new(file), at: 0 };
@@ -160,16 +160,18 @@ fn open(path: &Path) -> Result<(Reader<BufReader<File>>, Header), DecodeError> {
             return Err(DecodeError::Trailing { extra: found - needed });
         }
     }
-    Ok((source, header))
+    Ok((source, header, metadata.is_file()))
 }
 
 pub(crate) fn load<T: Restore>(path: &Path, options: &ReadOptions) -> Result<T, DecodeError> {
-    let (mut source, header) = open(path)?;
-    read_filter(&mut source, &header, options)
+    match open(path)? {
+        (mut source, header, true) => read_filter(&mut source, &header, options),
+        (mut source, header, false) => read_stream(&mut source, &header, options),
+    }
 }
 
 pub(crate) fn open_mapped<T: Attach<Mapped>>(path: &Path, options: &ReadOptions) -> Result<T, DecodeError> {
-    let (source, header) = open(path)?;
+    let (source, header, _) = open(path)?;
     let len = usize::try_from(header.payload_len)
         .map_err(|_| DecodeError::TooLarge { needed: header.payload_len, max: usize::MAX as u64 })?;
     let file = source.reader.into_inner();

@@ -39,8 +39,13 @@ pub mod methods {
 }
 
 use crate::hash::SecretKey;
+use crate::theory::distance::MAX_WORK;
 
 /// What a reader allows and knows.
+///
+/// A file that was not written by a friend may claim much in few bytes. Memory and work are bounded by its own size, or by the
+/// limits given here: a payload is not allocated before its bytes are known to exist, and what a filter takes beyond them,
+/// when it is decoded, grows or is queried, is checked first.
 ///
 /// ```
 /// use gardenia::{Bloom, Fractional, ReadOptions};
@@ -53,8 +58,17 @@ use crate::hash::SecretKey;
 #[must_use]
 pub struct ReadOptions {
     pub(crate) max_bytes: u64,
+    pub(crate) max_expansion: u64,
+    pub(crate) max_samples: u64,
     pub(crate) secret: Option<SecretKey>,
 }
+
+/// A filter may always take this many times its stored bytes: compressed filters as they are planned take 3 to 12 times as
+/// much in memory as in a file once their keys are in, and a slice of growth 2 or 4 is not larger either.
+const EXPANSION: u64 = 8;
+
+/// What a filter may take beyond that.
+const MAX_EXPANSION: u64 = 256 << 20;
 
 impl Default for ReadOptions {
     fn default() -> Self {
@@ -63,19 +77,59 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
-    /// No secret, and payloads up to 16 GiB.
+    /// No secret, payloads up to 16 GiB, an expansion to 256 MiB, and 2^20 samples.
     pub const fn new() -> Self {
-        Self { max_bytes: 16 << 30, secret: None }
+        Self { max_bytes: 16 << 30, max_expansion: MAX_EXPANSION, max_samples: MAX_WORK, secret: None }
     }
 
-    /// The most memory that a payload may take. Checked before anything is allocated.
+    /// The most memory that a payload may take, stored or decoded; 16 GiB unless set. Checked before anything is allocated.
     pub const fn max_bytes(self, max_bytes: u64) -> Self {
         Self { max_bytes, ..self }
+    }
+
+    /// The most memory that a filter may take once that is more than eight times its stored bytes; 256 MiB unless set.
+    ///
+    /// It concerns kinds that a small file can make large. A [`CompressedBloom`](crate::CompressedBloom) is not decoded if
+    /// it would take more. A [`ScalableBloom`](crate::ScalableBloom) or [`DynamicBloom`](crate::DynamicBloom) keeps the limit,
+    /// and is full when it would have to grow beyond it, unless that is at most 64 bytes for each key that was inserted since
+    /// the filter was read.
+    ///
+    /// ```
+    /// use gardenia::{CompressedBloom, DecodeError, Fractional, ReadOptions};
+    /// let empty = CompressedBloom::builder().bits(1 << 23).hashes(2).build()?.to_vec().unwrap(); // 1 MiB
+    /// assert!(empty.len() < 300);
+    /// let read = |most| CompressedBloom::from_slice_as::<Fractional>(&empty, &ReadOptions::new().max_expansion(most));
+    /// assert!(matches!(read(1 << 20), Err(DecodeError::Expansion { .. })) && read(2 << 20).is_ok());
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub const fn max_expansion(self, max_expansion: u64) -> Self {
+        Self { max_expansion, ..self }
+    }
+
+    /// The most samples of a point that a query of a [`DistanceSensitiveBloom`](crate::DistanceSensitiveBloom) may take:
+    /// functions times samples of each; 2^20 unless set ([`MAX_WORK`]), which no shape that a
+    /// builder chooses exceeds. A set of tokens takes that many for each token.
+    ///
+    /// ```
+    /// use gardenia::{DecodeError, DistanceSensitiveBloom, ReadOptions, theory::distance::DistanceShape};
+    /// let shape = DistanceShape { functions: 10, samples: 30, bits: 64, threshold: 5 };
+    /// let bytes = DistanceSensitiveBloom::jaccard().shape(shape).build()?.to_vec().unwrap();
+    /// let read = |most| DistanceSensitiveBloom::from_slice_with(&bytes, &ReadOptions::new().max_samples(most));
+    /// assert!(matches!(read(299), Err(DecodeError::Work { samples: 300, max: 299 })) && read(300).is_ok());
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub const fn max_samples(self, max_samples: u64) -> Self {
+        Self { max_samples, ..self }
     }
 
     /// The secret of a keyed filter. Needed if the file does not store it; if the file does, it must be the same one.
     pub const fn secret(self, secret: SecretKey) -> Self {
         Self { secret: Some(secret), ..self }
+    }
+
+    /// The most memory that a filter of this many stored bytes may come to take.
+    pub(crate) fn expanded(&self, stored: u64) -> u64 {
+        self.max_expansion.max(stored.saturating_mul(EXPANSION))
     }
 }
 

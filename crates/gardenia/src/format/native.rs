@@ -4,7 +4,7 @@ use super::ReadOptions;
 use super::header::{FIXED, Header};
 use crate::cells::{Memory, Owned};
 use crate::error::Part;
-use crate::{DecodeError, EncodeError};
+use crate::{DecodeError, EncodeError, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 use xxhash_rust::xxh3::xxh3_64;
@@ -223,7 +223,7 @@ pub(super) fn read_header(source: &mut impl Source) -> Result<Header, DecodeErro
 fn read_payload(
     source: &mut impl Source,
     header: &Header,
-    mut take: impl FnMut(&[u8]),
+    mut take: impl FnMut(&[u8]) -> Result<(), DecodeError>,
 ) -> Result<(), DecodeError> {
     let mut sums = Vec::new();
     let mut left = header.payload_len;
@@ -231,7 +231,7 @@ fn read_payload(
     while left > 0 {
         let len = CHUNK.min(usize::try_from(left).unwrap_or(CHUNK));
         source.fill(&mut chunk[..len])?;
-        take(&chunk[..len]);
+        take(&chunk[..len])?;
         sums.push(xxh3_64(&chunk[..len]));
         left -= len as u64;
     }
@@ -265,7 +265,38 @@ fn check_cap(header: &Header, options: &ReadOptions) -> Result<(), DecodeError> 
     if needed > max { Err(DecodeError::TooLarge { needed, max }) } else { Ok(()) }
 }
 
-/// Reads one filter whose header has been read.
+/// The words of a filter that are still to be filled, in order.
+struct Room<'a> {
+    sections: alloc::vec::IntoIter<&'a mut [u64]>,
+    now: &'a mut [u64],
+}
+
+impl<'a> Room<'a> {
+    fn new(sections: Vec<&'a mut [u64]>) -> Self {
+        Self { sections: sections.into_iter(), now: &mut [] }
+    }
+
+    /// Fills in the next bytes of a payload.
+    fn put(&mut self, bytes: &[u8]) {
+        let mut words = bytes.as_chunks::<8>().0;
+        while !words.is_empty() {
+            if self.now.is_empty() {
+                match self.sections.next() {
+                    Some(section) => self.now = section,
+                    None => return, // longer than the sections: excluded by `restore`
+                }
+            }
+            let len = words.len().min(self.now.len());
+            let (now, later) = core::mem::take(&mut self.now).split_at_mut(len);
+            for (word, bytes) in now.iter_mut().zip(words) {
+                *word = u64::from_le_bytes(*bytes);
+            }
+            (self.now, words) = (later, &words[len..]);
+        }
+    }
+}
+
+/// Reads one filter whose header has been read, from a source that is known to be as long as it says.
 pub(super) fn read_filter<T: Restore>(
     source: &mut impl Source,
     header: &Header,
@@ -273,26 +304,46 @@ pub(super) fn read_filter<T: Restore>(
 ) -> Result<T, DecodeError> {
     check_cap(header, options)?;
     T::read(header, options, |sections| {
-        let mut sections = sections.into_iter();
-        let mut room: &mut [u64] = &mut [];
+        let mut room = Room::new(sections);
         read_payload(source, header, |chunk| {
-            let mut words = chunk.as_chunks::<8>().0;
-            while !words.is_empty() {
-                if room.is_empty() {
-                    match sections.next() {
-                        Some(section) => room = section,
-                        None => return, // longer than the sections: excluded by `restore`
-                    }
-                }
-                let len = words.len().min(room.len());
-                let (now, later) = core::mem::take(&mut room).split_at_mut(len);
-                for (word, bytes) in now.iter_mut().zip(words) {
-                    *word = u64::from_le_bytes(*bytes);
-                }
-                (room, words) = (later, &words[len..]);
-            }
+            room.put(chunk);
+            Ok(())
         })
     })
+}
+
+/// Reads one filter whose header has been read, from a stream that may end before what it claims: its bytes are kept in chunks
+/// as they arrive, and memory for the filter is taken once all of them are there.
+#[cfg(feature = "std")]
+pub(super) fn read_stream<T: Restore>(
+    source: &mut impl Source,
+    header: &Header,
+    options: &ReadOptions,
+) -> Result<T, DecodeError> {
+    if header.payload_len <= CHUNK as u64 {
+        return read_filter(source, header, options);
+    }
+    check_cap(header, options)?;
+    let mut chunks = Vec::new();
+    read_payload(source, header, |chunk| {
+        let mut copy = buffer(chunk.len())?;
+        copy.copy_from_slice(chunk);
+        chunks.push(copy);
+        Ok(())
+    })?;
+    T::read(header, options, |sections| {
+        let mut room = Room::new(sections);
+        chunks.into_iter().for_each(|chunk| room.put(&chunk)); // and given back one by one
+        Ok(())
+    })
+}
+
+/// So many bytes, or an error when memory is short.
+pub(super) fn buffer(len: usize) -> Result<Vec<u8>, DecodeError> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| SizeError::Memory { bytes: len as u64 })?;
+    bytes.resize(len, 0);
+    Ok(bytes)
 }
 
 /// A slice must hold one filter and nothing else.
@@ -319,7 +370,7 @@ pub(crate) fn read_from<T: Restore>(
 ) -> Result<T, DecodeError> {
     let mut source = Reader { reader, at: 0 };
     let header = read_header(&mut source)?;
-    read_filter(&mut source, &header, options)
+    read_stream(&mut source, &header, options)
 }
 
 pub(crate) fn view<'a, T: Attach<&'a [u8]>>(
@@ -358,7 +409,7 @@ pub fn header(reader: impl std::io::Read) -> Result<Header, DecodeError> {
 pub fn verify(reader: impl std::io::Read) -> Result<Header, DecodeError> {
     let mut source = Reader { reader, at: 0 };
     let header = read_header(&mut source)?;
-    read_payload(&mut source, &header, |_| ())?;
+    read_payload(&mut source, &header, |_| Ok(()))?;
     let extra = std::io::copy(&mut source.reader, &mut std::io::sink())?;
     if extra > 0 {
         return Err(DecodeError::Trailing { extra });

@@ -64,12 +64,13 @@ impl HasherId {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyHasher {
-    /// Hasher 1: XXH3-64. Fast and known everywhere; an adversary can find colliding keys.
+    /// Hasher 1: XXH3-64. Fast and known everywhere; an attacker finds colliding keys at once, whatever the seed: see
+    /// [Untrusted input](crate::hash#untrusted-input).
     Xxh3 {
         /// Seed of the function; 0 unless chosen, so that filters made apart can be united.
         seed: u64,
     },
-    /// Hasher 2: SipHash-1-3, for keys that an adversary may choose.
+    /// Hasher 2: SipHash-1-3, for keys that an attacker may choose.
     Sip13 {
         /// The secret key.
         secret: SecretKey,
@@ -141,6 +142,18 @@ impl KeyHasher {
             Self::Sip13 { .. } | Self::Fnv1 => {
                 keys.iter().zip(digests).for_each(|(key, digest)| *digest = key.digest_with(self));
             }
+        }
+    }
+
+    /// Number `at` of a sequence that belongs to the hasher: that of its seed or, if it is keyed, one that only its secret tells.
+    pub(crate) fn word(&self, at: u32) -> u64 {
+        match self {
+            Self::Sip13 { secret } => {
+                let mut label = *b"gardenia sample ........";
+                label[16..].copy_from_slice(&u64::from(at).to_le_bytes());
+                sip13::digest(secret, &label).0
+            }
+            Self::Xxh3 { .. } | Self::Fnv1 => Digest(self.mark()).word(at),
         }
     }
 

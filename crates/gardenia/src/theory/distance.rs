@@ -27,6 +27,10 @@ pub struct DistanceShape {
 /// The most samples of a function.
 pub const MAX_SAMPLES: u32 = 1 << 16;
 
+/// The most samples of all functions together, k·ℓ, in a shape that is chosen here: a query draws that many, in Jaccard space
+/// for each token. From near = 0.1 % on there is no need for more, because ℓ ends at ln 50/near.
+pub const MAX_WORK: u64 = 1 << 20;
+
 /// The probability that a function gives two points at this distance the same value, (1 − d)^ℓ.
 ///
 /// ```
@@ -62,7 +66,8 @@ fn votes(shape: &DistanceShape, hit: f64) -> Binomial {
 }
 
 /// The smallest filter for `items` elements that errs with probability `error` at most on points at distance `near`
-/// or less (missed) and `far` or more (called near). What lies between may be called either.
+/// or less (missed) and `far` or more (called near). What lies between may be called either. Its queries take at most
+/// [`MAX_WORK`] samples, so distances below 0.1 % cannot be told apart for any number of elements.
 ///
 /// ```
 /// use gardenia::theory::distance::{alarms, misses, shape};
@@ -101,7 +106,10 @@ pub fn shape(items: u64, near: f64, far: f64, error: f64) -> Result<DistanceShap
                 let shape = DistanceShape { threshold, ..shape };
                 (misses(&shape, near) <= error).then_some(shape)
             };
-            if let Some(found) = (1..=MAX_HASHES).take_while(cheaper).find_map(fits) {
+            let affordable = |functions: &u32| u64::from(*functions) * u64::from(samples) <= MAX_WORK;
+            let functions =
+                (1..=MAX_HASHES).take_while(|functions| cheaper(functions) && affordable(functions));
+            if let Some(found) = functions.into_iter().find_map(fits) {
                 best = Some(found);
             }
         }
@@ -139,6 +147,15 @@ mod tests {
             });
             assert!(!any, "one function fewer would do: {found:?}");
         }
+    }
+
+    #[test]
+    fn no_shape_takes_more_work_than_readers_allow() {
+        let work = |shape: DistanceShape| u64::from(shape.functions) * u64::from(shape.samples);
+        // Without the bound: 221 functions of 18,722 samples.
+        assert!(matches!(shape(1_000_000, 0.0001, 0.001, 0.001), Err(SizeError::Conflict(_))));
+        let small = shape(1_000_000, 0.001, 0.01, 0.001).unwrap();
+        assert!((400_000..=MAX_WORK).contains(&work(small)), "{small:?}");
     }
 
     #[test]

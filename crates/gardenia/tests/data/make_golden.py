@@ -410,19 +410,23 @@ def near_tokens(sets, functions, samples, array, threshold, seed):
     return container(pack_counters(bits, 1), 20, functions * array, functions, 0, 1, mark=seed, params=params)
 
 
-def near_bits(points, dimension, functions, samples, array, threshold, seed):
-    """Kind 20 in Hamming space: coordinates from words of the seed."""
+def near_bits(points, dimension, functions, samples, array, threshold, seed=None):
+    """Kind 20 in Hamming space: coordinates from words of the seed, or from the secret if there is none."""
     bits = [0] * (functions * array)
+    keyed = seed is None
+    drawn = lambda i: sip13(b"gardenia sample " + struct.pack("<Q", i)) if keyed else word(seed, i)
     for point in points:
         number = int.from_bytes(point, "little")
         for f in range(functions):
             sampled = 0
             for i in range(samples):
-                sampled |= (number >> scale(word(seed, 1 + f * samples + i), dimension) & 1) << i
-            value = xxh3(sampled.to_bytes(-(-samples // 8), "little"), seed)
+                sampled |= (number >> scale(drawn(1 + f * samples + i), dimension) & 1) << i
+            sampled = sampled.to_bytes(-(-samples // 8), "little")
+            value = sip13(sampled) if keyed else xxh3(sampled, seed)
             bits[f * array + scale(word(value, 1 + f), array)] = 1
-    params = struct.pack("<QQQQdd", 1, dimension, samples, threshold, 0.0, 1.0)
-    return container(pack_counters(bits, 1), 20, functions * array, functions, 0, 1, mark=seed, params=params)
+    space, hasher, mark = (3, 2, sip13(b"gardenia secret id")) if keyed else (1, 1, seed)
+    params = struct.pack("<QQQQdd", space, dimension, samples, threshold, 0.0, 1.0)
+    return container(pack_counters(bits, 1), 20, functions * array, functions, 0, 1, hasher, mark, params=params)
 
 
 P61 = 2**61 - 1
@@ -1003,6 +1007,7 @@ def main():
         "retouched.gdn": retouched(many[:60], [struct.pack("<q", n) for n in (2004, 2013, 2035, 2124)], 10, 300, 3, 2),
         "distance-jaccard.gdn": near_tokens(sets, 7, 3, 101, 4, 6),
         "distance-hamming.gdn": near_bits([bytes(range(20)), bytes(range(40, 60))], 157, 9, 11, 77, 5, 8),
+        "distance-hamming-keyed.gdn": near_bits([bytes(range(20)), bytes(range(40, 60))], 157, 9, 11, 77, 5),
     }
     files |= {
         "choice.gdn": choice(many + flowers, 1, 16001, 11, 3, 7),

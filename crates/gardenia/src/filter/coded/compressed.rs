@@ -406,6 +406,10 @@ impl<S: NumberedScheme> Parts<S> {
         if needed > max {
             return Err(DecodeError::TooLarge { needed, max });
         }
+        let (stored, max) = (header.payload_len, options.expanded(header.payload_len));
+        if needed > max {
+            return Err(DecodeError::Expansion { stored, needed, max });
+        }
         Ok(Self { hasher: header.hasher(options)?, scheme, bits, ones, model, about: header.about() })
     }
 
@@ -413,18 +417,10 @@ impl<S: NumberedScheme> Parts<S> {
     fn decode(self, code: &[u64]) -> Result<CompressedBloom<S>, DecodeError> {
         let mut bits = Bits::new(self.bits)?;
         let words = bits.words_mut();
-        let (mut at, mut word) = (0, 0);
-        decode(&self.model, code, self.bits.div_ceil(8), |byte| {
-            word |= u64::from(byte) << (at % 8 * 8);
-            at += 1;
-            if at % 8 == 0 {
-                words[at / 8 - 1] = word;
-                word = 0;
-            }
+        // Words are zero at first, and so are nearly all bytes of a filter that is nearly empty.
+        decode(&self.model, code, self.bits.div_ceil(8), |at, byte| {
+            words[(at / 8) as usize] |= u64::from(byte) << (at % 8 * 8);
         })?;
-        if at % 8 != 0 {
-            words[at / 8] = word;
-        }
         if !bits.tail_is_clear() {
             return Err(DecodeError::Damaged("bits are set past the last cell"));
         }

@@ -10,7 +10,7 @@
 //!
 //! Source: Guo, Wu, Chen and Luo, "Theory and Network Applications of Dynamic Bloom Filters" (2006).
 
-use super::{AHEAD, Fetch, IN_CACHE};
+use super::{AHEAD, Allowance, Fetch, IN_CACHE};
 use crate::cells::{Bytes, Counters, Memory, Owned, Tally, TallyMut, counter_bytes};
 use crate::filter::count::row::{Least, Row, Touch};
 use crate::filter::verbs::{
@@ -25,7 +25,7 @@ use crate::index::{AnyScheme, Scheme};
 use crate::simd::{Sink, Source};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
 use crate::theory::scalable::compound;
-use crate::{DecodeError, EncodeError, Full, RemoveError, SizeError};
+use crate::{DecodeError, EncodeError, Full, InsertError, RemoveError, SizeError};
 use alloc::vec::Vec;
 use core::cell::Cell;
 use core::fmt;
@@ -56,6 +56,7 @@ pub struct DynamicBloom<M = Owned> {
     capacity: u64,
     /// The first layer that is not full, or the number of layers.
     active: usize,
+    allowance: Allowance,
     about: About,
 }
 
@@ -109,7 +110,8 @@ impl DynamicBloomBuilder {
         };
         let layers = alloc::vec![Layer { cells: Counters::new(cells, self.width)?, items: 0 }];
         let about = self.wish.about(|items| scheme.planned_fpp(cells, items));
-        Ok(DynamicBloom { hasher: self.wish.hasher, scheme, layers, capacity, active: 0, about })
+        let (hasher, allowance) = (self.wish.hasher, Allowance::ANY);
+        Ok(DynamicBloom { hasher, scheme, layers, capacity, active: 0, allowance, about })
     }
 }
 
@@ -129,11 +131,12 @@ impl DynamicBloom {
     remove_verbs!();
 
     /// Adds the key with this digest; true if it was certainly absent before. It is full, and nothing has changed, only
-    /// if memory for another layer cannot be had, or there are 4,096.
+    /// if memory for another layer cannot be had, or is above what the filter's reader allowed
+    /// ([`ReadOptions::max_expansion`]), or there are 4,096.
     pub fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
         let new = !self.contains_digest(digest);
         if self.active == self.layers.len() {
-            if self.active == MAX_LAYERS {
+            if self.active == MAX_LAYERS || self.over_limit().is_some() {
                 return Err(Full { taken: 0, copies: false });
             }
             let cells =
@@ -146,6 +149,21 @@ impl DynamicBloom {
         *items += 1;
         self.find_active(self.active);
         Ok(new)
+    }
+
+    /// Bytes with a further layer, and the limit, if they are above it.
+    fn over_limit(&self) -> Option<(u64, u64)> {
+        let layer = self.layers[0].cells.memory().words() as u64 * 8;
+        let needed = self.memory_bytes() as u64 + layer;
+        self.allowance.exceeded(needed, self.items()).map(|max| (needed, max))
+    }
+
+    /// Why the filter is full.
+    pub(crate) fn refusal(&self, full: Full) -> InsertError {
+        match self.over_limit() {
+            Some((needed, max)) => InsertError::Growth { needed, max },
+            None => full.into(),
+        }
     }
 
     /// Sets the first layer from `from` on that is not full; none before it is.
@@ -239,6 +257,7 @@ impl DynamicBloom {
             layer.items = 0;
         }
         self.active = 0;
+        self.allowance.items = 0;
         self.about.forget();
     }
 }
@@ -392,18 +411,18 @@ impl<M: Memory> DynamicBloom<M> {
     /// An own copy of the filter: of a mapped one, or of its own kind.
     pub fn to_owned(&self) -> Result<DynamicBloom, SizeError> {
         let copy = |layer: &Layer<M>| Ok(Layer { cells: layer.cells.to_owned()?, items: layer.items });
-        let Self { hasher, scheme, capacity, active, .. } = *self;
+        let Self { hasher, scheme, capacity, active, allowance, .. } = *self;
         let layers = self.layers.iter().map(copy).collect::<Result<_, SizeError>>()?;
-        Ok(DynamicBloom { hasher, scheme, layers, capacity, active, about: self.about.clone() })
+        Ok(DynamicBloom { hasher, scheme, layers, capacity, active, allowance, about: self.about.clone() })
     }
 
     /// A filter of layers with so many keys, and the cells that `cells` gives each.
     fn of_layers<E>(parts: Parts, mut cells: impl FnMut() -> Result<Counters<M>, E>) -> Result<Self, E> {
-        let Parts { hasher, scheme, capacity, items, about } = parts;
+        let Parts { hasher, scheme, capacity, items, allowance, about } = parts;
         let active = items.iter().take_while(|items| **items >= capacity).count();
         let layer = |items| Ok(Layer { cells: cells()?, items });
         let layers = items.into_iter().map(layer).collect::<Result<_, E>>()?;
-        Ok(Self { hasher, scheme, layers, capacity, active, about })
+        Ok(Self { hasher, scheme, layers, capacity, active, allowance, about })
     }
 }
 
@@ -452,6 +471,7 @@ struct Parts {
     scheme: AnyScheme,
     capacity: u64,
     items: Vec<u64>,
+    allowance: Allowance,
     about: About,
 }
 
@@ -482,6 +502,7 @@ fn restore(header: &Header, options: &ReadOptions) -> Result<Parts, DecodeError>
         scheme: header.scheme()?,
         capacity,
         items,
+        allowance: Allowance::read(header, options),
         about: header.about(),
     })
 }

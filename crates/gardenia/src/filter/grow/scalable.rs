@@ -11,7 +11,7 @@
 //!
 //! Source: Almeida, Baquero, Preguiça and Hutchison, "Scalable Bloom Filters" (2007).
 
-use super::{AHEAD, Fetch, IN_CACHE};
+use super::{AHEAD, Allowance, Fetch, IN_CACHE};
 use crate::cells::{Bits, Bytes, Lines, Memory, Owned};
 use crate::filter::member::probe::{Contains, Set};
 use crate::filter::stream::a2::passed_over;
@@ -24,7 +24,7 @@ use crate::index::{AnyScheme, Scheme, SchemeId};
 use crate::simd::{Sink, Source};
 use crate::theory::bloom::{Estimate, Shape, size};
 use crate::theory::scalable::{capacity, compound, peaked_fpp};
-use crate::{DecodeError, EncodeError, Full, MAX_CELLS, MAX_HASHES, SizeError};
+use crate::{DecodeError, EncodeError, Full, InsertError, MAX_CELLS, MAX_HASHES, SizeError};
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::fmt;
@@ -53,6 +53,7 @@ pub struct ScalableBloom<M = Owned> {
     rule: Rule,
     /// The oldest first; never empty.
     slices: Vec<Slice<M>>,
+    allowance: Allowance,
     about: About,
 }
 
@@ -135,12 +136,8 @@ impl Rule {
         size(self.capacity(number), fpp, rate, |shape| scheme(shape.hashes).fit(shape.cells))
     }
 
-    /// Slice `number`, empty.
-    fn slice(&self, number: usize) -> Result<Slice<Owned>, SizeError> {
-        if number >= MAX_SLICES {
-            return Err(SizeError::TooManyCells { cells: u64::MAX, max: MAX_CELLS });
-        }
-        let Shape { cells, hashes } = self.shape(number)?;
+    /// An empty slice of this shape.
+    fn slice(&self, Shape { cells, hashes }: Shape) -> Result<Slice<Owned>, SizeError> {
         Ok(Slice { scheme: AnyScheme::new(self.scheme, hashes), bits: Bits::new(cells)?, items: 0 })
     }
 }
@@ -237,8 +234,8 @@ impl ScalableBloomBuilder {
     /// The filter, with its first slice.
     pub fn build(self) -> Result<ScalableBloom, SizeError> {
         let rule = self.rule()?;
-        let (slices, about) = (alloc::vec![rule.slice(0)?], About::planned(0, rule.fpp));
-        Ok(ScalableBloom { hasher: self.hasher, rule, slices, about })
+        let (slices, about) = (alloc::vec![rule.slice(rule.shape(0)?)?], About::planned(0, rule.fpp));
+        Ok(ScalableBloom { hasher: self.hasher, rule, slices, allowance: Allowance::ANY, about })
     }
 
     fn rule(&self) -> Result<Rule, SizeError> {
@@ -298,14 +295,15 @@ impl ScalableBloom {
     pub fn fresh(&self, hasher: KeyHasher) -> Result<Self, SizeError> {
         let Slice { scheme, bits, .. } = &self.slices[0];
         let first = Slice { scheme: *scheme, bits: Bits::new(bits.len())?, items: 0 };
-        let about = About::planned(0, self.rule.fpp);
-        Ok(Self { hasher, rule: self.rule, slices: alloc::vec![first], about })
+        let (allowance, about) = (Allowance { items: 0, ..self.allowance }, About::planned(0, self.rule.fpp));
+        Ok(Self { hasher, rule: self.rule, slices: alloc::vec![first], allowance, about })
     }
 
     try_insert_verbs!();
 
     /// Adds the key with this digest; true if it was certainly absent before. It is full, and nothing has changed, only
-    /// if memory for another slice cannot be had.
+    /// if memory for another slice cannot be had, or is above what the filter's reader allowed
+    /// ([`ReadOptions::max_expansion`]).
     pub fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
         if self.contains_digest(digest) {
             return Ok(false);
@@ -313,12 +311,40 @@ impl ScalableBloom {
         let mut number = self.slices.len() - 1;
         if self.slices[number].items >= self.rule.capacity(number) {
             number += 1;
-            self.slices.push(self.rule.slice(number).map_err(|_| Full { taken: 0, copies: false })?);
+            self.grow().ok_or(Full { taken: 0, copies: false })?;
         }
         let slice = &mut self.slices[number];
+        // Each key in a slice has set a bit of it, unless its file was forged.
+        if slice.items >= slice.bits.len() {
+            return Err(Full { taken: 0, copies: false });
+        }
         slice.items += 1;
         let digest = of_slice(digest, number);
         Ok(slice.scheme.visit(Set { bits: &mut slice.bits, digest }))
+    }
+
+    /// Adds a slice, if there can be another, it is allowed, and memory for it can be had.
+    fn grow(&mut self) -> Option<()> {
+        let shape = self.rule.shape(self.slices.len()).ok().filter(|_| self.slices.len() < MAX_SLICES)?;
+        if self.over_limit(shape).is_some() {
+            return None;
+        }
+        self.slices.push(self.rule.slice(shape).ok()?);
+        Some(())
+    }
+
+    /// Bytes with a further slice of this shape, and the limit, if they are above it.
+    fn over_limit(&self, shape: Shape) -> Option<(u64, u64)> {
+        let needed = self.memory_bytes() as u64 + shape.cells.div_ceil(64) * 8;
+        self.allowance.exceeded(needed, self.items()).map(|max| (needed, max))
+    }
+
+    /// Why the filter is full.
+    pub(crate) fn refusal(&self, full: Full) -> InsertError {
+        match self.rule.shape(self.slices.len()).ok().and_then(|shape| self.over_limit(shape)) {
+            Some((needed, max)) => InsertError::Growth { needed, max },
+            None => full.into(),
+        }
     }
 
     /// Adds digests in order, up to the first for which there is no memory; `new` is told of each whether it was
@@ -369,6 +395,7 @@ impl ScalableBloom {
             slice.bits.clear();
             slice.items = 0;
         }
+        self.allowance.items = 0;
         self.about.forget();
     }
 }
@@ -539,21 +566,30 @@ impl<M: Memory> ScalableBloom<M> {
             Ok(Slice { scheme: *scheme, bits: bits.to_owned()?, items: *items })
         };
         let slices = self.slices.iter().map(copy).collect::<Result<_, SizeError>>()?;
-        Ok(ScalableBloom { hasher: self.hasher, rule: self.rule, slices, about: self.about.clone() })
+        let Self { hasher, rule, allowance, .. } = *self;
+        Ok(ScalableBloom { hasher, rule, slices, allowance, about: self.about.clone() })
     }
 
     /// A filter of slices of these shapes, with the bits that `bits` gives each.
-    fn of_slices<E>(
-        parts: (KeyHasher, Rule, Vec<ScalableSlice>, About),
-        mut bits: impl FnMut(u64) -> Result<Bits<M>, E>,
-    ) -> Result<Self, E> {
-        let (hasher, rule, shapes, about) = parts;
+    fn of_slices<E>(parts: Parts, mut bits: impl FnMut(u64) -> Result<Bits<M>, E>) -> Result<Self, E> {
+        let Parts { hasher, rule, shapes, allowance, about } = parts;
         let slice = |shape: ScalableSlice| {
             let scheme = AnyScheme::new(rule.scheme, shape.hashes);
             Ok(Slice { scheme, bits: bits(shape.bits)?, items: shape.items })
         };
         let slices = shapes.into_iter().map(slice).collect::<Result<_, E>>()?;
-        Ok(Self { hasher, rule, slices, about })
+        Ok(Self { hasher, rule, slices, allowance, about })
+    }
+
+    /// What must hold of the bits: none is set past a slice's end, and each key in a slice has set one.
+    pub(crate) fn check_cells(&self) -> Result<(), DecodeError> {
+        if !self.slices.iter().all(|slice| slice.bits.tail_is_clear()) {
+            return Err(DecodeError::Damaged("bits past the end of a slice are set"));
+        }
+        match self.slices.iter().find(|slice| slice.items > slice.bits.count_ones()) {
+            Some(_) => Err(DecodeError::Damaged("a slice claims more keys than it has bits set")),
+            None => Ok(()),
+        }
     }
 }
 
@@ -599,11 +635,17 @@ impl<M: Memory> Stored for ScalableBloom<M> {
     }
 }
 
+/// A stored filter without its bits.
+struct Parts {
+    hasher: KeyHasher,
+    rule: Rule,
+    shapes: Vec<ScalableSlice>,
+    allowance: Allowance,
+    about: About,
+}
+
 /// The parts of a stored filter other than its bits, checked: the slices need exactly the payload.
-fn restore(
-    header: &Header,
-    options: &ReadOptions,
-) -> Result<(KeyHasher, Rule, Vec<ScalableSlice>, About), DecodeError> {
+fn restore(header: &Header, options: &ReadOptions) -> Result<Parts, DecodeError> {
     header.check_kind(Kind::Scalable)?;
     header.check_width(1)?;
     let scheme = header.identity.scheme.ok_or(DecodeError::UnknownScheme(0))?;
@@ -666,7 +708,8 @@ fn restore(
             "the header and its parameters tell different shapes of the first slice",
         ));
     }
-    Ok((header.hasher(options)?, rule, slices, header.about()))
+    let (hasher, allowance) = (header.hasher(options)?, Allowance::read(header, options));
+    Ok(Parts { hasher, rule, shapes: slices, allowance, about: header.about() })
 }
 
 impl format::Restore for ScalableBloom {
@@ -677,10 +720,7 @@ impl format::Restore for ScalableBloom {
         self.slices.iter_mut().map(|slice| slice.bits.words_mut()).collect()
     }
     fn check(&self) -> Result<(), DecodeError> {
-        match self.slices.iter().all(|slice| slice.bits.tail_is_clear()) {
-            true => Ok(()),
-            false => Err(DecodeError::Damaged("bits past the end of a slice are set")),
-        }
+        self.check_cells()
     }
 }
 

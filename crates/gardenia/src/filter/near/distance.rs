@@ -10,6 +10,9 @@
 //! (one minus the share of common tokens) by least hash values. In both spaces ℓ samples of two points at distance d
 //! agree with probability (1 − d)^ℓ.
 //!
+//! In a keyed filter the sampled coordinates follow from the secret: whoever knew them could turn all other bits of a point, and
+//! it would still be called near. Least hash values follow from keyed digests as they are.
+//!
 //! Sources: Kirsch and Mitzenmacher, "Distance-Sensitive Bloom Filters" (2006); Broder, "On the resemblance and
 //! containment of documents" (1997) for the least hash values; Indyk and Motwani (1998) for the coordinates.
 
@@ -17,7 +20,7 @@ use crate::cells::{Bits, Bytes, Memory, Owned};
 use crate::filter::wish::{bit_filter_facts, hash_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
-use crate::hash::{Digest, Key, KeyHasher};
+use crate::hash::{Digest, HasherId, Key, KeyHasher};
 use crate::index::scale;
 use crate::theory::distance::{DistanceShape, MAX_SAMPLES, alarms, misses, shape};
 use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, Merge, Mismatch, PointError, SizeError};
@@ -40,18 +43,25 @@ pub enum Space {
 
 impl Space {
     /// The number in files, and the dimension.
-    fn numbers(self) -> (u64, u64) {
-        match self {
-            Self::Hamming { dimension } => (1, dimension),
-            Self::Jaccard => (2, 0),
+    fn numbers(self, hasher: HasherId) -> (u64, u64) {
+        match (self, hasher) {
+            (Self::Hamming { dimension }, HasherId::Sip13) => (3, dimension),
+            (Self::Hamming { dimension }, _) => (1, dimension),
+            (Self::Jaccard, _) => (2, 0),
         }
     }
 
-    fn from_numbers(number: u64, dimension: u64) -> Option<Self> {
+    /// The space with this number, or why there is none.
+    fn from_numbers(number: u64, dimension: u64, hasher: HasherId) -> Result<Self, &'static str> {
+        let keyed = hasher == HasherId::Sip13;
         match (number, dimension) {
-            (1, 1..=MAX_CELLS) => Some(Self::Hamming { dimension }),
-            (2, 0) => Some(Self::Jaccard),
-            _ => None,
+            (1, 1..=MAX_CELLS) if keyed => Err(
+                "a keyed filter with it samples bits that follow from the secret's public id: build it again, for space 3",
+            ),
+            (3, 1..=MAX_CELLS) if !keyed => Err("it is for keyed filters"),
+            (1 | 3, 1..=MAX_CELLS) => Ok(Self::Hamming { dimension }),
+            (2, 0) => Ok(Self::Jaccard),
+            _ => Err("1 and 3 (Hamming, with a dimension of 1 to 2^40) and 2 (Jaccard, without) are known"),
         }
     }
 
@@ -141,7 +151,8 @@ impl DistanceSensitiveBloomBuilder {
         self
     }
 
-    /// Everything by hand, instead.
+    /// Everything by hand, instead. A filter with more than 2^20 samples per point, functions times samples of each, is read
+    /// again only with [`ReadOptions::max_samples`].
     pub fn shape(mut self, shape: DistanceShape) -> Self {
         self.shape = Some(shape);
         self
@@ -151,8 +162,8 @@ impl DistanceSensitiveBloomBuilder {
 
     /// The filter.
     pub fn build(self) -> Result<DistanceSensitiveBloom, SizeError> {
-        let (number, dimension) = self.space.numbers();
-        if Space::from_numbers(number, dimension).is_none() {
+        let (number, dimension) = self.space.numbers(self.hasher.id());
+        if Space::from_numbers(number, dimension, self.hasher.id()).is_err() {
             return Err(SizeError::Conflict("points have 1 to 2^40 bits"));
         }
         let error = self.error.unwrap_or(0.01);
@@ -243,12 +254,12 @@ impl<M: Memory> DistanceSensitiveBloom<M> {
         if point.len() as u64 != dimension.div_ceil(8) {
             return Err(PointError::Length { bytes: point.len() as u64, dimension });
         }
-        let (seed, mut sampled) = (Digest(self.hasher.mark()), vec![0u8; self.samples.div_ceil(8) as usize]);
+        let mut sampled = vec![0u8; self.samples.div_ceil(8) as usize];
         let bit = |function: u32| {
             sampled.fill(0);
             for i in 0..self.samples {
                 // Coordinates are drawn with replacement: points at distance d then agree with (1 − d)^ℓ exactly.
-                let at = scale(seed.word(1 + function * self.samples + i), dimension);
+                let at = scale(self.hasher.word(1 + function * self.samples + i), dimension);
                 let value = point[(at / 8) as usize] >> (at % 8) & 1;
                 sampled[(i / 8) as usize] |= value << (i % 8);
             }
@@ -262,7 +273,10 @@ impl<M: Memory> DistanceSensitiveBloom<M> {
         if self.space != Space::Jaccard {
             return Err(PointError::Space { filter: self.space.name(), point: "a set of tokens" });
         }
-        let digests: Vec<Digest> = tokens.iter().map(|token| self.hasher.digest_key(token)).collect();
+        let mut digests: Vec<Digest> = tokens.iter().map(|token| self.hasher.digest_key(token)).collect();
+        // A set: what repeats has been looked at.
+        digests.sort_unstable_by_key(|digest| digest.0);
+        digests.dedup();
         let mut sampled = Vec::with_capacity(8 * self.samples as usize);
         let bit = |function: u32| {
             sampled.clear();
@@ -391,7 +405,7 @@ impl<M: Memory, N: Memory> PartialEq<DistanceSensitiveBloom<N>> for DistanceSens
 
 impl<M: Memory> Stored for DistanceSensitiveBloom<M> {
     fn header(&self) -> Result<Header, EncodeError> {
-        let (space, dimension) = self.space.numbers();
+        let (space, dimension) = self.space.numbers(self.hasher.id());
         let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
         let (samples, threshold) = (self.samples.into(), self.threshold.into());
         let (near, far) = (self.near.to_bits(), self.far.to_bits());
@@ -420,13 +434,13 @@ fn restore<M: Memory>(
     field("cells", cells, whole, "that is no multiple of the functions")?;
     header.check_payload(cells.div_ceil(64) * 8)?;
     let [space, dimension, samples, threshold, near, far] = header.param_words()?;
-    let rule = "1 (Hamming, with its dimension) and 2 (Jaccard, without) are known";
-    let space = Space::from_numbers(space, dimension).ok_or(DecodeError::Field {
-        field: "space",
-        value: space,
-        rule,
-    })?;
+    let space = Space::from_numbers(space, dimension, header.identity.hasher)
+        .map_err(|rule| DecodeError::Field { field: "space", value: space, rule })?;
     field("samples", samples, (1..=MAX_SAMPLES.into()).contains(&samples), "1 to 65536 are allowed")?;
+    let (work, max) = (u64::from(functions) * samples, options.max_samples);
+    if work > max {
+        return Err(DecodeError::Work { samples: work, max });
+    }
     let votes = (1..=functions.into()).contains(&threshold);
     field("threshold", threshold, votes, "1 to the number of functions are allowed")?;
     let distances = (f64::from_bits(near), f64::from_bits(far));
