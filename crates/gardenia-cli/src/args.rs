@@ -405,6 +405,14 @@ pub(crate) struct SecretArgs {
     pub(crate) secret_file: Option<PathBuf>,
 }
 
+/// How much memory a filter may take.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct MemoryArgs {
+    /// Most memory of a filter that is more than 8 times its file, once decoded or grown [default: 256MiB]
+    #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes, allow_negative_numbers = true)]
+    pub(crate) max_memory: Option<u64>,
+}
+
 /// Print the lines that may be in a filter
 ///
 /// A line that is printed may be in the filter: it is, or it is one of the few false positives. A line that is
@@ -486,6 +494,9 @@ pub(crate) struct QueryArgs {
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
 }
 
 /// How many threads work on one stream.
@@ -576,6 +587,9 @@ pub(crate) struct ChangeArgs {
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
 
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
+
     /// Print no summary and no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -614,6 +628,9 @@ pub(crate) struct CountArgs {
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
 }
 
 /// Print the most frequent lines
@@ -713,6 +730,9 @@ pub(crate) struct EvalArgs {
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
 }
 
 /// Show what a filter file holds, and whether it is intact
@@ -739,6 +759,9 @@ pub(crate) struct InfoArgs {
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
 }
 
 /// See what filters do, on examples that come along

@@ -133,6 +133,23 @@ pub(crate) fn decode(error: DecodeError) -> anyhow::Error {
             ),
             "give it as a file: that is memory-mapped, and need not fit",
         ),
+        DecodeError::Expansion { stored, needed, max } => hinted(
+            format!(
+                "the filter has {} in the file and would take {} of memory, over the limit of {}",
+                human::bytes(stored),
+                human::bytes(needed),
+                human::bytes(max)
+            ),
+            "if you trust the file, raise the limit with --max-memory SIZE",
+        ),
+        DecodeError::Work { samples, max } => hinted(
+            format!(
+                "a line would take {} samples, over the limit of {}",
+                human::count(samples),
+                human::count(max)
+            ),
+            "build it again with --near 0.1% or more",
+        ),
         DecodeError::Truncated { .. } | DecodeError::Trailing { .. } | DecodeError::Checksum { .. } => {
             hinted(error, "the file is damaged: copy or build it again")
         }
@@ -160,6 +177,14 @@ pub(crate) fn insert(error: InsertError, filter: &AnyFilter) -> anyhow::Error {
             hinted(error, "build it again with more --items; every copy of a line takes room")
         }
         InsertError::Full(_) => hinted(error, "build it again with more --items"),
+        InsertError::Growth { needed, max } => hinted(
+            format!(
+                "the filter would grow to {}, over the limit of {}",
+                human::bytes(needed),
+                human::bytes(max)
+            ),
+            "if you trust the file, raise the limit with --max-memory SIZE",
+        ),
         error => error.into(),
     }
 }

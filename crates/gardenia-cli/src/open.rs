@@ -1,5 +1,6 @@
 //! Opening filters: a file is memory-mapped, a pipe is read.
 
+use crate::args::MemoryArgs;
 use crate::message::hinted;
 use crate::{memory, message};
 use anyhow::Context;
@@ -57,18 +58,18 @@ pub(crate) fn is_stream(path: &Path) -> bool {
 }
 
 /// Opens the filter at `path`; `-` is stdin.
-pub(crate) fn open(path: &Path, secret: Option<SecretKey>) -> anyhow::Result<Opened> {
-    try_open(path, secret).map_err(message::decode).with_context(|| crate::input::name(path))
+pub(crate) fn open(path: &Path, options: &ReadOptions) -> anyhow::Result<Opened> {
+    try_open(path, options).map_err(message::decode).with_context(|| crate::input::name(path))
 }
 
 /// Reads the filter at `path` into memory, of whatever format; `-` is stdin.
-pub(crate) fn load_any(path: &Path, secret: Option<SecretKey>) -> anyhow::Result<AnyFilter> {
-    load_and_tell(path, secret).map(|(filter, _)| filter)
+pub(crate) fn load_any(path: &Path, options: &ReadOptions) -> anyhow::Result<AnyFilter> {
+    load_and_tell(path, options).map(|(filter, _)| filter)
 }
 
 /// As [`load_any`], and whether the format is a foreign one.
-pub(crate) fn load_and_tell(path: &Path, secret: Option<SecretKey>) -> anyhow::Result<(AnyFilter, bool)> {
-    read_any(path, &options(secret)).map_err(message::decode).with_context(|| crate::input::name(path))
+pub(crate) fn load_and_tell(path: &Path, options: &ReadOptions) -> anyhow::Result<(AnyFilter, bool)> {
+    read_any(path, options).map_err(message::decode).with_context(|| crate::input::name(path))
 }
 
 /// Whether the file at `path` is one of DCSO's bloom program; of pipes it cannot be told.
@@ -106,13 +107,13 @@ fn read_any(path: &Path, options: &ReadOptions) -> Result<(AnyFilter, bool), Dec
 }
 
 /// Reads the filter at `path` into memory, to be changed; `-` is stdin.
-pub(crate) fn load(path: &Path, secret: Option<SecretKey>) -> anyhow::Result<AnyFilter> {
+pub(crate) fn load(path: &Path, options: &ReadOptions) -> anyhow::Result<AnyFilter> {
     if is_dcso(path) {
         let hint = "make a filter of it that can: gardenia convert --to bloom";
         let reason = format!("{}: a DCSO file is not changed here", crate::input::name(path));
         return Err(message::hinted(reason, hint));
     }
-    read(path, &options(secret)).map_err(message::decode).with_context(|| crate::input::name(path))
+    read(path, options).map_err(message::decode).with_context(|| crate::input::name(path))
 }
 
 fn read(path: &Path, options: &ReadOptions) -> Result<AnyFilter, DecodeError> {
@@ -125,21 +126,25 @@ fn read(path: &Path, options: &ReadOptions) -> Result<AnyFilter, DecodeError> {
     }
 }
 
-/// What is read takes memory, what is mapped does not.
-pub(crate) fn options(secret: Option<SecretKey>) -> ReadOptions {
-    let options = ReadOptions::new().max_bytes(memory::available().unwrap_or(u64::MAX));
-    match secret {
-        Some(secret) => options.secret(secret),
-        None => options,
+impl MemoryArgs {
+    /// What is read takes memory, what is mapped does not. A file may ask for more than its own size, but not for all there is.
+    pub(crate) fn options(self, secret: Option<SecretKey>) -> ReadOptions {
+        let mut options = ReadOptions::new().max_bytes(memory::available().unwrap_or(u64::MAX));
+        if let Some(most) = self.max_memory {
+            options = options.max_expansion(most);
+        }
+        match secret {
+            Some(secret) => options.secret(secret),
+            None => options,
+        }
     }
 }
 
 /// As [`open`], with the library's error.
-pub(crate) fn try_open(path: &Path, secret: Option<SecretKey>) -> Result<Opened, DecodeError> {
-    let options = options(secret);
+pub(crate) fn try_open(path: &Path, options: &ReadOptions) -> Result<Opened, DecodeError> {
     if is_stream(path) || is_dcso(path) {
-        read_any(path, &options).map(|(filter, _)| Opened::Read(filter))
+        read_any(path, options).map(|(filter, _)| Opened::Read(filter))
     } else {
-        AnyFilter::open_mapped_with(path, &options).map(Opened::Mapped)
+        AnyFilter::open_mapped_with(path, options).map(Opened::Mapped)
     }
 }

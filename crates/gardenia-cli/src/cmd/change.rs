@@ -118,7 +118,7 @@ fn change(
     sources.iter().try_for_each(Source::check)?;
     // Until the changed filter is in its place: what another process adds meanwhile must not be lost.
     let _lock = if in_place(args) { Some(lock::hold(&args.filter, args.quiet)?) } else { None };
-    let mut filter = load(&args.filter, args.secret.read()?)?;
+    let mut filter = load(&args.filter, &args.memory.options(args.secret.read()?))?;
     let (hasher, mut count) = (*filter.hasher(), 0);
     work(&mut filter, &[]).with_context(|| crate::input::name(&args.filter))?; // can it at all?
     let (progress, threads) = (!args.quiet, args.threads.count());

@@ -1,7 +1,7 @@
 //! `gardenia convert`: a filter of one kind or format as another, without its keys where that is possible.
 
 use super::aside::Aside;
-use crate::args::SecretArgs;
+use crate::args::{MemoryArgs, SecretArgs};
 use crate::input::{KeyArgs, Reading, Source};
 use crate::message::{self, hinted, say};
 use crate::open::load_and_tell;
@@ -66,6 +66,9 @@ pub(crate) struct ConvertArgs {
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
 
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
+
     /// Print no summary and no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -99,7 +102,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Outcome> {
         From::Keys => of_keys(args)?,
         From::Filter => {
             let path = &args.inputs[0];
-            let (filter, foreign) = load_and_tell(path, args.secret.read()?)?;
+            let (filter, foreign) = load_and_tell(path, &args.memory.options(args.secret.read()?))?;
             convert(args, filter, foreign).with_context(|| input::name(path))?
         }
     };

@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal, Write};
 pub(crate) fn run(args: &CountArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.inputs);
     check_stdin(&args.filter, &sources)?;
-    let opened = open(&args.filter, args.secret.read()?)?;
+    let opened = open(&args.filter, &args.memory.options(args.secret.read()?))?;
     opened.counts().with_context(|| name(&args.filter))?;
     let (mut stdout, hasher, keys) = (io::stdout().lock(), opened.hasher(), args.key.keys()?);
     let (progress, threads) = (!stdout.is_terminal(), args.threads.count());

@@ -11,7 +11,7 @@ mod seen;
 mod state;
 mod tally;
 
-use crate::args::{SecretArgs, ThreadArgs};
+use crate::args::{MemoryArgs, SecretArgs, ThreadArgs};
 use crate::input::{Batch, Block, KeyArgs, Keys, Reading, Row, Source, Work};
 use crate::message::{hinted, say};
 use crate::{Outcome, human, memory, message, signal};
@@ -148,6 +148,9 @@ pub(crate) struct DedupArgs {
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+
+    #[command(flatten)]
+    pub(crate) opening: MemoryArgs,
 
     /// Print no warnings and no progress
     #[arg(short, long)]

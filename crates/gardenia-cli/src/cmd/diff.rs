@@ -1,7 +1,7 @@
 //! `gardenia diff`: what two filters have in common, estimated from their bits.
 
 use super::merge::{Why, check_stdin, mismatch, overlap_of, round};
-use crate::args::SecretArgs;
+use crate::args::{MemoryArgs, SecretArgs};
 use crate::message::hinted;
 use crate::open::load_any;
 use crate::{Outcome, human, input};
@@ -37,12 +37,15 @@ pub(crate) struct DiffArgs {
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
 }
 
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
     check_stdin(&[args.a.clone(), args.b.clone()])?;
-    let secret = args.secret.read()?;
-    let (a, b) = (load_any(&args.a, secret)?, load_any(&args.b, secret)?);
+    let options = args.memory.options(args.secret.read()?);
+    let (a, b) = (load_any(&args.a, &options)?, load_any(&args.b, &options)?);
     let told = |filter: &AnyFilter| {
         filter.estimated_items().unwrap_or(Estimate { items: f64::NAN, std_error: f64::NAN })
     };

@@ -13,7 +13,7 @@ use std::io::{self, IsTerminal, Write};
 pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.truth);
     check_stdin(&args.filter, &sources)?;
-    let opened = open(&args.filter, args.secret.read()?)?;
+    let opened = open(&args.filter, &args.memory.options(args.secret.read()?))?;
     let (mut stdout, hasher, keys) = (io::stdout().lock(), opened.hasher(), args.key.keys()?);
     let mut verdict = Verdict { counts: opened.counts().is_ok(), ..Verdict::default() };
     if args.each {

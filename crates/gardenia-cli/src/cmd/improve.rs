@@ -1,7 +1,7 @@
 //! `gardenia improve`: the keys of a filter with choices choose again, all together.
 
 use super::aside::Aside;
-use crate::args::SecretArgs;
+use crate::args::{MemoryArgs, SecretArgs};
 use crate::input::{KeyArgs, Reading, Source};
 use crate::message::{self, hinted, say};
 use crate::open::{is_dash, is_stream, load};
@@ -63,6 +63,9 @@ pub(crate) struct ImproveArgs {
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
 
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
+
     /// Print no summary and no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -117,7 +120,8 @@ pub(crate) fn run(args: &ImproveArgs) -> anyhow::Result<Outcome> {
         Some(_) => None,
     };
     let name = input::name(&args.filter);
-    let before = groups(load(&args.filter, args.secret.read()?)?).with_context(|| name.clone())?;
+    let before = groups(load(&args.filter, &args.memory.options(args.secret.read()?))?)
+        .with_context(|| name.clone())?;
     let (keys, hint) = (args.key.keys()?, "all keys are kept in memory, 8 bytes each");
     let (doing, progress, threads) = ("reading", !args.quiet, 1);
     let reading = Reading { sources: &sources, keys: &keys, doing, progress, threads, strict: true };

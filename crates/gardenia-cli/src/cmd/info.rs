@@ -8,19 +8,19 @@ use anyhow::{Context, bail};
 use gardenia::cells::Memory;
 use gardenia::format::{self, Header, verify_file};
 use gardenia::theory::blocked::BLOCK_BITS;
-use gardenia::{AnyFilter, ChoiceForm, DecodeError, HasherId, Identity, Kind, SchemeId, SecretKey};
+use gardenia::{AnyFilter, ChoiceForm, DecodeError, HasherId, Identity, Kind, ReadOptions, SchemeId};
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
-    let secret = args.secret.read()?;
+    let options = args.memory.options(args.secret.read()?);
     let mut stdout = io::stdout().lock();
     let mut outcome = Outcome::Done;
     let mut first = true;
     for path in &args.files {
-        let report = match Report::new(args, path, secret) {
+        let report = match Report::new(args, path, &options) {
             Ok(report) => report,
             Err(error) => {
                 message::complain(&error);
@@ -75,7 +75,7 @@ struct Report {
 }
 
 impl Report {
-    fn new(args: &InfoArgs, path: &Path, secret: Option<SecretKey>) -> anyhow::Result<Self> {
+    fn new(args: &InfoArgs, path: &Path, options: &ReadOptions) -> anyhow::Result<Self> {
         let file = input::name(path);
         let verify = || verify_file(path).map_err(message::decode).with_context(|| file.clone());
         if is_stream(path) && args.verify {
@@ -89,8 +89,13 @@ impl Report {
             verify()?;
         }
         let header = || -> Result<Header, DecodeError> { format::header(fs::File::open(path)?) };
-        let report = match try_open(path, secret) {
-            Ok(Opened::Mapped(filter)) => Self::of_filter(&filter),
+        let report = match try_open(path, options) {
+            Ok(Opened::Mapped(filter)) => {
+                if args.verify {
+                    filter.check_cells().map_err(message::decode).with_context(|| file.clone())?;
+                }
+                Self::of_filter(&filter)
+            }
             Ok(Opened::Read(filter)) => Self::of_filter(&filter),
             // The header can be read without the secret, and of kinds that are no filters of keys.
             Err(error @ (DecodeError::SecretMissing { .. } | DecodeError::Kind { .. }))

@@ -3,7 +3,7 @@
 use super::build;
 use super::count::{Numbered, print_numbers};
 use super::query::{check_stdin, outcome};
-use crate::args::{BuildArgs, SecretArgs, ThreadArgs};
+use crate::args::{BuildArgs, MemoryArgs, SecretArgs, ThreadArgs};
 use crate::input::{Batch, Block, KeyArgs, Keys, Reading, Source, name};
 use crate::message::{self, hinted};
 use crate::open::{Opened, open};
@@ -41,12 +41,15 @@ pub(crate) struct GetArgs {
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
 }
 
 pub(crate) fn get(args: &GetArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.inputs);
     check_stdin(&args.filter, &sources)?;
-    let (opened, keys) = (open(&args.filter, args.secret.read()?)?, args.key.keys()?);
+    let (opened, keys) = (open(&args.filter, &args.memory.options(args.secret.read()?))?, args.key.keys()?);
     values(&opened, &[], &mut []).with_context(|| name(&args.filter))?; // is it a map?
     let (mut stdout, hasher) = (io::stdout().lock(), opened.hasher());
     let (progress, threads) = (!stdout.is_terminal(), args.threads.count());

@@ -1,6 +1,6 @@
 //! `gardenia merge`: one filter of several, by union or by intersection.
 
-use crate::args::SecretArgs;
+use crate::args::{MemoryArgs, SecretArgs};
 use crate::message::{hinted, say};
 use crate::open::{is_dash, is_stream, load_any, open};
 use crate::output::Output;
@@ -44,6 +44,9 @@ pub(crate) struct MergeArgs {
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
 
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
+
     /// Print no summary
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -54,15 +57,15 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     let [first, others @ ..] = &args.filters[..] else { bail!("two filters or more are needed") };
     check_stdin(&args.filters)?;
     output.check()?;
-    let secret = args.secret.read()?;
+    let options = args.memory.options(args.secret.read()?);
     // A file that cannot be opened is said before the others are read.
     for path in args.filters.iter().filter(|path| !is_stream(path)) {
-        open(path, secret)?;
+        open(path, &options)?;
     }
-    let mut filter = load_any(first, secret)?;
+    let mut filter = load_any(first, &options)?;
     let mut overlap = None;
     for path in others {
-        let other = load_any(path, secret)?;
+        let other = load_any(path, &options)?;
         let combined = if args.intersect {
             // Of two filters it can be told how many keys they share; not if a third copy would fill the memory.
             let room = memory::available().is_none_or(|free| free / 2 > filter.memory_bytes() as u64);

@@ -4,9 +4,8 @@ use super::build;
 use crate::args::{BuildArgs, SpaceName};
 use crate::input::{Block, KeyTexts, Keys, Source, name};
 use crate::message::{self, hinted};
-use crate::open::options;
 use anyhow::Context;
-use gardenia::{DistanceSensitiveBloom, KeyHasher, SecretKey, Space};
+use gardenia::{DistanceSensitiveBloom, KeyHasher, ReadOptions, Space};
 use std::path::Path;
 
 /// A filter of all lines; and how many there were.
@@ -54,8 +53,8 @@ fn empty(
 }
 
 /// The filter of points in a file.
-pub(crate) fn load(path: &Path, secret: Option<SecretKey>) -> anyhow::Result<DistanceSensitiveBloom> {
-    let load = || DistanceSensitiveBloom::load_with(path, &options(secret));
+pub(crate) fn load(path: &Path, options: &ReadOptions) -> anyhow::Result<DistanceSensitiveBloom> {
+    let load = || DistanceSensitiveBloom::load_with(path, options);
     load().map_err(message::decode).with_context(|| name(path))
 }
 

@@ -162,7 +162,7 @@ struct Part {
 
 impl Bed {
     fn open(args: &QueryArgs, paths: &[PathBuf]) -> anyhow::Result<Self> {
-        let secret = args.secret.read()?;
+        let options = args.memory.options(args.secret.read()?);
         let (mut filters, mut hashers) = (Vec::new(), Vec::<KeyHasher>::new());
         for path in paths {
             let mut place = |hasher: KeyHasher| {
@@ -171,13 +171,13 @@ impl Bed {
                     hashers.len() - 1
                 })
             };
-            filters.push(match try_open(path, secret) {
+            filters.push(match try_open(path, &options) {
                 Ok(filter) => {
                     let hashed = place(filter.hasher());
                     Asked::Keys(filter, hashed)
                 }
                 Err(DecodeError::Kind { .. }) if !is_stream(path) => {
-                    let filter = points::load(path, secret)?;
+                    let filter = points::load(path, &options)?;
                     place(*filter.hasher()); // rows are told by a batch, whatever is asked
                     Asked::Points(filter)
                 }

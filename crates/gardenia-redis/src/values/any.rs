@@ -18,6 +18,11 @@ use gardenia::{
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
 
+/// Options for filters whose growth is checked here, by `bf.memory-limit`: a replica must not refuse what its primary took.
+pub(super) fn grows_here() -> ReadOptions {
+    ReadOptions::new().max_expansion(u64::MAX)
+}
+
 /// What is stored under the key.
 pub type Any = Stored<AnyFilter>;
 
@@ -40,7 +45,7 @@ impl Whole for AnyFilter {
     }
 
     fn read(from: impl Read, len: u64) -> Option<Self> {
-        let options = ReadOptions::new().max_bytes(len.saturating_mul(COMPACT));
+        let options = grows_here().max_bytes(len.saturating_mul(COMPACT));
         let filter = AnyFilter::read_from_with(from, &options).ok()?;
         // Neither is stored as this value.
         (!matches!(filter, Self::Scalable(_) | Self::Compressed(_))).then_some(filter)
@@ -54,7 +59,7 @@ impl Whole for AnyFilter {
     /// By way of its bytes: not every kind can be copied without the risk that memory is short.
     fn copy(&self) -> Option<Self> {
         let bytes = bytes(self.memory_bytes(), |to| self.write_to(to)).ok()?;
-        AnyFilter::from_slice_with(&bytes, &ReadOptions::new().max_bytes(u64::MAX)).ok()
+        AnyFilter::from_slice_with(&bytes, &grows_here().max_bytes(u64::MAX)).ok()
     }
 }
 
@@ -97,7 +102,7 @@ pub enum Loaded {
 /// The filter in the bytes of a file, if it takes `limit` bytes of memory at most; cells that are as wide as their counts
 /// need are taken for as wide as they may become.
 pub fn load(bytes: &[u8], limit: u64) -> Result<Loaded, DecodeError> {
-    let filter = AnyFilter::from_slice_with(bytes, &ReadOptions::new().max_bytes(limit))?;
+    let filter = AnyFilter::from_slice_with(bytes, &grows_here().max_bytes(limit))?;
     if let AnyFilter::Spectral(filter) = &filter
         && filter.is_compact()
     {

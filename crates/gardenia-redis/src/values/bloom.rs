@@ -10,9 +10,10 @@
 //! everything that a filter was made with, seed included, travels with its creation and is stored with it.
 
 use super::BATCH;
+use super::any::grows_here;
 use super::stored::{Stored, Whole};
 use crate::engine::types::TypeHandle;
-use gardenia::{Digest, KeyHasher, ReadOptions, ScalableBloom, ScalableSlice, SizeError};
+use gardenia::{Digest, KeyHasher, ScalableBloom, ScalableSlice, SizeError};
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -301,7 +302,7 @@ impl Whole for Scaling {
         let mut expansion = [0; 4];
         from.read_exact(&mut expansion).ok()?;
         let expansion = u32::from_le_bytes(expansion);
-        let filter = ScalableBloom::read_from_with(from, &ReadOptions::new().max_bytes(len)).ok()?;
+        let filter = ScalableBloom::read_from_with(from, &grows_here().max_bytes(len)).ok()?;
         (expansion == 0 || expansion == filter.growth()).then(|| Self::new(filter, expansion))
     }
 

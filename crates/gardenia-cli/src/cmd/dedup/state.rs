@@ -115,7 +115,7 @@ impl State {
         if fs::metadata(path).is_ok_and(|file| file.len() == 0) {
             return Ok((state, None)); // made to be locked, by us or by one that was killed
         }
-        let filter = open::load(path, args.secret.read()?)?;
+        let filter = open::load(path, &args.opening.options(args.secret.read()?))?;
         let Some(note) = Note::of(&filter) else {
             let reason = format!("a filter of kind {} cannot be the state of dedup", filter.kind().name());
             let hint =
