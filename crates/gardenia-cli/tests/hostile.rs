@@ -29,7 +29,7 @@ fn a_compressed_file_is_decoded_within_the_limit() {
     for arguments in open {
         let limited = [&arguments[..], &["--max-memory", "16MiB"]].concat();
         let run = shell.run(&limited);
-        assert!(run.complaint().contains("over the limit of 16 MiB"), "{limited:?}: {}", run.err);
+        assert!(run.complaint().contains("over the limit of 16.8 MB"), "{limited:?}: {}", run.err);
         assert!(run.err.ends_with(HINT), "{}", run.err);
         let run = shell.run(&arguments);
         assert!(run.code != Some(2), "{arguments:?}: {}", run.err);
@@ -58,7 +58,7 @@ fn a_file_does_not_grow_to_gigabytes_by_one_line() {
     let before = fs::read(shell.path("s.gdn")).unwrap();
     assert!(before.len() < 40_000);
     let run = shell.pipe(b"hello\nworld\nagain\n", &["add", "s.gdn"]);
-    assert!(run.complaint().contains("over the limit of 256 MiB"), "{}", run.err);
+    assert!(run.complaint().contains("over the limit of 268 MB"), "{}", run.err);
     assert!(run.err.ends_with(HINT), "{}", run.err);
     assert_eq!(fs::read(shell.path("s.gdn")).unwrap(), before);
     // What grows by its lines is not held up.

@@ -6,7 +6,8 @@ use gardenia::format::{self, dcso};
 use gardenia::theory::distance::DistanceShape;
 use gardenia::{
     AnyFilter, BlockedBloom, Bloom, CompressedBloom, CountMin, Cuckoo, DecodeError, Digest,
-    DistanceSensitiveBloom, DynamicBloom, Full, InsertError, KeyHasher, ReadOptions, ScalableBloom, SecretKey,
+    DistanceSensitiveBloom, DynamicBloom, Full, InsertError, KeyHasher, ReadOptions, ScalableBloom,
+    SecretKey,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -373,7 +374,8 @@ fn what_is_said_of_keys_that_an_attacker_chooses_is_so() {
     }
     // A block of a blocked filter, of which keys are chosen that set a bit: it takes no more than it has bits.
     let mut blocked = BlockedBloom::builder().bits(512 * 1000).hashes(6).build().unwrap();
-    let in_block = |i: u64| Digest((7u128 << 64).div_ceil(1000) as u64 + Digest(i).word(1) % (u64::MAX / 1001));
+    let in_block =
+        |i: u64| Digest((7u128 << 64).div_ceil(1000) as u64 + Digest(i).word(1) % (u64::MAX / 1001));
     let chosen = (0..50_000).filter(|i| blocked.insert_digest(in_block(*i))).count();
     assert!(chosen <= 508, "{chosen}");
     assert!((50_000..60_000).all(|i| blocked.contains_digest(in_block(i))));
