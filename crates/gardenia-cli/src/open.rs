@@ -41,8 +41,8 @@ impl Opened {
     /// The hash function, so that keys are hashed without a call through `dyn` each.
     pub(crate) fn hasher(&self) -> KeyHasher {
         match self {
-            Self::Mapped(filter) => *filter.hasher(),
-            Self::Read(filter) => *filter.hasher(),
+            Self::Mapped(filter) => filter.hasher().clone(),
+            Self::Read(filter) => filter.hasher().clone(),
         }
     }
 }

@@ -10,13 +10,16 @@ use std::io::Read;
 impl SecretArgs {
     /// The secret, if one was given.
     pub(crate) fn read(&self) -> anyhow::Result<Option<SecretKey>> {
-        let Some(path) = &self.secret_file else { return Ok(self.secret) };
+        let Some(path) = &self.secret_file else { return Ok(self.secret.clone()) };
         let read = || {
             // A secret is short: whoever gives a large file by mistake should not wait for it.
             let mut text = Vec::new();
             File::open(path)?.take(1024).read_to_end(&mut text)?;
             let hint = "openssl rand -hex 16 > secret.txt makes one";
-            parse(&String::from_utf8_lossy(&text)).map_err(|reason| hinted(reason, hint))
+            let secret = parse(&String::from_utf8_lossy(&text)).map_err(|reason| hinted(reason, hint));
+            text.fill(0);
+            std::hint::black_box(&text); // or the compiler would see that nobody reads it
+            secret
         };
         read().with_context(|| path.display().to_string()).map(Some)
     }

@@ -44,9 +44,9 @@ fn sets(items: u32) -> Result<(), SizeError> {
     ] {
         let builder = GolombSet::builder().fpp(fpp);
         let builder = if rice { builder.rice() } else { builder };
-        let builder = run.map_or(builder, |run| builder.gaps_per_run(run));
-        let set = builder.build_from_digests(digests.clone())?;
-        let build = best(|| builder.build_from_digests(digests.clone()).map(|set| set.values()));
+        let builder = run.map_or(builder.clone(), |run| builder.gaps_per_run(run));
+        let set = builder.clone().build_from_digests(digests.clone())?;
+        let build = best(|| builder.clone().build_from_digests(digests.clone()).map(|set| set.values()));
         let few = &digests[..digests.len().min(200_000)];
         let ask = |keys: &[Digest]| keys.iter().filter(|key| set.contains_digest(**key)).count();
         let mut answers = vec![false; absent.len()];

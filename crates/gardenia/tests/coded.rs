@@ -21,7 +21,7 @@ fn golomb_builders() -> impl Strategy<Value = gardenia::GolombSetBuilder> {
             let hasher = if keyed { KeyHasher::sip13(secret) } else { KeyHasher::xxh3(seed) };
             let builder = GolombSet::builder().fpp(fpp).hasher(hasher);
             let builder = if rice { builder.rice() } else { builder };
-            run.map_or(builder, |run| builder.gaps_per_run(run))
+            run.map_or(builder.clone(), |run| builder.gaps_per_run(run))
         },
     )
 }

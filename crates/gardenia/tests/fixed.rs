@@ -41,7 +41,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let builder = BinaryFuse::builder().arity(arity).fingerprint(width).hasher(hasher);
-        let filter = builder.build_from(&keys).unwrap();
+        let filter = builder.clone().build_from(&keys).unwrap();
         let distinct: HashSet<&Vec<u8>> = keys.iter().collect();
         prop_assert_eq!((filter.items(), filter.arity(), filter.width()), (distinct.len() as u64, arity, width));
         prop_assert!(keys.iter().all(|key| filter.contains(key)), "a key was lost");
@@ -82,10 +82,10 @@ proptest! {
         let mut entries: Vec<_> = model.clone().into_iter().collect();
         entries.sort();
         let builder = Bloomier::builder().value_bits(value_bits).check_bits(check_bits).arity(arity).seed(seed);
-        let map = builder.build_from(&entries).unwrap();
+        let map = builder.clone().build_from(&entries).unwrap();
         let twice = shuffled(&[&entries[..], &entries[..]].concat(), seed);
-        prop_assert!(map == builder.threads(2).build_from(&twice).unwrap());
-        let mut stock = builder.build_mutable_from(&entries).unwrap();
+        prop_assert!(map == builder.clone().threads(2).build_from(&twice).unwrap());
+        let mut stock = builder.clone().build_mutable_from(&entries).unwrap();
         prop_assert!(stock == builder.build_mutable_from(&twice).unwrap());
         prop_assert_eq!((map.items(), stock.items()), (model.len() as u64, model.len() as u64));
         for (at, value) in changes {
@@ -145,7 +145,7 @@ fn a_filter_of_no_keys_contains_nothing() {
     let entries: [(&str, u32); 0] = [];
     let builder = Bloomier::builder().check_bits(0);
     let (map, mut stock) =
-        (builder.build_from(&entries).unwrap(), builder.build_mutable_from(&entries).unwrap());
+        (builder.clone().build_from(&entries).unwrap(), builder.build_mutable_from(&entries).unwrap());
     assert!((0..1000).all(|i| map.get(i).is_none() && stock.get(i).is_none()));
     assert_eq!(stock.set("rose", 0), Err(UpdateError::Absent));
 }
@@ -155,10 +155,13 @@ fn threads_make_the_same_filter() {
     let keys: Vec<u64> = (0..150_000).collect(); // sequential, and enough for several threads
     for arity in [3, 4] {
         let builder = BinaryFuse::builder().arity(arity);
-        let filter = builder.build_from(&keys).unwrap();
+        let filter = builder.clone().build_from(&keys).unwrap();
         assert!(filter.contains_many(&keys).iter().all(|found| *found));
         for threads in [0, 2, 3, 7, usize::MAX] {
-            assert!(filter == builder.threads(threads).build_from(&keys).unwrap(), "{threads} threads");
+            assert!(
+                filter == builder.clone().threads(threads).build_from(&keys).unwrap(),
+                "{threads} threads"
+            );
         }
     }
     let entries: Vec<(u64, u32)> = keys.iter().map(|key| (*key, *key as u32 % 1000)).collect();
@@ -220,7 +223,7 @@ fn absent_keys_have_a_value_as_often_as_check_bits_say() {
         let keys: Vec<Digest> = (0..20_000).map(|i| digest(5, i)).collect();
         let values: Vec<u32> = (0..20_000).map(|i| i % 7).collect();
         let builder = Bloomier::builder().check_bits(check_bits).arity(arity);
-        let map = builder.build_from_digests(&keys, &values).unwrap();
+        let map = builder.clone().build_from_digests(&keys, &values).unwrap();
         let stock = builder.build_mutable_from_digests(&keys, &values).unwrap();
         let probes: Vec<Digest> = (0..TRIALS).map(|i| digest(6, i)).collect();
         let (mut answers, mut changed) = (vec![false; probes.len()], vec![false; probes.len()]);
@@ -308,7 +311,8 @@ fn no_key_can_be_put_into_a_static_filter() {
 fn the_widest_maps_can_be_stored() {
     let entries = [("rose", u32::MAX), ("tulip", 0)];
     let builder = Bloomier::builder().check_bits(30);
-    let (map, stock) = (builder.build_from(&entries).unwrap(), builder.build_mutable_from(&entries).unwrap());
+    let (map, stock) =
+        (builder.clone().build_from(&entries).unwrap(), builder.build_mutable_from(&entries).unwrap());
     assert_eq!((map.identity().width, stock.identity().width), (62, 64));
     assert!(Bloomier::from_slice(&map.to_vec().unwrap()).unwrap() == map);
     let copy = gardenia::MutableBloomier::from_slice(&stock.to_vec().unwrap()).unwrap();

@@ -488,7 +488,7 @@ fn a_type_reads_only_its_own_scheme() {
 #[test]
 fn a_keyed_filter_needs_its_secret_unless_the_file_holds_it() {
     let (right, wrong) = (SecretKey::new([1; 16]), SecretKey::new([2; 16]));
-    let mut filter = Bloom::builder().items(10).fpp(0.01).secret(right).build().unwrap();
+    let mut filter = Bloom::builder().items(10).fpp(0.01).secret(right.clone()).build().unwrap();
     filter.insert("rose");
     let bytes = filter.to_vec().unwrap();
     assert!(!bytes.windows(16).any(|window| window == [1; 16]), "the secret is in the file");

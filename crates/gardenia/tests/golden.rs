@@ -12,7 +12,9 @@ use gardenia::{
     StableBloom, Update,
 };
 
-const SECRET: SecretKey = SecretKey::new([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+fn secret() -> SecretKey {
+    SecretKey::new(core::array::from_fn(|i| i as u8))
+}
 
 fn rows(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     table.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect())
@@ -33,7 +35,7 @@ fn hashers_agree_with_other_implementations() {
             KeyHasher::xxh3(0),
             KeyHasher::xxh3(1),
             KeyHasher::xxh3(u64::MAX),
-            KeyHasher::sip13(SECRET),
+            KeyHasher::sip13(secret()),
             KeyHasher::Fnv1,
         ];
         for (hasher, expected) in hashers.iter().zip(&row[1..]) {
@@ -86,37 +88,37 @@ fn check_answers(filter: &AnyFilter) {
 
 #[test]
 fn files_of_version_1_load_for_ever_and_are_written_alike() {
-    let plain = ReadOptions::new();
+    let plain = ReadOptions::new;
     let files: [(&[u8], ReadOptions); 29] = [
-        (include_bytes!("data/bloom.gdn"), plain),
-        (include_bytes!("data/bloom-dcso.gdn"), plain),
-        (include_bytes!("data/bloom-double.gdn"), plain),
-        (include_bytes!("data/bloom-keyed.gdn"), plain.secret(SECRET)),
-        (include_bytes!("data/bloom-keyed-stored.gdn"), plain),
-        (include_bytes!("data/blocked.gdn"), plain),
-        (include_bytes!("data/blocked-two-bits.gdn"), plain),
-        (include_bytes!("data/counting.gdn"), plain),
-        (include_bytes!("data/counting-wide.gdn"), plain),
-        (include_bytes!("data/bitwise.gdn"), plain),
-        (include_bytes!("data/bitwise-placed.gdn"), plain),
-        (include_bytes!("data/stable.gdn"), plain),
-        (include_bytes!("data/a2.gdn"), plain),
-        (include_bytes!("data/spectral.gdn"), plain),
-        (include_bytes!("data/spectral-increase.gdn"), plain),
-        (include_bytes!("data/spectral-recurring.gdn"), plain),
-        (include_bytes!("data/spectral-recurring-bare.gdn"), plain),
-        (include_bytes!("data/spectral-compact.gdn"), plain),
-        (include_bytes!("data/spectral-compact-plain.gdn"), plain),
-        (include_bytes!("data/choice.gdn"), plain),
-        (include_bytes!("data/choice-one-by-one.gdn"), plain),
-        (include_bytes!("data/choice-partitioned.gdn"), plain),
-        (include_bytes!("data/ribbon.gdn"), plain),
-        (include_bytes!("data/ribbon-bumped.gdn"), plain),
-        (include_bytes!("data/fuse.gdn"), plain),
-        (include_bytes!("data/fuse-four.gdn"), plain),
-        (include_bytes!("data/fuse-wide.gdn"), plain),
-        (include_bytes!("data/bloomier.gdn"), plain),
-        (include_bytes!("data/bloomier-mutable.gdn"), plain),
+        (include_bytes!("data/bloom.gdn"), plain()),
+        (include_bytes!("data/bloom-dcso.gdn"), plain()),
+        (include_bytes!("data/bloom-double.gdn"), plain()),
+        (include_bytes!("data/bloom-keyed.gdn"), plain().secret(secret())),
+        (include_bytes!("data/bloom-keyed-stored.gdn"), plain()),
+        (include_bytes!("data/blocked.gdn"), plain()),
+        (include_bytes!("data/blocked-two-bits.gdn"), plain()),
+        (include_bytes!("data/counting.gdn"), plain()),
+        (include_bytes!("data/counting-wide.gdn"), plain()),
+        (include_bytes!("data/bitwise.gdn"), plain()),
+        (include_bytes!("data/bitwise-placed.gdn"), plain()),
+        (include_bytes!("data/stable.gdn"), plain()),
+        (include_bytes!("data/a2.gdn"), plain()),
+        (include_bytes!("data/spectral.gdn"), plain()),
+        (include_bytes!("data/spectral-increase.gdn"), plain()),
+        (include_bytes!("data/spectral-recurring.gdn"), plain()),
+        (include_bytes!("data/spectral-recurring-bare.gdn"), plain()),
+        (include_bytes!("data/spectral-compact.gdn"), plain()),
+        (include_bytes!("data/spectral-compact-plain.gdn"), plain()),
+        (include_bytes!("data/choice.gdn"), plain()),
+        (include_bytes!("data/choice-one-by-one.gdn"), plain()),
+        (include_bytes!("data/choice-partitioned.gdn"), plain()),
+        (include_bytes!("data/ribbon.gdn"), plain()),
+        (include_bytes!("data/ribbon-bumped.gdn"), plain()),
+        (include_bytes!("data/fuse.gdn"), plain()),
+        (include_bytes!("data/fuse-four.gdn"), plain()),
+        (include_bytes!("data/fuse-wide.gdn"), plain()),
+        (include_bytes!("data/bloomier.gdn"), plain()),
+        (include_bytes!("data/bloomier-mutable.gdn"), plain()),
     ];
     for (bytes, options) in files {
         let filter = AnyFilter::from_slice_with(bytes, &options).unwrap();
@@ -207,7 +209,7 @@ fn a_sketch_made_here_equals_the_one_made_elsewhere() {
         ),
         (
             include_bytes!("data/count-min-merging-sum.gdn"),
-            make().columns(700).rows(3).cells(CellKind::Merging8).secret(SECRET),
+            make().columns(700).rows(3).cells(CellKind::Merging8).secret(secret()),
         ),
     ];
     for (bytes, builder) in files {
@@ -395,12 +397,12 @@ fn relatives_made_here_equal_those_made_elsewhere() {
     assert_eq!(points, DistanceSensitiveBloom::from_slice(bytes).unwrap());
     assert_eq!(points.to_vec().unwrap(), bytes);
 
-    let mut keyed = DistanceSensitiveBloom::hamming(157).shape(shape).secret(SECRET).build().unwrap();
+    let mut keyed = DistanceSensitiveBloom::hamming(157).shape(shape).secret(secret()).build().unwrap();
     for first in [0, 40] {
         keyed.insert_bits(&(first..first + 20).collect::<Vec<u8>>()).unwrap();
     }
     let bytes = include_bytes!("data/distance-hamming-keyed.gdn");
-    let options = ReadOptions::new().secret(SECRET);
+    let options = ReadOptions::new().secret(secret());
     assert_eq!(keyed, DistanceSensitiveBloom::from_slice_with(bytes, &options).unwrap());
     assert_eq!(keyed.to_vec().unwrap(), bytes);
 }
@@ -500,7 +502,7 @@ fn a_fixed_set_built_here_equals_the_one_built_elsewhere() {
     ];
     for (bytes, builder, numbers, layers) in files {
         for level in Level::available() {
-            let set = builder.level(level).build_from(&keys(numbers.clone())).unwrap();
+            let set = builder.clone().level(level).build_from(&keys(numbers.clone())).unwrap();
             assert_eq!(set, Ribbon::from_slice(bytes).unwrap());
             assert_eq!(set.to_vec().unwrap(), bytes);
             assert_eq!(set.layers(), layers);

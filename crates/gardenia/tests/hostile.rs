@@ -297,7 +297,7 @@ fn the_work_of_a_query_for_near_points_is_held_to_a_limit() {
 fn the_id_of_a_secret_does_not_tell_which_bits_are_sampled() {
     let (dimension, secret) = (4096, SecretKey::new([7; 16]));
     let builder = || DistanceSensitiveBloom::hamming(dimension).items(100).near(0.05).far(0.4).error(0.01);
-    let mut filter = builder().secret(secret).build().unwrap();
+    let mut filter = builder().secret(secret.clone()).build().unwrap();
     let point: Vec<u8> = (0..64).flat_map(|i| Digest(5).word(i).to_le_bytes()).collect();
     filter.insert_bits(&point).unwrap();
     // What an attacker knows: the file with its public id. All bits are turned that its words do not choose.
@@ -327,7 +327,8 @@ fn the_id_of_a_secret_does_not_tell_which_bits_are_sampled() {
         let mut bytes = bytes.to_vec();
         put(&mut bytes, 104, space);
         reseal(&mut bytes);
-        DistanceSensitiveBloom::from_slice_with(&bytes, &ReadOptions::new().secret(secret)).map(|_| ())
+        DistanceSensitiveBloom::from_slice_with(&bytes, &ReadOptions::new().secret(secret.clone()))
+            .map(|_| ())
     };
     assert!(with_space(&bytes, 3).is_ok());
     let refused = with_space(&bytes, 1).unwrap_err().to_string();

@@ -81,7 +81,7 @@ proptest! {
     ) {
         let keys = digests(seed, count);
         let builder = Ribbon::builder().fingerprint(bits);
-        let set = builder.build_from_digests(&keys).unwrap();
+        let set = builder.clone().build_from_digests(&keys).unwrap();
         prop_assert_eq!(found(&set, &keys), u64::from(count));
         let mut other = keys.clone();
         other.reverse();
@@ -89,7 +89,7 @@ proptest! {
         for level in Level::available() {
             // Without its own instructions a level is slow where tests are not optimised.
             if count < 3000 || level > Level::Portable {
-                let again = builder.threads(threads).level(level).build_from_digests(&other).unwrap();
+                let again = builder.clone().threads(threads).level(level).build_from_digests(&other).unwrap();
                 prop_assert!(again == set, "{:?}", level);
                 prop_assert_eq!(again.to_vec().unwrap(), set.to_vec().unwrap());
             }
@@ -194,7 +194,7 @@ fn digests_that_were_chosen_to_meet_are_found_too() {
 fn no_keys_and_one_key_are_sets_too() {
     for bits in [1, 8, 32] {
         let builder = Ribbon::builder().fingerprint(bits);
-        let none = builder.build_from::<u64>(&[]).unwrap();
+        let none = builder.clone().build_from::<u64>(&[]).unwrap();
         assert_eq!((none.items(), none.fpp(), found(&none, &digests(1, 10_000))), (0, 0.0, 0));
         assert!((0..1000).all(|key| !none.contains(key)) && none.fill() == 0.0);
         let copy = Ribbon::from_slice(&none.to_vec().unwrap()).unwrap();

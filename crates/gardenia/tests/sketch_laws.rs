@@ -98,7 +98,7 @@ proptest! {
     fn minimum_increase_never_counts_more_than_plain_update(sketch in count_mins(), a in keys(), b in keys()) {
         let twin = |update| {
             let builder = CountMin::builder().columns(sketch.columns()).rows(sketch.rows() / sketch.copies());
-            let builder = builder.copies(sketch.copies()).form(sketch.form()).hasher(*sketch.hasher());
+            let builder = builder.copies(sketch.copies()).form(sketch.form()).hasher(sketch.hasher().clone());
             let mut twin = builder.cells(sketch.cell_kind()).update(update).build().unwrap();
             twin.extend((0..20).flat_map(|_| &a[..a.len() / 10]).chain(&a));
             twin
@@ -113,7 +113,7 @@ proptest! {
     fn merging_cells_never_count_less_than_cells_of_64_bits(sketch in count_mins(), a in keys(), b in keys()) {
         let twin = |cells| {
             let builder = CountMin::builder().columns(sketch.columns()).rows(sketch.rows() / sketch.copies());
-            let builder = builder.copies(sketch.copies()).form(sketch.form()).hasher(*sketch.hasher());
+            let builder = builder.copies(sketch.copies()).form(sketch.form()).hasher(sketch.hasher().clone());
             let mut twin = builder.update(sketch.update()).cells(cells).build().unwrap();
             twin.extend((0..40).flat_map(|_| &a[..a.len() / 10]).chain(&a));
             twin

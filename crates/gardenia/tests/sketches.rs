@@ -54,15 +54,15 @@ fn unlike_sketches_are_not_combined() {
     let make = CountMin::builder;
     let base = make().columns(101).rows(4);
     let others = [
-        ("cells", base.columns(103)),
-        ("hashes", base.rows(3)),
-        ("cell width", base.cells(CellKind::Fixed64)),
-        ("cell width", base.cells(CellKind::Merging8)),
-        ("seed", base.seed(1)),
-        ("form", base.form(Form::Modified)),
-        ("update", base.update(Update::Conservative)),
+        ("cells", base.clone().columns(103)),
+        ("hashes", base.clone().rows(3)),
+        ("cell width", base.clone().cells(CellKind::Fixed64)),
+        ("cell width", base.clone().cells(CellKind::Merging8)),
+        ("seed", base.clone().seed(1)),
+        ("form", base.clone().form(Form::Modified)),
+        ("update", base.clone().update(Update::Conservative)),
     ];
-    let mut ours = base.build().unwrap();
+    let mut ours = base.clone().build().unwrap();
     ours.insert("rose");
     let before = ours.clone();
     for (what, other) in others {

@@ -525,7 +525,7 @@ fn a_key_whose_cells_are_all_stuck_stays() {
 fn a_keyed_filter_needs_its_secret() {
     let (_folder, path) = folder();
     let secret = SecretKey::new([7; 16]);
-    let mut bed = SplitBloom::create(&path, small().secret(secret)).unwrap();
+    let mut bed = SplitBloom::create(&path, small().secret(secret.clone())).unwrap();
     bed.insert("rose");
     bed.close().unwrap();
     refused(&path, |e| matches!(e, Error::Decode(DecodeError::SecretMissing { .. })));

@@ -55,21 +55,21 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
         let (filter, keys) = map::build(args, hasher, &sources)?;
         Bed::of(filter, keys)
     } else if kind(args) == Kind::Retouched {
-        Bed::retouched(args, hasher, aside(args, &sources, hasher)?)?
+        Bed::retouched(args, hasher.clone(), aside(args, &sources, hasher)?)?
     } else if kind(args).is_static() {
-        Bed::fixed(args, hasher, aside(args, &sources, hasher)?)?
+        Bed::fixed(args, hasher.clone(), aside(args, &sources, hasher)?)?
     } else if kind(args) == Kind::Choice && args.more.effort.unwrap_or(0) > 0 {
-        Bed::chosen(args, hasher, aside(args, &sources, hasher)?)?
+        Bed::chosen(args, hasher.clone(), aside(args, &sources, hasher)?)?
     } else if planned {
         let mut bed = Bed::new(args, hasher, args.items)?;
         bed.fill(args, &sources)?;
         bed
     } else if sources.iter().all(|source| source.file_len().is_some()) {
         let lines = count(args, &sources)?.max(1);
-        Bed::with_room(args, hasher, lines, |bed| bed.fill(args, &sources))?
+        Bed::with_room(args, &hasher, lines, |bed| bed.fill(args, &sources))?
     } else {
-        let aside = aside(args, &sources, hasher)?;
-        Bed::with_room(args, hasher, aside.len.max(1), |bed| {
+        let aside = aside(args, &sources, hasher.clone())?;
+        Bed::with_room(args, &hasher, aside.len.max(1), |bed| {
             let mut batches = aside.pieces.iter().flat_map(|piece| piece.chunks(BATCH));
             batches.try_for_each(|batch| bed.insert(batch))?;
             bed.check(args)
@@ -138,13 +138,13 @@ impl Bed {
     /// A filter for so many lines, filled; with more room if their copies do not fit.
     fn with_room(
         args: &BuildArgs,
-        hasher: KeyHasher,
+        hasher: &KeyHasher,
         lines: u64,
         fill: impl Fn(&mut Self) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         let mut items = lines;
         loop {
-            let mut bed = Self::new(args, hasher, Some(items))?;
+            let mut bed = Self::new(args, hasher.clone(), Some(items))?;
             match fill(&mut bed) {
                 Err(_) if bed.full && items / MOST_ROOM < lines => items += items.div_ceil(2),
                 filled => return filled.map(|()| bed),
@@ -220,7 +220,7 @@ impl Bed {
         if spare.is_empty() {
             return Err(hinted("no lines are to be spared", "--spare FILE names them, or take --kind bloom"));
         }
-        let spared = aside(args, &Source::all(spare), hasher)?.pieces.concat();
+        let spared = aside(args, &Source::all(spare), hasher.clone())?.pieces.concat();
         let scheme = args.scheme.unwrap_or_default();
         let mut builder =
             Bloom::builder().scheme(move |hashes| AnyScheme::new(scheme, hashes)).hasher(hasher);
@@ -269,7 +269,7 @@ impl Bed {
     }
 
     fn fill(&mut self, args: &BuildArgs, sources: &[Source]) -> anyhow::Result<()> {
-        let hasher = *self.filter.hasher();
+        let hasher = self.filter.hasher().clone();
         each_block(args, sources, hasher, "building", |digests| {
             self.insert(digests)?;
             self.check(args)

@@ -119,7 +119,7 @@ fn change(
     // Until the changed filter is in its place: what another process adds meanwhile must not be lost.
     let _lock = if in_place(args) { Some(lock::hold(&args.filter, args.quiet)?) } else { None };
     let mut filter = load(&args.filter, &args.memory.options(args.secret.read()?))?;
-    let (hasher, mut count) = (*filter.hasher(), 0);
+    let (hasher, mut count) = (filter.hasher().clone(), 0);
     work(&mut filter, &[]).with_context(|| crate::input::name(&args.filter))?; // can it at all?
     let (progress, threads) = (!args.quiet, args.threads.count());
     let reading = Reading { sources: &sources, keys: &keys, doing, progress, threads, strict: true };

@@ -191,7 +191,7 @@ pub(crate) fn run(args: &DedupArgs) -> anyhow::Result<Outcome> {
     }
     let (lines, keys) = (estimate(&sources), args.key.keys()?);
     let job = Job::open(args, lines)?;
-    let hasher = job.hasher;
+    let hasher = job.hasher.clone();
     let job = Arc::new(Mutex::new(job));
     if args.state.is_some() {
         let job = Arc::clone(&job);
@@ -365,7 +365,7 @@ impl Job {
                 let memory = match mode {
                     Mode::Growing if fpp >= LEAST_FPP => Memory::Chain(Chain::new(fpp, first(lines))?),
                     Mode::Items(items) if fpp >= LEAST_FPP => Memory::Chain(Chain::new(fpp, items)?),
-                    mode => Memory::Filter(Box::new(filter(mode, fpp, lines, hasher)?)),
+                    mode => Memory::Filter(Box::new(filter(mode, fpp, lines, hasher.clone())?)),
                 };
                 (memory, note, None)
             }
@@ -374,7 +374,7 @@ impl Job {
                 let (filter, note) = match found {
                     Some((filter, note)) => (filter, note),
                     None => {
-                        let mut filter = filter(mode, fpp, lines, hasher)?;
+                        let mut filter = filter(mode, fpp, lines, hasher.clone())?;
                         filter.about_mut().set_metadata(&serde_json::to_vec(&note)?)?;
                         (filter, note)
                     }
@@ -383,7 +383,7 @@ impl Job {
             }
         };
         let hasher = match &memory {
-            Memory::Filter(filter) => *filter.hasher(),
+            Memory::Filter(filter) => filter.hasher().clone(),
             Memory::Chain(_) => hasher,
         };
         let repeated = match args.repeated {

@@ -125,7 +125,7 @@ pub(crate) fn run(args: &ImproveArgs) -> anyhow::Result<Outcome> {
     let (keys, hint) = (args.key.keys()?, "all keys are kept in memory, 8 bytes each");
     let (doing, progress, threads) = ("reading", !args.quiet, 1);
     let reading = Reading { sources: &sources, keys: &keys, doing, progress, threads, strict: true };
-    let mut digests = Aside::read(&reading, *before.hasher(), hint)?.pieces.concat();
+    let mut digests = Aside::read(&reading, before.hasher().clone(), hint)?.pieces.concat();
     digests.sort_unstable(); // so that the result does not depend on the order of the files
     digests.dedup();
     let keys = digests.len() as u64;
@@ -232,7 +232,7 @@ fn improve(
     let planned = before.about().planned_items();
     let builder = ChoiceBloom::builder()
         .scheme(move |hashes| AnyScheme::new(scheme, hashes))
-        .hasher(*before.hasher())
+        .hasher(before.hasher().clone())
         .items(if planned > 0 { planned } else { keys.max(1) })
         .bits(bits)
         .hashes(hashes)

@@ -24,7 +24,7 @@ pub(crate) fn build(
                 let filter = match &mut filter {
                     Some(filter) => filter,
                     // The first line says how many bits a point has.
-                    none => none.insert(empty(args, hasher, items, key)?),
+                    none => none.insert(empty(args, hasher.clone(), items, key)?),
                 };
                 insert(filter, key)?;
                 lines += 1;

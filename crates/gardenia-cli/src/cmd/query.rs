@@ -178,7 +178,7 @@ impl Bed {
                 }
                 Err(DecodeError::Kind { .. }) if !is_stream(path) => {
                     let filter = points::load(path, &options)?;
-                    place(*filter.hasher()); // rows are told by a batch, whatever is asked
+                    place(filter.hasher().clone()); // rows are told by a batch, whatever is asked
                     Asked::Points(filter)
                 }
                 Err(error) => return Err(message::decode(error).context(name(path))),

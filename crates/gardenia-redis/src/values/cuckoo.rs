@@ -324,7 +324,8 @@ impl Chain {
             return Err(Refused::Expansions);
         }
         let last = &self.layers[self.layers.len() - 1];
-        let (buckets, hasher) = (last.buckets().saturating_mul(self.expansion.into()), *last.filter.hasher());
+        let (buckets, hasher) =
+            (last.buckets().saturating_mul(self.expansion.into()), last.filter.hasher().clone());
         let left = limit().saturating_sub(self.memory_bytes());
         let layer = Layer::new(buckets, self.width(), hasher, left)?;
         self.layers.try_reserve_exact(1).map_err(|_| Refused::Memory)?;
@@ -577,7 +578,7 @@ mod tests {
     fn keys_that_a_newer_filter_cannot_tell_apart_no_older_one_does() {
         // Small filters and many keys, so that there are enough that cannot be told apart.
         let hasher = KeyHasher::xxh3(7);
-        let new = |buckets: u64| Layer::new(buckets, 8, hasher, FREE).unwrap();
+        let new = |buckets: u64| Layer::new(buckets, 8, hasher.clone(), FREE).unwrap();
         let (mut old, mut newer, mut same) = (new(6), new(18), 0);
         let prints: Vec<Print> =
             (0..400).map(|number| Print::new(Digest(Digest(number).word(1)), 8)).collect();

@@ -25,7 +25,7 @@ macro_rules! ask_many_verbs {
         #[must_use]
         pub fn contains_many<K: $crate::Key>(&self, keys: &[K]) -> alloc::vec::Vec<bool> {
             let mut answers = alloc::vec![false; keys.len()];
-            let keys = $crate::simd::Keys { hasher: self.hasher, keys };
+            let keys = $crate::simd::Keys { hasher: self.hasher.clone(), keys };
             self.contains_each(keys, &mut $crate::simd::Bools(&mut answers));
             answers
         }
@@ -61,7 +61,7 @@ macro_rules! insert_verbs {
         pub fn insert_many<K: $crate::Key>(&mut self, keys: &[K]) -> u64 {
             self.about.took::<K>();
             let mut count = 0;
-            self.insert_each($crate::simd::Keys { hasher: self.hasher, keys }, &mut count);
+            self.insert_each($crate::simd::Keys { hasher: self.hasher.clone(), keys }, &mut count);
             count
         }
 
@@ -91,7 +91,7 @@ macro_rules! count_verbs {
         #[must_use]
         pub fn count_many<K: $crate::Key>(&self, keys: &[K]) -> alloc::vec::Vec<u64> {
             let mut counts = alloc::vec![0; keys.len()];
-            self.count_each($crate::simd::Keys { hasher: self.hasher, keys }, &mut counts);
+            self.count_each($crate::simd::Keys { hasher: self.hasher.clone(), keys }, &mut counts);
             counts
         }
 
@@ -153,7 +153,7 @@ macro_rules! insert_impl {
         impl<K: $crate::Key, $($generic)*> Extend<K> for $filter {
             fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
                 self.about.took::<K>();
-                let hasher = self.hasher;
+                let hasher = self.hasher.clone();
                 let digests = keys.into_iter().fuse().map(|key| hasher.digest_key(&key));
                 self.insert_each($crate::simd::Drawn(digests), &mut 0);
             }
@@ -205,7 +205,7 @@ macro_rules! try_insert_verbs {
         pub fn insert_many<K: $crate::Key>(&mut self, keys: &[K]) -> Result<u64, $crate::Full> {
             self.about.took::<K>();
             let mut count = 0;
-            self.insert_each($crate::simd::Keys { hasher: self.hasher, keys }, &mut count)?;
+            self.insert_each($crate::simd::Keys { hasher: self.hasher.clone(), keys }, &mut count)?;
             Ok(count)
         }
 

@@ -7,7 +7,7 @@ use crate::theory::bloom::{Shape, best_hashes, size};
 use crate::{MAX_CELLS, MAX_HASHES, SizeError};
 
 /// Items and rate, or a shape, and the hash function.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Wish {
     pub(crate) items: Option<u64>,
     pub(crate) fpp: Option<f64>,

@@ -178,7 +178,7 @@ impl Header {
             return Err(EncodeError::NotPortable);
         }
         let secret = match hasher {
-            KeyHasher::Sip13 { secret } if about.stores_secret() => Some(*secret),
+            KeyHasher::Sip13 { secret } if about.stores_secret() => Some(secret.clone()),
             _ => None,
         };
         Ok(Self {
@@ -302,8 +302,8 @@ impl Header {
         let stored = flags & SECRET_STORED != 0;
         let keyed = hasher == HasherId::Sip13;
         field("flags", flags.into(), keyed || !stored, "only hasher 2 has a secret")?;
-        let secret = SecretKey::new(get.array(88));
-        let absent = stored || secret.bytes() == &[0; 16];
+        let secret: [u8; 16] = get.array(88);
+        let absent = stored || secret == [0; 16];
         field("secret", 0, absent, "the flags say that there is none")?;
         let (hashes, cells, width) = (get.u32(20), get.u64(32), get.u32(40));
         field("hashes", hashes.into(), hashes <= MAX_HASHES, "at most 255 are allowed")?;
@@ -325,10 +325,10 @@ impl Header {
             items: get.u64(72),
             params: bytes[FIXED..FIXED + params].to_vec(),
             metadata: bytes[FIXED + params..end].to_vec(),
-            secret: stored.then_some(secret),
+            secret: stored.then(|| SecretKey::new(secret)),
         };
-        if let Some(secret) = header.secret {
-            header.check_secret(&secret)?;
+        if let Some(secret) = &header.secret {
+            header.check_secret(secret)?;
         }
         Ok(header)
     }
@@ -356,7 +356,7 @@ impl Header {
             HasherId::Sip13 => {
                 let missing = DecodeError::SecretMissing { id: self.identity.mark };
                 // The given one first: a wrong one is refused even if the file stores its own.
-                let secret = options.secret.or(self.secret).ok_or(missing)?;
+                let secret = options.secret.as_ref().or(self.secret.as_ref()).ok_or(missing)?.clone();
                 self.check_secret(&secret)?;
                 Ok(KeyHasher::sip13(secret))
             }

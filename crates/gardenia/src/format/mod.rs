@@ -54,7 +54,7 @@ use crate::theory::distance::MAX_WORK;
 /// assert!(Bloom::from_slice_as::<Fractional>(&bytes, &small).unwrap_err().to_string().contains("limit of 100"));
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct ReadOptions {
     pub(crate) max_bytes: u64,
@@ -83,7 +83,7 @@ impl ReadOptions {
     }
 
     /// The most memory that a payload may take, stored or decoded; 16 GiB unless set. Checked before anything is allocated.
-    pub const fn max_bytes(self, max_bytes: u64) -> Self {
+    pub fn max_bytes(self, max_bytes: u64) -> Self {
         Self { max_bytes, ..self }
     }
 
@@ -102,7 +102,7 @@ impl ReadOptions {
     /// assert!(matches!(read(1 << 20), Err(DecodeError::Expansion { .. })) && read(2 << 20).is_ok());
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
-    pub const fn max_expansion(self, max_expansion: u64) -> Self {
+    pub fn max_expansion(self, max_expansion: u64) -> Self {
         Self { max_expansion, ..self }
     }
 
@@ -118,12 +118,12 @@ impl ReadOptions {
     /// assert!(matches!(read(299), Err(DecodeError::Work { samples: 300, max: 299 })) && read(300).is_ok());
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
-    pub const fn max_samples(self, max_samples: u64) -> Self {
+    pub fn max_samples(self, max_samples: u64) -> Self {
         Self { max_samples, ..self }
     }
 
     /// The secret of a keyed filter. Needed if the file does not store it; if the file does, it must be the same one.
-    pub const fn secret(self, secret: SecretKey) -> Self {
+    pub fn secret(self, secret: SecretKey) -> Self {
         Self { secret: Some(secret), ..self }
     }
 

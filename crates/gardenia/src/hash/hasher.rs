@@ -62,7 +62,7 @@ impl HasherId {
 /// let keyed = KeyHasher::sip13(SecretKey::new([42; 16]));
 /// assert_ne!(fast.digest_key("rose"), keyed.digest_key("rose"));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyHasher {
     /// Hasher 1: XXH3-64. Fast and known everywhere; an attacker finds colliding keys at once, whatever the seed: see
     /// [Untrusted input](crate::hash#untrusted-input).

@@ -316,7 +316,7 @@ impl Candidate {
             lines,
             ns: calibration.ns(kind, bytes, lines),
             why,
-            hasher: need.hasher,
+            hasher: need.hasher.clone(),
         })
     }
 

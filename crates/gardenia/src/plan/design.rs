@@ -123,7 +123,7 @@ impl Design {
     ///
     /// If the memory cannot be had, or the design [`is_fixed`](Self::is_fixed).
     pub fn build(&self) -> Result<AnyFilter, SizeError> {
-        let (hasher, items) = (self.hasher, self.items);
+        let (hasher, items) = (self.hasher.clone(), self.items);
         let scheme = |hashes| AnyScheme::new(SchemeId::default(), hashes);
         Ok(match self.parameters {
             Parameters::Blocked { bits, hashes } => {
@@ -190,7 +190,7 @@ impl Design {
     ///
     /// If the memory cannot be had, a table cannot be built, or (cuckoo filters) the keys are more than were planned.
     pub fn build_from(&self, digests: &[Digest]) -> Result<AnyFilter, BuildError> {
-        let hasher = self.hasher;
+        let hasher = self.hasher.clone();
         Ok(match self.parameters {
             Parameters::Fuse { fingerprint, arity } => BinaryFuse::builder()
                 .hasher(hasher)
@@ -244,7 +244,7 @@ impl Design {
         let Parameters::Bloomier { value_bits, check_bits, arity } = self.parameters else {
             return Err(SizeError::Conflict("a design of this kind holds no values").into());
         };
-        let builder = Bloomier::builder().hasher(self.hasher).arity(arity);
+        let builder = Bloomier::builder().hasher(self.hasher.clone()).arity(arity);
         let builder = builder.value_bits(value_bits).check_bits(check_bits);
         Ok(builder.build_from_digests(digests, values)?.into())
     }

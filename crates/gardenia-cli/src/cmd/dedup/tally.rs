@@ -25,7 +25,7 @@ pub(crate) fn run(args: &DedupArgs, sources: Vec<Source>) -> anyhow::Result<Outc
     let hasher = args.secret.read()?.map_or(KeyHasher::xxh3(0), KeyHasher::sip13);
     let lines = args.items.or(estimate(&sources)).unwrap_or(FIRST);
     let bytes = lines.saturating_mul(PER_LINE).clamp(LEAST, MOST);
-    let builder = CountMin::builder().cells(CellKind::Merging8).bytes(bytes).rows(4).hasher(hasher);
+    let builder = CountMin::builder().cells(CellKind::Merging8).bytes(bytes).rows(4).hasher(hasher.clone());
     let first = args.items.unwrap_or(first(Some(lines)));
     memory::require(bytes, "counting", "lower --items")?;
     let chain = Chain::new(args.fpp(FPP)?.max(super::LEAST_FPP), first)?;

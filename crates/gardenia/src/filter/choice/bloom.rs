@@ -115,7 +115,7 @@ impl<S: Scheme> ChoiceBloom<S> {
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
         self.about.took::<K>();
         let mut count = 0;
-        self.insert_each(Keys { hasher: self.hasher, keys }, &mut count);
+        self.insert_each(Keys { hasher: self.hasher.clone(), keys }, &mut count);
         self.items = self.items.saturating_add(count);
         count
     }
@@ -208,7 +208,7 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
     #[must_use]
     pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
         let mut answers = vec![false; keys.len()];
-        self.contains_each(Keys { hasher: self.hasher, keys }, &mut Bools(&mut answers));
+        self.contains_each(Keys { hasher: self.hasher.clone(), keys }, &mut Bools(&mut answers));
         answers
     }
 
@@ -369,7 +369,7 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
     pub fn to_owned(&self) -> Result<ChoiceBloom<S>, SizeError> {
         let mut bits = Bits::new(self.bits.len())?;
         bits.combine(&self.bits, |_, b| b);
-        let Self { hasher, form, items, .. } = *self;
+        let (hasher, &Self { form, items, .. }) = (self.hasher.clone(), self);
         Ok(ChoiceBloom { hasher, scheme: self.scheme.clone(), bits, form, items, about: self.about.clone() })
     }
 
@@ -410,7 +410,7 @@ impl<S, M: Memory> ChoiceBloom<S, M> {
 impl<S: Scheme, K: Key> Extend<K> for ChoiceBloom<S> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         self.about.took::<K>();
-        let hasher = self.hasher;
+        let hasher = self.hasher.clone();
         let mut count = 0;
         self.insert_each(Drawn(keys.into_iter().fuse().map(|key| hasher.digest_key(&key))), &mut count);
         self.items = self.items.saturating_add(count);

@@ -231,7 +231,7 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
 
     /// The filter of these keys, by the effort asked for. Without `items` it is made for as many as there are.
     pub fn build_from<K: Key>(self, keys: &[K]) -> Result<ChoiceBloom<S>, SizeError> {
-        let (effort, hasher) = (self.effort, self.wish.hasher);
+        let (effort, hasher) = (self.effort, self.wish.hasher.clone());
         let digests = || keys.iter().map(|key| hasher.digest_key(key)).collect();
         let filter = match effort {
             Effort::Online => {

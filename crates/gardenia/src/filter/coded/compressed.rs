@@ -126,7 +126,7 @@ impl<S: Scheme, F: Fn(u32) -> S> CompressedBloomBuilder<S, F> {
         let Some((items, plan)) = self.plan()? else { return self.wish.bloom_shape(&self.scheme) };
         // Rounded up by less than a bit, and then to what the scheme can use.
         let cells = libm::ceil(plan.cells_per_item * items as f64 - 1e-6).max(1.0) as u64;
-        let wish = Wish { cells: Some(cells), hashes: Some(plan.hashes), fpp: None, ..self.wish };
+        let wish = Wish { cells: Some(cells), hashes: Some(plan.hashes), fpp: None, ..self.wish.clone() };
         wish.bloom_shape(&self.scheme)
     }
 

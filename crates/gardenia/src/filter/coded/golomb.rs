@@ -142,7 +142,7 @@ impl Shape {
 /// assert!(small.memory_bytes() < quick.memory_bytes());
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct GolombSetBuilder {
     fpp: Option<f64>,
@@ -445,7 +445,7 @@ impl<M: Memory> GolombSet<M> {
     pub fn to_owned(&self) -> Result<GolombSet, SizeError> {
         let mut words = Owned::zeroed(self.words.words())?;
         words.as_mut_slice().iter_mut().enumerate().for_each(|(at, word)| *word = self.words.load(at));
-        Ok(GolombSet { hasher: self.hasher, shape: self.shape, words, about: self.about.clone() })
+        Ok(GolombSet { hasher: self.hasher.clone(), shape: self.shape, words, about: self.about.clone() })
     }
 
     /// Whether the words are what an encoder writes.

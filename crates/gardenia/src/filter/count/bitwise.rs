@@ -288,7 +288,7 @@ impl<M: Memory> BitwiseBloom<M> {
     pub fn to_owned(&self) -> Result<BitwiseBloom, SizeError> {
         let levels: Vec<_> = self.levels().collect();
         let mut copy = BitwiseBloom::of_levels(
-            self.hasher,
+            self.hasher.clone(),
             self.above.rule,
             &levels,
             self.about.clone(),

@@ -91,7 +91,7 @@ impl CountingBloomBuilder {
         let Shape { cells, hashes } = self.shape()?;
         let scheme = AnyScheme::new(self.wish.scheme, hashes);
         let about = self.wish.about(|items| scheme.planned_fpp(cells, items));
-        Ok((Parts { hasher: self.wish.hasher, scheme, about }, cells))
+        Ok((Parts { hasher: self.wish.hasher.clone(), scheme, about }, cells))
     }
 
     /// Bits per cell.
@@ -274,7 +274,7 @@ impl<M: Memory> CountingBloom<M> {
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn to_bloom(&self) -> Result<Bloom<AnyScheme>, SizeError> {
-        Ok(Bloom::from_parts(self.hasher, self.scheme, self.cells.to_bits()?, self.about.clone()))
+        Ok(Bloom::from_parts(self.hasher.clone(), self.scheme, self.cells.to_bits()?, self.about.clone()))
     }
 
     /// A filter of these parts, which fit each other.
@@ -287,7 +287,12 @@ impl<M: Memory> CountingBloom<M> {
     pub fn to_owned(&self) -> Result<CountingBloom, SizeError> {
         let mut cells = Counters::new(self.cells.len(), self.cells.width())?;
         cells.copy_from(&self.cells);
-        Ok(CountingBloom { hasher: self.hasher, scheme: self.scheme, cells, about: self.about.clone() })
+        Ok(CountingBloom {
+            hasher: self.hasher.clone(),
+            scheme: self.scheme,
+            cells,
+            about: self.about.clone(),
+        })
     }
 }
 

@@ -169,7 +169,7 @@ impl SplitBloom {
         };
         let bytes = crate::cells::counter_bytes(cells, width).ok_or(SizeError::Width { width })?;
         let header = Header::new(identity, &hasher, &about, bytes)?;
-        let plain = Bloom::from_parts(hasher, scheme, Bits::new(cells)?, about);
+        let plain = Bloom::from_parts(hasher.clone(), scheme, Bits::new(cells)?, about);
         check_absent(&files.bits)?;
         let file = CounterFile::create(&files.counters, header)?;
         let cells = SplitCells { file, plain };
@@ -204,7 +204,8 @@ impl SplitBloom {
         if let Some(stored) = &stored {
             identity.check(&stored.identity)?;
         }
-        let secret = stored.as_ref().and_then(|stored| stored.secret).or(options.secret);
+        let secret =
+            stored.as_ref().and_then(|stored| stored.secret.clone()).or_else(|| options.secret.clone());
         let options = ReadOptions { secret, ..*options };
         let (hasher, scheme) = (file.header.hasher(&options)?, file.header.scheme::<AnyScheme>()?);
         let loaded = match (file.left(), &stored) {
@@ -233,7 +234,7 @@ impl SplitBloom {
                 file.replay();
                 file.counters.fill_bits(&mut bits);
                 let about = stored.as_ref().unwrap_or(&file.header).about();
-                (Bloom::from_parts(hasher, scheme, bits, about), found, None)
+                (Bloom::from_parts(hasher.clone(), scheme, bits, about), found, None)
             }
         };
         Ok(Self { hasher, scheme, cells: SplitCells { file, plain }, files, opening, settled })
@@ -251,7 +252,7 @@ impl SplitBloom {
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
         const { assert!(K::PORTABLE, "a key by Hashed(..) has no portable bytes: it cannot go into a file") };
         let mut count = 0;
-        self.insert_each(Keys { hasher: self.hasher, keys }, &mut count);
+        self.insert_each(Keys { hasher: self.hasher.clone(), keys }, &mut count);
         count
     }
 
@@ -339,7 +340,7 @@ impl SplitBloom {
     pub fn to_counting(&self) -> Result<CountingBloom, SizeError> {
         let mut cells = Counters::new(self.cells(), self.width())?;
         cells.copy_from(&self.cells.file.counters);
-        let parts = Parts { hasher: self.hasher, scheme: self.scheme, about: self.about().clone() };
+        let parts = Parts { hasher: self.hasher.clone(), scheme: self.scheme, about: self.about().clone() };
         Ok(CountingBloom::from_parts(parts, cells))
     }
 
@@ -582,7 +583,7 @@ impl Insert for SplitBloom {
 impl<K: Key> Extend<K> for SplitBloom {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         const { assert!(K::PORTABLE, "a key by Hashed(..) has no portable bytes: it cannot go into a file") };
-        let hasher = self.hasher;
+        let hasher = self.hasher.clone();
         let digests = keys.into_iter().fuse().map(|key| hasher.digest_key(&key));
         self.insert_each(Drawn(digests), &mut 0);
     }

@@ -530,7 +530,7 @@ impl<M: Memory> Cuckoo<M> {
     pub fn to_owned(&self) -> Result<Cuckoo, SizeError> {
         let mut buckets = Buckets::new(self.buckets.len(), self.width())?;
         buckets.copy_from(&self.buckets);
-        Ok(Cuckoo { hasher: self.hasher, buckets, items: self.items, about: self.about.clone() })
+        Ok(Cuckoo { hasher: self.hasher.clone(), buckets, items: self.items, about: self.about.clone() })
     }
 }
 

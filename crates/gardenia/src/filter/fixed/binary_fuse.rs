@@ -74,7 +74,7 @@ pub struct BinaryFuse<M = Owned> {
 /// assert!(small.memory_bytes() as f64 * 8.0 < 9.1 * 100_000.0); // 8 would be the least
 /// # Ok::<(), gardenia::BuildError>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct BinaryFuseBuilder {
     means: Means,
@@ -122,8 +122,8 @@ impl BinaryFuseBuilder {
 
     /// The filter of these keys. Duplicates count once, and the order does not matter.
     pub fn build_from<K: crate::Key + Sync>(self, keys: &[K]) -> Result<BinaryFuse, BuildError> {
-        let (width, Means { hasher, threads }) = (self.width()?, self.means);
-        let peeled = match self.attempt(&Hashing { hasher, keys }, 0)? {
+        let (width, Means { hasher, threads }) = (self.width()?, self.means.clone());
+        let peeled = match self.attempt(&Hashing { hasher: hasher.clone(), keys }, 0)? {
             Some(peeled) => peeled,
             None => {
                 let digests = digests_of(&hasher, keys, threads)?;

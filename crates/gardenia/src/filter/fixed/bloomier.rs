@@ -103,7 +103,7 @@ const MAX_CHECK_BITS: u32 = 30;
 /// assert_eq!((map.value_bits(), map.check_bits(), map.get(77)), (5, 8, Some(17)));
 /// # Ok::<(), gardenia::BuildError>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct BloomierBuilder {
     means: Means,
@@ -462,7 +462,7 @@ macro_rules! map_verbs {
             #[must_use]
             pub fn get_many<K: Key>(&self, keys: &[K]) -> Vec<Option<u32>> {
                 let mut values = vec![None; keys.len()];
-                self.get_each(Keys { hasher: self.hasher, keys }, &mut values);
+                self.get_each(Keys { hasher: self.hasher.clone(), keys }, &mut values);
                 values
             }
 

@@ -3,7 +3,7 @@
 use crate::hash::KeyHasher;
 
 /// The hash function, and how many threads may build.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Means {
     pub(crate) hasher: KeyHasher,
     pub(crate) threads: usize,

@@ -73,7 +73,7 @@ impl<K: Key + Sync> Keys<1> for Hashing<'_, K> {
     }
 
     fn each(&self, range: Range<usize>, mut visit: impl FnMut([u64; 1])) {
-        let keys = simd::Keys { hasher: self.hasher, keys: &self.keys[range] };
+        let keys = simd::Keys { hasher: self.hasher.clone(), keys: &self.keys[range] };
         keys.chunks(|digests| digests.iter().for_each(|digest| visit([digest.0])));
     }
 }

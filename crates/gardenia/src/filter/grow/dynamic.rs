@@ -411,7 +411,7 @@ impl<M: Memory> DynamicBloom<M> {
     /// An own copy of the filter: of a mapped one, or of its own kind.
     pub fn to_owned(&self) -> Result<DynamicBloom, SizeError> {
         let copy = |layer: &Layer<M>| Ok(Layer { cells: layer.cells.to_owned()?, items: layer.items });
-        let Self { hasher, scheme, capacity, active, allowance, .. } = *self;
+        let (hasher, &Self { scheme, capacity, active, allowance, .. }) = (self.hasher.clone(), self);
         let layers = self.layers.iter().map(copy).collect::<Result<_, SizeError>>()?;
         Ok(DynamicBloom { hasher, scheme, layers, capacity, active, allowance, about: self.about.clone() })
     }

@@ -566,7 +566,7 @@ impl<M: Memory> ScalableBloom<M> {
             Ok(Slice { scheme: *scheme, bits: bits.to_owned()?, items: *items })
         };
         let slices = self.slices.iter().map(copy).collect::<Result<_, SizeError>>()?;
-        let Self { hasher, rule, allowance, .. } = *self;
+        let (hasher, &Self { rule, allowance, .. }) = (self.hasher.clone(), self);
         Ok(ScalableBloom { hasher, rule, slices, allowance, about: self.about.clone() })
     }
 

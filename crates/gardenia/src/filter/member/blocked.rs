@@ -70,7 +70,7 @@ pub type AtomicBlockedBloom = BlockedBloom<Shared>;
 /// assert_eq!((filter.bits(), filter.hashes()), (100_352, 6)); // whole blocks of 512 bits
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct BlockedBloomBuilder {
     wish: Wish,
@@ -189,7 +189,7 @@ impl BlockedBloom {
             (0..8).for_each(|lane| folded[lane] = pair[lane] | pair[lane + 8]);
         }
         let pattern = Pattern::new(self.pattern.blocks / 2, self.pattern.hashes);
-        Ok(Self { hasher: self.hasher, pattern, bits, about: self.about.clone() })
+        Ok(Self { hasher: self.hasher.clone(), pattern, bits, about: self.about.clone() })
     }
 
     /// The same filter for many threads; nothing is copied.
@@ -227,7 +227,7 @@ impl AtomicBlockedBloom {
     /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
     pub fn insert_many<K: Key>(&self, keys: &[K]) -> u64 {
         self.about.took::<K>();
-        let (memory, digests) = (self.bits.memory(), Keys { hasher: self.hasher, keys });
+        let (memory, digests) = (self.bits.memory(), Keys { hasher: self.hasher.clone(), keys });
         let mut count = 0;
         simd::insert_shared_many(self.pattern, memory, self.is_far(), digests, &mut count);
         count

@@ -284,7 +284,12 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
     pub fn to_owned(&self) -> Result<Bloom<S>, SizeError> {
         let mut bits = Bits::new(self.bits.len())?;
         bits.combine(&self.bits, |_, b| b);
-        Ok(Bloom { hasher: self.hasher, scheme: self.scheme.clone(), bits, about: self.about.clone() })
+        Ok(Bloom {
+            hasher: self.hasher.clone(),
+            scheme: self.scheme.clone(),
+            bits,
+            about: self.about.clone(),
+        })
     }
 
     /// The bits, for the split and the compressed form.

@@ -110,7 +110,13 @@ fn a_crowded_table_gets_the_bits_and_the_count_of_insertion_in_order() {
     let (hasher, pattern) = (KeyHasher::default(), Pattern::new((3 << RANGE_SHIFT) + 5, 6));
     let mut expected = alloc::vec![0u64; pattern.here() * 8];
     let mut count = 0;
-    simd::insert(pattern, &mut expected, false, simd::Keys { hasher, keys: &keys }, &mut count);
+    simd::insert(
+        pattern,
+        &mut expected,
+        false,
+        simd::Keys { hasher: hasher.clone(), keys: &keys },
+        &mut count,
+    );
     assert!(count < 1_990_000, "the table must be crowded");
     for threads in [1, 2, 3] {
         let mut words = alloc::vec![0u64; pattern.here() * 8];

@@ -119,7 +119,7 @@ impl RetouchedBloom {
         clearing: Clearing,
         seed: u64,
     ) -> Result<Self, SizeError> {
-        let hasher = *bed.hasher();
+        let hasher = bed.hasher().clone();
         let elements: Vec<Digest> = elements.iter().map(|key| hasher.digest_key(key)).collect();
         let troublesome: Vec<Digest> = troublesome.iter().map(|key| hasher.digest_key(key)).collect();
         Self::selective_digests(bed, &elements, &troublesome, clearing, seed)
@@ -308,7 +308,13 @@ impl<M: Memory> RetouchedBloom<M> {
         let mut bits = Bits::new(self.bits.len())?;
         bits.combine(&self.bits, |_, b| b);
         let Self { hasher, scheme, tally, about, .. } = self;
-        Ok(RetouchedBloom { hasher: *hasher, scheme: *scheme, bits, tally: *tally, about: about.clone() })
+        Ok(RetouchedBloom {
+            hasher: hasher.clone(),
+            scheme: *scheme,
+            bits,
+            tally: *tally,
+            about: about.clone(),
+        })
     }
 }
 

@@ -369,7 +369,7 @@ impl<M: Memory> DistanceSensitiveBloom<M> {
         let mut bits = Bits::new(self.bits.len())?;
         bits.combine(&self.bits, |_, b| b);
         let Self { hasher, space, functions, samples, threshold, near, far, about, .. } = self;
-        let (hasher, space, about) = (*hasher, *space, about.clone());
+        let (hasher, space, about) = (hasher.clone(), *space, about.clone());
         let (functions, samples, threshold) = (*functions, *samples, *threshold);
         let (near, far) = (*near, *far);
         Ok(DistanceSensitiveBloom { hasher, space, functions, samples, threshold, near, far, bits, about })

@@ -23,7 +23,7 @@ use crate::{MAX_CELLS, SizeError};
 /// assert!(sketch.memory_bytes() <= 1 << 20 && sketch.columns() > 500_000);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct CountMinBuilder {
     epsilon: Option<f64>,
@@ -145,7 +145,7 @@ impl CountMinBuilder {
 
     /// The sketch.
     pub fn build(self) -> Result<CountMin, SizeError> {
-        CountMin::with(self.hasher, self.form, self.update, self.cells, self.shape()?)
+        CountMin::with(self.hasher.clone(), self.form, self.update, self.cells, self.shape()?)
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
             assert_eq!(builder.build().unwrap_err(), SizeError::Hashes { hashes: rows, max: 255 });
         }
         let modified = make().form(Form::Modified).columns(9);
-        assert!(matches!(modified.rows(100).copies(3).build(), Err(SizeError::Hashes { .. })));
+        assert!(matches!(modified.clone().rows(100).copies(3).build(), Err(SizeError::Hashes { .. })));
         assert!(matches!(modified.rows(1).copies(0).build(), Err(SizeError::Hashes { .. })));
         for cells in CellKind::ALL {
             let huge = make().columns(MAX_CELLS).rows(2).cells(cells);
@@ -191,7 +191,7 @@ mod tests {
             for form in [Form::Original, Form::Modified] {
                 for (bytes, rows) in [(1 << 20, 4), (1_000_003, 3), (3_000, 1)] {
                     let builder = CountMinBuilder::default().bytes(bytes).rows(rows).cells(cells).form(form);
-                    let sketch = builder.build().unwrap();
+                    let sketch = builder.clone().build().unwrap();
                     assert!(sketch.memory_bytes() as u64 <= bytes);
                     assert_eq!(builder.memory_bytes(), Ok(sketch.memory_bytes() as u64));
                     let more =

@@ -413,7 +413,7 @@ impl<M: Memory> CountMin<M> {
     pub fn to_owned(&self) -> Result<CountMin, SizeError> {
         let Self { hasher, rows, grid, update, total, about } = self;
         let (rows, grid, about) = (rows.clone(), grid.to_owned()?, about.clone());
-        Ok(CountMin { hasher: *hasher, rows, grid, update: *update, total: *total, about })
+        Ok(CountMin { hasher: hasher.clone(), rows, grid, update: *update, total: *total, about })
     }
 }
 

@@ -81,7 +81,7 @@ pub struct Moment {
 /// assert_eq!((sketch.columns(), sketch.rows()), (1000, 5));
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct CountSketchBuilder {
     errors: (Option<f64>, Option<f64>),

@@ -130,7 +130,7 @@ impl Top {
 
     /// Counts each of these keys once, hashing many at a time.
     pub fn update_many<K: Key>(&mut self, keys: &[K]) {
-        let (hasher, mut digests) = (*self.sketch.hasher(), [Digest(0); CHUNK]);
+        let (hasher, mut digests) = (self.sketch.hasher().clone(), [Digest(0); CHUNK]);
         for keys in keys.chunks(CHUNK) {
             digest_slice(Level::best(), &hasher, keys, &mut digests);
             for (key, digest) in keys.iter().zip(digests) {

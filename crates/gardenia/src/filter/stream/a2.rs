@@ -123,7 +123,8 @@ impl A2BloomBuilder {
             return Err(SizeError::Fpp(fpp));
         }
         // Each buffer is a Bloom filter of half the bits and about half the rate; `cells` are those of one buffer.
-        let half = Wish { cells: bits.map(|bits| bits.div_ceil(2)), fpp: fpp.map(buffer_fpp), ..self.wish };
+        let half =
+            Wish { cells: bits.map(|bits| bits.div_ceil(2)), fpp: fpp.map(buffer_fpp), ..self.wish.clone() };
         let (bloom::Shape { cells, hashes }, capacity) = match (half.cells, items, fpp, half.fpp) {
             (None, Some(items), Some(fpp), Some(budget)) => {
                 let hashes = (libm::round(-libm::log2(budget)) as u32).clamp(1, MAX_HASHES);
@@ -519,7 +520,8 @@ impl<M: Memory> A2Bloom<M> {
     fn copy(&self, lap: Lap) -> Result<A2Bloom, SizeError> {
         let mut pair = Pair::new(self.pair.len())?;
         pair.copy_from(&self.pair);
-        let (hasher, scheme, capacity, about) = (self.hasher, self.scheme, self.capacity, self.about.clone());
+        let (hasher, scheme, capacity, about) =
+            (self.hasher.clone(), self.scheme, self.capacity, self.about.clone());
         Ok(A2Bloom { hasher, scheme, pair, capacity, turn: Turn::new(lap), about })
     }
 }
@@ -527,7 +529,8 @@ impl<M: Memory> A2Bloom<M> {
 /// Memory that is shared cannot be cloned, so nobody writes meanwhile.
 impl<M: Clone> Clone for A2Bloom<M> {
     fn clone(&self) -> Self {
-        let (hasher, scheme, capacity, about) = (self.hasher, self.scheme, self.capacity, self.about.clone());
+        let (hasher, scheme, capacity, about) =
+            (self.hasher.clone(), self.scheme, self.capacity, self.about.clone());
         Self { hasher, scheme, pair: self.pair.clone(), capacity, turn: Turn::new(self.turn.lap()), about }
     }
 }

@@ -497,7 +497,8 @@ impl<M: Memory> StableBloom<M> {
     pub fn to_owned(&self) -> Result<StableBloom, SizeError> {
         let mut cells = Counters::new(self.cells.len(), self.cells.width())?;
         cells.copy_from(&self.cells);
-        let (hasher, scheme, aging, about) = (self.hasher, self.scheme, self.aging, self.about.clone());
+        let (hasher, scheme, aging, about) =
+            (self.hasher.clone(), self.scheme, self.aging, self.about.clone());
         Ok(StableBloom { hasher, scheme, cells, aging, about })
     }
 }

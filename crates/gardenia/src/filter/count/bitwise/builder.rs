@@ -132,7 +132,7 @@ impl BitwiseBloomBuilder {
 
     /// The empty filter of these levels, which were checked.
     fn empty(&self, levels: &[BitwiseLevel], about: About) -> Result<BitwiseBloom, SizeError> {
-        BitwiseBloom::of_levels(self.wish.hasher, self.rule(), levels, about, BitwiseLevel::room)
+        BitwiseBloom::of_levels(self.wish.hasher.clone(), self.rule(), levels, about, BitwiseLevel::room)
     }
 
     /// A filter of these keys with these counts. Their digits are placed without a carry, so that no count is too
@@ -153,7 +153,7 @@ impl BitwiseBloomBuilder {
         self,
         counts: impl IntoIterator<Item = (K, u64)>,
     ) -> Result<BitwiseBloom, SizeError> {
-        let hasher = self.wish.hasher;
+        let hasher = self.wish.hasher.clone();
         let counts = counts.into_iter().map(|(key, count)| (hasher.digest_key(&key), count));
         let counts = summed(counts.collect());
         let mut filter = match self.wish.fpp {

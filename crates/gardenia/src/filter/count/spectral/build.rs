@@ -113,8 +113,13 @@ impl<P: Policy> SpectralBloomBuilder<P> {
             PolicyId::RecurringMinimum => {
                 let cells = self.secondary_cells.unwrap_or(primary.cells.div_ceil(2));
                 let hashes = self.secondary_hashes.unwrap_or(primary.hashes);
-                let given =
-                    Wish { cells: Some(cells), hashes: Some(hashes), items: None, fpp: None, ..self.wish };
+                let given = Wish {
+                    cells: Some(cells),
+                    hashes: Some(hashes),
+                    items: None,
+                    fpp: None,
+                    ..self.wish.clone()
+                };
                 given.any_shape().map(Some)
             }
             _ if asked => {

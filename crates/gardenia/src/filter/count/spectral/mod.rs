@@ -346,7 +346,13 @@ impl<P: Policy, M: Memory> SpectralBloom<P, M> {
             Store::Compact(tables) => Store::Compact(tables.copy()?),
         };
         let Self { hasher, scheme, policy, about, .. } = self;
-        Ok(SpectralBloom { hasher: *hasher, scheme: *scheme, policy: *policy, store, about: about.clone() })
+        Ok(SpectralBloom {
+            hasher: hasher.clone(),
+            scheme: *scheme,
+            policy: *policy,
+            store,
+            about: about.clone(),
+        })
     }
 
     /// The same filter with its algorithm as a number, as [`AnyFilter`](crate::AnyFilter) holds it.

@@ -100,7 +100,7 @@ pub struct Ribbon<M = Owned> {
 /// assert_eq!((set.items(), set.fpp()), (2, 1.0 / 128.0));
 /// # Ok::<(), gardenia::BuildError>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct RibbonBuilder {
     fpp: Option<f64>,
@@ -126,7 +126,8 @@ impl RibbonBuilder {
 
     /// The filter of these keys. Duplicates count once, and the order does not matter.
     pub fn build_from<K: crate::Key + Sync>(self, keys: &[K]) -> Result<Ribbon, BuildError> {
-        let filter = self.build_from_digests(&digests_of(&self.means.hasher, keys, self.means.threads)?)?;
+        let filter =
+            self.clone().build_from_digests(&digests_of(&self.means.hasher, keys, self.means.threads)?)?;
         filter.about().took::<K>();
         Ok(filter)
     }
