@@ -1,6 +1,6 @@
 //! `gardenia info`: everything that a file tells about its filter.
 
-use super::{points, sketch};
+use super::sketch;
 use crate::args::InfoArgs;
 use crate::open::{Opened, is_dcso, is_stream, try_open};
 use crate::{Outcome, human, input, message};
@@ -8,7 +8,10 @@ use anyhow::{Context, bail};
 use gardenia::cells::Memory;
 use gardenia::format::{self, Header, verify_file};
 use gardenia::theory::blocked::BLOCK_BITS;
-use gardenia::{AnyFilter, ChoiceForm, DecodeError, HasherId, Identity, Kind, ReadOptions, SchemeId};
+use gardenia::{
+    AnyFilter, ChoiceForm, DecodeError, DistanceSensitiveBloom, HasherId, Identity, Kind, ReadOptions,
+    SchemeId,
+};
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
@@ -103,9 +106,12 @@ impl Report {
             {
                 let header = header().map_err(message::decode).with_context(|| file.clone())?;
                 let points = matches!(error, DecodeError::Kind { .. })
-                    && header.identity.kind == Kind::DistanceSensitive
-                    && (secret.is_some() || !header.needs_secret());
-                let fill = if points { Some(points::load(path, secret)?.fill()) } else { None };
+                    && header.identity.kind == Kind::DistanceSensitive;
+                let fill = match points.then(|| DistanceSensitiveBloom::load_with(path, options)) {
+                    Some(Ok(filter)) => Some(filter.fill()),
+                    None | Some(Err(DecodeError::SecretMissing { .. })) => None,
+                    Some(Err(error)) => return Err(message::decode(error).context(file)),
+                };
                 Self { fill, ..Self::of_header(&header) }
             }
             Err(error) => return Err(message::decode(error).context(file)),
