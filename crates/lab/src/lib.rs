@@ -18,8 +18,8 @@
 //! ```
 
 mod choices;
-mod compare;
 mod drawing;
+mod errata;
 mod experiment;
 pub mod experiments;
 mod figure;
@@ -36,6 +36,7 @@ mod verdict;
 
 pub use choices::{Rule, Setting, Ties};
 pub use drawing::{Look, draw};
+pub use errata::{ERRATA, Erratum};
 pub use experiment::{Experiment, Outcome, Progress};
 pub use experiments::{all, find};
 pub use figure::{Axis, Figure, Mark, Scale, Series};
@@ -46,4 +47,4 @@ pub use report::{Report, Run};
 pub use schemes::Way;
 pub use stats::{Fit, Mean, chi_square_tail, poisson_tail};
 pub use table::{Cell, Form, Row, Table, wrap};
-pub use verdict::{Checks, Verdict};
+pub use verdict::{Checks, Claim, Comparison, Reference, Verdict};

@@ -22,7 +22,7 @@ pub struct Plan {
     pub seed: u64,
     /// Threads that work at once; 0 is as many as the processor has.
     pub threads: usize,
-    /// Fewer trials, and a part of the longest tables: seconds instead of minutes. The standard errors, and with them
+    /// Fewer trials, and a part of the longest tables: a minute or two instead of half an hour. The standard errors, and with them
     /// what the verdicts allow, grow by themselves.
     pub quick: bool,
     /// Where finished points are kept, and taken from if they are there.

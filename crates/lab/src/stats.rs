@@ -1,6 +1,13 @@
 //! What many trials say: means with their standard errors, and rates counted by queries.
 
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// The mean of something about each trial.
+pub(crate) fn mean_of<T>(trials: &[T], of: impl Fn(&T) -> f64) -> Mean {
+    Mean::of(&trials.iter().map(of).collect::<Vec<_>>())
+}
 
 /// How often a normal number is four standard errors or more away from its mean.
 const FOUR_ERRORS: f64 = 6.334e-5;
@@ -67,25 +74,13 @@ impl Mean {
     /// ```
     #[must_use]
     pub fn errors_allowed(&self) -> f64 {
-        let freedom = self.trials.saturating_sub(1).max(1) as f64;
-        if freedom > 100_000.0 {
+        static KNOWN: Mutex<BTreeMap<u64, f64>> = Mutex::new(BTreeMap::new());
+        let freedom = self.trials.saturating_sub(1).max(1);
+        if freedom > 100_000 {
             return 4.0;
         }
-        // With x = √ν·tan φ the tail is ∫cos^(ν-1) φ dφ from the angle up to π/2, over the same from 0.
-        let area = |from: f64| {
-            const STEPS: u32 = 2_000;
-            let step = (std::f64::consts::FRAC_PI_2 - from) / f64::from(STEPS);
-            let height = |i: u32| libm::pow(libm::cos(from + step * f64::from(i)).max(0.0), freedom - 1.0);
-            let inner: f64 = (1..STEPS).map(|i| height(i) * if i % 2 == 1 { 4.0 } else { 2.0 }).sum();
-            step / 3.0 * (height(0) + inner + height(STEPS))
-        };
-        let whole = area(0.0);
-        let (mut low, mut high) = (0.0, std::f64::consts::FRAC_PI_2);
-        for _ in 0..50 {
-            let angle = (low + high) / 2.0;
-            if area(angle) > FOUR_ERRORS * whole { low = angle } else { high = angle }
-        }
-        libm::sqrt(freedom) * libm::tan(high)
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(freedom).or_insert_with(|| student(freedom as f64))
     }
 
     /// How far away from `value`, as a share of it: 0.01 is 1 % above.
@@ -93,6 +88,45 @@ impl Mean {
     pub fn relative_to(&self, value: f64) -> f64 {
         self.mean / value - 1.0
     }
+
+    /// The same as a share of `whole`.
+    #[must_use]
+    pub fn over(self, whole: f64) -> Self {
+        Self { mean: self.mean / whole, standard_error: self.standard_error / whole.abs(), ..self }
+    }
+
+    /// The same mean with the spread of trials that follow the same law: a few slow trials beside many fast ones, which know
+    /// the error better.
+    ///
+    /// ```
+    /// use lab::Mean;
+    /// let (few, many) = (Mean::of(&[1.0, 1.0, 1.0, 1.0]), Mean { mean: 1.1, standard_error: 0.1, trials: 100 });
+    /// assert_eq!(few.spread_of(many), Mean { mean: 1.0, standard_error: 0.5, trials: 100 });
+    /// ```
+    #[must_use]
+    pub fn spread_of(self, many: Self) -> Self {
+        let standard_error = many.standard_error * libm::sqrt(many.trials as f64 / self.trials as f64);
+        Self { standard_error, trials: many.trials, ..self }
+    }
+}
+
+/// The errors allowed with so many degrees of freedom.
+fn student(freedom: f64) -> f64 {
+    // With x = √ν·tan φ the tail is ∫cos^(ν-1) φ dφ from the angle up to π/2, over the same from 0.
+    let area = |from: f64| {
+        const STEPS: u32 = 2_000;
+        let step = (std::f64::consts::FRAC_PI_2 - from) / f64::from(STEPS);
+        let height = |i: u32| libm::pow(libm::cos(from + step * f64::from(i)).max(0.0), freedom - 1.0);
+        let inner: f64 = (1..STEPS).map(|i| height(i) * if i % 2 == 1 { 4.0 } else { 2.0 }).sum();
+        step / 3.0 * (height(0) + inner + height(STEPS))
+    };
+    let whole = area(0.0);
+    let (mut low, mut high) = (0.0, std::f64::consts::FRAC_PI_2);
+    for _ in 0..50 {
+        let angle = (low + high) / 2.0;
+        if area(angle) > FOUR_ERRORS * whole { low = angle } else { high = angle }
+    }
+    libm::sqrt(freedom) * libm::tan(high)
 }
 
 /// How likely a Poisson number of this mean is at most `found`, and how likely at least.

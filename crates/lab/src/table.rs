@@ -1,6 +1,6 @@
 //! Tables with typed cells: aligned text for people; CSV and JSON, with all digits, for programs.
 
-use crate::{Mean, Verdict};
+use crate::{Checks, Mean, Verdict};
 use serde::{Serialize, Serializer};
 
 /// How a number is shown to people.
@@ -112,6 +112,9 @@ pub struct Row {
     pub cells: Vec<Cell>,
     /// The verdict.
     pub verdict: Option<Verdict>,
+    /// The comparisons that it comes from.
+    #[serde(skip)]
+    pub checks: Checks,
 }
 
 /// A table.
@@ -151,7 +154,18 @@ impl Table {
     /// If it does not have one cell per column.
     pub fn row(&mut self, cells: Vec<Cell>, verdict: Option<Verdict>) {
         assert_eq!(cells.len(), self.columns.len(), "one cell per column of {:?}", self.title);
-        self.rows.push(Row { cells, verdict });
+        self.rows.push(Row { cells, verdict, checks: Checks::default() });
+    }
+
+    /// Adds a row whose verdict follows from comparisons.
+    ///
+    /// # Panics
+    /// If it does not have one cell per column.
+    pub fn judge(&mut self, cells: Vec<Cell>, checks: Checks) {
+        self.row(cells, Some(checks.verdict()));
+        if let Some(row) = self.rows.last_mut() {
+            row.checks = checks;
+        }
     }
 
     /// Adds a note.

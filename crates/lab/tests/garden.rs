@@ -38,9 +38,12 @@ fn a_number_of_hashes_that_is_always_rounded_down_is_noticed_where_up_is_better(
 fn a_sketch_whose_rows_are_all_the_same_is_noticed_as_soon_as_it_has_two() {
     let outcome = run(&KmCountMin { step: Step::Missing });
     let differing = differing(&outcome);
+    // Every second row is the modified form.
+    assert!(!differing[0].is_empty() && differing[0].iter().all(|row| row % 2 == 0), "{}", text(&outcome));
+    assert_eq!(differing[1..3], [vec![2, 4], vec![2, 4, 6]], "{}", text(&outcome));
     // Two rows in three are the modified form, with one copy and with two; the first three have one row.
-    assert_eq!(differing[2], [5, 6, 8, 9, 11, 12, 14, 15], "{}", text(&outcome));
-    assert!(differing[3..].iter().all(Vec::is_empty), "{}", text(&outcome));
+    assert_eq!(differing[3], [5, 6, 8, 9, 11, 12, 14, 15], "{}", text(&outcome));
+    assert!(differing[4..].iter().all(Vec::is_empty), "{}", text(&outcome));
 }
 
 #[test]
@@ -48,7 +51,8 @@ fn a_minimum_increase_that_raises_all_counters_is_noticed_at_every_skew() {
     let outcome = run(&GardenSpectral { raise: Raise::All });
     let differing = differing(&outcome);
     assert_eq!(differing[..2], [vec![1, 2, 3], vec![1, 2, 3]], "{}", text(&outcome));
-    assert_eq!(differing[2], [0; 0], "{}", text(&outcome));
+    // The row of what is printed on minimum increase has its own comparison with the library.
+    assert!(differing[2].contains(&2) && differing[3].is_empty(), "{}", text(&outcome));
 }
 
 #[test]
@@ -88,10 +92,9 @@ fn cells_that_are_lowered_from_their_top_are_noticed_where_some_get_there() {
 #[test]
 fn digits_read_at_the_printed_place_are_noticed_in_every_count() {
     let outcome = run(&GardenBitwise { exponent: Exponent::Printed });
-    // Of absent keys no digit is right or wrong, and wide digits may be off by any number: there it does not show.
     assert_eq!(
         differing(&outcome),
-        [(1..=10).collect(), (2..=10).collect(), (1..=3).collect(), vec![]] as [Vec<usize>; 4],
+        [(1..=10).collect(), (1..=10).collect(), (1..=3).collect(), vec![]] as [Vec<usize>; 4],
         "{}",
         text(&outcome)
     );

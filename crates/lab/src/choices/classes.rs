@@ -10,7 +10,7 @@
 /// meet most often.
 const MODULUS: usize = 20;
 
-/// How the positions of a group follow from hash values α1, α2 and α3.
+/// How the positions of a group follow from hash values α1 and α2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Law {
     /// α1 + i·α2 with an odd α2.
@@ -19,8 +19,6 @@ pub(crate) enum Law {
     AnyStep,
     /// α1 + i·α2 + i³.
     Cubic,
-    /// α1 + i·α2 + i(i-1)/2·α3.
-    Triple,
 }
 
 /// The share of ones in each residue class of the cells.
@@ -37,21 +35,14 @@ impl Classes {
 
     /// How often all k cells of a random group are set.
     pub(crate) fn rate(&self, law: Law, hashes: u32) -> f64 {
-        let bends = if law == Law::Triple { MODULUS } else { 1 };
         let (mut sum, mut count) = (0.0, 0u32);
         for (start, step) in (0..MODULUS).flat_map(|start| (0..MODULUS).map(move |step| (start, step))) {
             if law == Law::OddStep && step % 2 == 0 {
                 continue;
             }
-            for bend in 0..bends {
-                let place = |i: usize| match law {
-                    Law::OddStep | Law::AnyStep => start + i * step,
-                    Law::Cubic => start + i * step + i * i * i,
-                    Law::Triple => start + i * step + i * i.saturating_sub(1) / 2 * bend,
-                };
-                sum += (0..hashes as usize).map(|i| self.0[place(i) % MODULUS]).product::<f64>();
-                count += 1;
-            }
+            let place = |i: usize| start + i * step + if law == Law::Cubic { i * i * i } else { 0 };
+            sum += (0..hashes as usize).map(|i| self.0[place(i) % MODULUS]).product::<f64>();
+            count += 1;
         }
         sum / f64::from(count)
     }
@@ -92,7 +83,7 @@ mod tests {
     fn classes_of_equal_fill_are_as_if_there_were_none() {
         let even = Classes::of(2_000, |at| at / 20 % 2 == 0);
         assert_eq!(even, Classes([0.5; 20]));
-        for law in [Law::OddStep, Law::AnyStep, Law::Cubic, Law::Triple] {
+        for law in [Law::OddStep, Law::AnyStep, Law::Cubic] {
             assert!((even.rate(law, 10) - libm::pow(0.5, 10.0)).abs() < 1e-15);
         }
     }
@@ -119,7 +110,5 @@ mod tests {
         assert_eq!(halves.rate(Law::OddStep, 5), 0.0);
         // i³ is odd where i is: with an odd step all parities are those of the start.
         assert!((halves.rate(Law::Cubic, 5) - 0.25).abs() < 1e-12);
-        // i(i-1)/2 is 0, 0, 1, 3, 6: the step and the bend must be even.
-        assert!((halves.rate(Law::Triple, 5) - 0.125).abs() < 1e-12);
     }
 }

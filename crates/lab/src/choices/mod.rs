@@ -6,14 +6,14 @@
 
 mod classes;
 mod library;
-mod odd_step;
 mod paper;
 mod simulation;
 
 pub(crate) use classes::{Classes, Law};
 pub(crate) use library::{library_offline, library_online};
-pub(crate) use odd_step::OddStep;
-pub(crate) use paper::{ELSEWHERE_16, LUMETTA, TABLE_1, TABLE_2, TABLE_3};
+pub(crate) use paper::{
+    ELSEWHERE_16, LUMETTA, RANGES, TABLE_1, TABLE_2, TABLE_3, TRIALS, printed, range, ranges,
+};
 pub(crate) use simulation::{Rounds, online};
 pub use simulation::{Rule, Ties};
 
@@ -35,6 +35,11 @@ impl Setting {
     #[must_use]
     pub const fn paper(per_item: u64, choices: u32, hashes: u32) -> Self {
         Self { items: 10_000, cells: per_item * 10_000, choices, hashes }
+    }
+
+    /// The same with other keys and as many cells for each.
+    pub(crate) const fn with_items(self, items: u64) -> Self {
+        Self { items, cells: self.cells / self.items * items, ..self }
     }
 
     /// The rate of a filter with this share of ones, as in the paper: `1 - (1 - fill^k)^c`.

@@ -1,10 +1,82 @@
 //! The numbers that Lumetta and Mitzenmacher print.
 
 use super::Setting;
+use crate::{Cell, Checks, Form, Mean, Reference, Table};
 
 /// The paper.
 pub(crate) const LUMETTA: &str =
     "Lumetta and Mitzenmacher, Using the Power of Two Choices to Improve Bloom Filters (2007)";
+
+/// Trials of every number in the paper's tables, and the digits with which rates are printed.
+pub(crate) const TRIALS: u64 = 1_000;
+const DIGITS: u32 = 4;
+
+/// A rate as the paper prints it, with the error of its own trials, which are like ours.
+pub(crate) fn printed(rate: f64, ours: Mean) -> Reference {
+    Reference::printed(rate, DIGITS).of_trials(TRIALS, ours)
+}
+
+/// The mean of the largest of a thousand normal numbers, and its standard deviation, in their own.
+const LARGEST: [f64; 2] = [3.241, 0.351];
+
+/// The largest, or the smallest, rate of a thousand trials by the mean and the spread of ours, whose logarithms are nearly
+/// normal.
+pub(crate) fn extreme(rates: &[f64], largest: bool) -> (Mean, f64) {
+    let logs: Vec<f64> = rates.iter().map(|rate| libm::log(*rate)).collect();
+    let mean = Mean::of(&logs);
+    let spread = mean.standard_error * libm::sqrt(logs.len() as f64);
+    let sign = if largest { 1.0 } else { -1.0 };
+    // A spread is known to one part in √(2ν).
+    let of_spread = LARGEST[0] * spread / libm::sqrt(2.0 * (logs.len() as f64 - 1.0));
+    let found = Mean {
+        mean: mean.mean + sign * LARGEST[0] * spread,
+        standard_error: libm::hypot(mean.standard_error, of_spread),
+        trials: mean.trials,
+    };
+    (found, LARGEST[1] * spread)
+}
+
+/// Ranges of the rates of a thousand trials that the text gives: sections 3.1 and 3.2.
+pub(crate) const RANGES: [(Setting, u64, [f64; 2]); 3] = [
+    (Setting::paper(32, 1, 22), 0, [1.955e-7, 2.270e-7]),
+    (Setting::paper(32, 2, 24), 0, [1.206e-7, 1.378e-7]),
+    (Setting::paper(32, 2, 26), 15, [5.706e-8, 6.486e-8]),
+];
+
+/// Compares the range of a thousand trials with that of ours.
+pub(crate) fn range(table: &mut Table, setting: Setting, rounds: u64, rates: &[f64], printed: [f64; 2]) {
+    let mut checks = Checks::default();
+    let ends = [false, true].map(|largest| extreme(rates, largest));
+    for ((what, (found, spread)), printed) in ["least", "most"].into_iter().zip(ends).zip(printed) {
+        let half = Reference::printed(printed, DIGITS).half_unit / printed;
+        let reference = Reference { value: libm::log(printed), standard_error: spread, half_unit: half };
+        checks.is(&format!("logarithm of the {what}"), found, reference);
+    }
+    let rate = Form::Power(3);
+    let cells = vec![
+        Cell::Count(setting.cells / setting.items),
+        Cell::Count(setting.choices.into()),
+        Cell::Count(setting.hashes.into()),
+        if rounds == 0 { Cell::Empty } else { Cell::Count(rounds) },
+        Cell::Number(libm::exp(ends[0].0.mean), rate),
+        Cell::Number(printed[0], rate),
+        Cell::Number(libm::exp(ends[1].0.mean), rate),
+        Cell::Number(printed[1], rate),
+    ];
+    table.judge(cells, checks);
+}
+
+/// An empty table for [`range`].
+pub(crate) fn ranges() -> Table {
+    let columns = ["m/n", "c", "k", "rounds", "least", "paper", "most", "paper"];
+    let mut table = Table::new("Rates of a thousand filters, simulated", &columns);
+    table.note(
+        "The least and the most of a thousand, by the mean and the spread of the logarithms of our rates. A row agrees if both \
+         are the paper's, but for chance: the largest of a thousand normal numbers is 3.241 ± 0.351 standard deviations \
+         above their mean.",
+    );
+    table
+}
 
 /// A row of Table 1.
 pub(crate) struct Online {

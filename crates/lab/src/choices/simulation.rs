@@ -9,7 +9,7 @@
 //!
 //! Source: Lumetta and Mitzenmacher (2007), sections 3.1 and 3.2.
 
-use super::Setting;
+use super::{Law, Setting};
 use crate::Stream;
 
 /// Which group a key takes when it comes.
@@ -32,13 +32,58 @@ pub enum Ties {
     First,
 }
 
+/// The positions of a group from two hash values below m.
+struct Steps {
+    at: u64,
+    step: u64,
+    i: u64,
+    cells: u64,
+    cubic: bool,
+}
+
+impl Steps {
+    #[inline]
+    fn draw(setting: &Setting, law: Law, stream: &mut Stream) -> Self {
+        let m = setting.cells;
+        let at = stream.below(m);
+        let step = if law == Law::OddStep { 2 * stream.below(m / 2) + 1 } else { 1 + stream.below(m - 1) };
+        Self { at, step, i: 0, cells: m, cubic: law == Law::Cubic }
+    }
+}
+
+impl Iterator for Steps {
+    type Item = u32;
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        let at = self.at;
+        // (i + 1)³ - i³
+        let more = if self.cubic { 3 * self.i * (self.i + 1) + 1 } else { 0 };
+        self.i += 1;
+        self.at = at + self.step + more;
+        while self.at >= self.cells {
+            self.at -= self.cells;
+        }
+        Some(at as u32)
+    }
+}
+
 /// Draws the positions of one key, each of a group once; `stamps` holds the last group that had a position.
 #[inline]
-fn draw(setting: &Setting, stamps: &mut [u32], stamp: &mut u32, stream: &mut Stream, groups: &mut [u32]) {
+fn draw(
+    setting: &Setting,
+    law: Option<Law>,
+    stamps: &mut [u32],
+    stamp: &mut u32,
+    stream: &mut Stream,
+    groups: &mut [u32],
+) {
     for group in groups.chunks_exact_mut(setting.hashes as usize) {
         *stamp += 1;
+        if let Some(law) = law {
+            group.iter_mut().zip(Steps::draw(setting, law, stream)).for_each(|(to, at)| *to = at);
+        }
         for position in group {
-            let at = stream.below(setting.cells) as u32;
+            let at = if law.is_some() { *position } else { stream.below(setting.cells) as u32 };
             let last = &mut stamps[at as usize];
             *position = if *last == *stamp { setting.cells as u32 } else { at };
             *last = *stamp;
@@ -67,7 +112,7 @@ pub(crate) fn online(setting: &Setting, rule: Rule, stream: &mut Stream) -> f64 
     let mut groups = vec![0; setting.choices as usize * hashes];
     let mut ones = 0u64;
     for _ in 0..setting.items {
-        draw(setting, &mut stamps, &mut stamp, stream, &mut groups);
+        draw(setting, None, &mut stamps, &mut stamp, stream, &mut groups);
         let group = choose(&cells, &groups, hashes, rule, Ties::Random, stream);
         for &at in &groups[group * hashes..][..hashes] {
             ones += u64::from(cells[at as usize] == 0);
@@ -100,10 +145,33 @@ pub(crate) struct Rounds<'a> {
 
 impl<'a> Rounds<'a> {
     pub(crate) fn new(setting: Setting, ties: Ties, stream: &'a mut Stream) -> Self {
+        Self::of_law(setting, None, ties, stream)
+    }
+
+    /// With groups that follow a law from two hash values.
+    pub(crate) fn of_law(setting: Setting, law: Option<Law>, ties: Ties, stream: &'a mut Stream) -> Self {
         let (counters, mut stamps, mut stamp) = table(&setting);
         let mut positions = vec![0; setting.positions() as usize];
-        draw(&setting, &mut stamps, &mut stamp, stream, &mut positions);
+        draw(&setting, law, &mut stamps, &mut stamp, stream, &mut positions);
         Self { setting, stream, positions, counters, chosen: Vec::new(), ones: 0, ties }
+    }
+
+    /// Whether a cell is set.
+    pub(crate) fn cell(&self, at: u64) -> bool {
+        self.counters[at as usize] > 0
+    }
+
+    /// How many of so many random keys, whose groups follow this law, are found.
+    pub(crate) fn found(&mut self, law: Law, queries: u64) -> u64 {
+        let Self { setting, stream, counters, .. } = self;
+        let mut all_set = || {
+            Steps::draw(setting, law, stream)
+                .take(setting.hashes as usize)
+                .all(|at| counters[at as usize] > 0)
+        };
+        // All groups are drawn, found or not.
+        let mut ask = || (0..setting.choices).fold(false, |found, _| all_set() | found);
+        (0..queries).filter(|_| ask()).count() as u64
     }
 
     /// One more round; the share of ones after it.
@@ -176,6 +244,23 @@ mod tests {
         }
         // 36 pairs per group at 1/97 each, 120 groups: 44 in the mean.
         assert!((20..70).contains(&twice), "{twice}");
+    }
+
+    #[test]
+    fn positions_follow_their_laws() {
+        let setting = Setting { items: 1, cells: 1_000, choices: 1, hashes: 12 };
+        for (law, trial) in [Law::OddStep, Law::AnyStep, Law::Cubic]
+            .into_iter()
+            .flat_map(|law| (0..50).map(move |trial| (law, trial)))
+        {
+            let steps = Steps::draw(&setting, law, &mut stream(trial));
+            let (start, step) = (steps.at, steps.step);
+            assert!((1..1_000).contains(&step) && (law != Law::OddStep || step % 2 == 1));
+            for (i, at) in (0..12).zip(steps) {
+                let cube = if law == Law::Cubic { i * i * i } else { 0 };
+                assert_eq!(u64::from(at), (start + i * step + cube) % 1_000);
+            }
+        }
     }
 
     #[test]

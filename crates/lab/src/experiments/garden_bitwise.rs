@@ -4,11 +4,10 @@
 //! many keys of each count from 1 to 31, and as many absent ones, and the levels hold the same numbers of keys in all
 //! trials. Counts that grow err both ways; there is no formula for them, and simulation and library check each other.
 
-use crate::compare::{alike, by_chance, clearly, mean_of, near};
 use crate::garden::{BitwiseCells, Carry, Exponent, VALLENTIN};
+use crate::stats::mean_of;
 use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
-    Verdict,
 };
 use anyhow::Result;
 use gardenia::theory::bitwise::{Digit, exact, overcount};
@@ -83,6 +82,40 @@ fn levels(shapes: &[(u32, u64, u32)], count: u64) -> Vec<Digit> {
     shapes.iter().map(level).collect()
 }
 
+/// The mean by which a count is read too high, from the law of a cell: what the digits of the other keys in it come to. A
+/// digit is off by e or more if they come to that in each of its cells. Cells are taken as independent but for the spread of
+/// the fill, which is that of a plain filter.
+fn expected_overcount(shapes: &[(u32, u64, u32)], count: u64) -> f64 {
+    let mut below = 0;
+    let level = |&(width, cells, hashes): &(u32, u64, u32)| {
+        let (at, top) = (below, (1usize << width) - 1);
+        below += width;
+        let digit = |count: u64| (count >> at) as usize & top;
+        // How likely the others come to 0, 1, … in a cell: one value of the digit after the other.
+        let hit = -libm::expm1(f64::from(hashes) * libm::log1p(-1.0 / cells as f64));
+        let mut law = vec![0.0; top + 1];
+        law[0] = 1.0;
+        for value in 1..=top {
+            let held = (0..COUNTS).filter(|count| digit(*count) == value).count() as u64 * EACH;
+            let others = (held - u64::from(digit(count) == value)) as f64;
+            let mut times = libm::exp(others * libm::log1p(-hit));
+            let mut sum = vec![0.0; top + 1];
+            for in_cell in 0..=top / value {
+                (in_cell * value..=top).for_each(|to| sum[to] += times * law[to - in_cell * value]);
+                times *= (others - in_cell as f64) / (in_cell + 1) as f64 * hit / (1.0 - hit);
+            }
+            law = sum;
+        }
+        let at_least = |least: usize| libm::pow(1.0 - law[..least].iter().sum::<f64>(), f64::from(hashes));
+        let others =
+            (0..COUNTS).filter(|count| digit(*count) > 0).count() as u64 * EACH - u64::from(digit(count) > 0);
+        let spread = fpp_exact(cells, others, hashes) / at_least(1);
+        let off: f64 = (1..=top - digit(count)).map(|least| spread * at_least(least)).sum();
+        libm::ldexp(off, at as i32)
+    };
+    shapes.iter().map(level).sum()
+}
+
 /// Shares of keys whose grown count is too high and too low.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Grown {
@@ -151,7 +184,7 @@ impl Experiment for GardenBitwise {
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
         plan.check()?;
-        let (trials, growing) = (plan.trials(3_000, 60), plan.trials(400, 24));
+        let (trials, growing) = (plan.trials(3_000, 400), plan.trials(400, 32));
         let (work, long) = (COUNTS * EACH * 20, ITEMS * MOST * 10);
         let digits = [1, 2, 3, 4];
         let total = 4 * trials * work + (2 * digits.len() as u64 + 1) * growing * long;
@@ -190,14 +223,15 @@ impl Experiment for GardenBitwise {
             let high = both.map(|trials| mean_of(trials, |grown| grown.high));
             let low = both.map(|trials| mean_of(trials, |grown| grown.low));
             let mut checks = Checks::default();
-            alike(&mut checks, "too high", high[0], high[1]);
-            alike(&mut checks, "too low", low[0], low[1]);
-            checks.that(clearly(low[0]) && clearly(low[1]), || "no count is too low".to_owned());
+            checks.alike("too high", high[0], high[1]);
+            checks.alike("too low", low[0], low[1]);
+            checks.above("too low, simulated", low[0], 0.0);
+            checks.above("too low, library", low[1], 0.0);
             let form = Form::Fixed(4);
             let mut cells =
                 vec![Cell::text(if digit == 1 { "1 bit".to_owned() } else { format!("{digit} bits") })];
             cells.extend([high[0], high[1], low[0], low[1]].map(|mean| Cell::Mean(mean, form)));
-            table.row(cells, Some(checks.verdict()));
+            table.judge(cells, checks);
             for (line, mean) in lines.iter_mut().zip([high[0], high[1], low[0], low[1]]) {
                 line.push((f64::from(digit), mean));
             }
@@ -205,16 +239,14 @@ impl Experiment for GardenBitwise {
         let bits =
             bench.trials("grown bits", growing, long, |stream, _| Ok(grown(1, Carry::ClearsBits, stream)))?;
         let wrong = mean_of(&bits, Grown::wrong);
-        let half = Mean { mean: wrong.mean - 0.5, ..wrong };
-        let verdict = if clearly(half) {
-            Verdict::Explained(format!(
-                "erratum 7: \"insert into V_1 and remove from V_0\" on plain bits leaves {:.0}% of all counts wrong; a carry \
-                 must take the digit out of counters",
-                100.0 * wrong.mean
-            ))
-        } else {
-            Verdict::Differs(vec!["most counts of plain bits are right".to_owned()])
-        };
+        let mut checks = Checks::default();
+        checks.above("counts that are wrong", wrong, 0.5);
+        let reason = format!(
+            "\"insert into V_1 and remove from V_0\" on plain bits leaves {:.0}% of all counts wrong; a carry must take the \
+             digit out of counters",
+            100.0 * wrong.mean
+        );
+        checks.explain("garden-bitwise", "1 bit, plain bits", reason);
         let form = Form::Fixed(4);
         let cells = vec![
             Cell::text("1 bit, plain bits"),
@@ -223,7 +255,7 @@ impl Experiment for GardenBitwise {
             Cell::Mean(mean_of(&bits, |grown| grown.low), form),
             Cell::Empty,
         ];
-        table.row(cells, Some(verdict));
+        table.judge(cells, checks);
         table.note(
             "A row agrees if simulation and library err alike, and some counts are too low: a digit that reads too high \
              carries too early, and takes what is the others'. The last row is explained if more than half of all counts \
@@ -245,27 +277,27 @@ impl Experiment for GardenBitwise {
 
 fn table(shapes: &[(u32, u64, u32)], name: &str, both: [&Vec<Placed>; 2]) -> Table {
     let title = format!("Placed counts, {name}: {} filters, 20 keys of each count", both[0].len());
-    let columns = ["count", "exact", "library", "formula", "too high by", "library", "formula"];
+    let columns = ["count", "exact", "library", "formula", "too high by", "library", "formula", "overcount"];
     let mut table = Table::new(title, &columns);
     let low: [u64; 2] = both.map(|trials| trials.iter().map(|placed| placed.low).sum());
     for count in SHOWN {
         let digits = levels(shapes, count);
-        let (share, most) = (exact(count, &digits), overcount(count, &digits));
+        let (share, most, told) =
+            (exact(count, &digits), expected_overcount(shapes, count), overcount(count, &digits));
         let at = count as usize;
         let seen = both.map(|trials| mean_of(trials, |placed| placed.exact[at]));
         let over = both.map(|trials| mean_of(trials, |placed| placed.over[at]));
         let mut checks = Checks::default();
         for (what, seen, over) in [("simulated", seen[0], over[0]), ("library", seen[1], over[1])] {
-            near(&mut checks, &format!("{what}, exact"), seen, share, 0.0);
+            checks.is(&format!("exact, {what}"), seen, share);
+            checks.is(&format!("too high by, {what}"), over, most);
             if shapes.iter().all(|(width, ..)| *width == 1) {
-                near(&mut checks, &format!("{what}, too high by"), over, most, 0.0);
-            } else {
-                checks.that(by_chance(most - over.mean, over), || {
-                    format!("{what}: too high by less than told")
-                });
+                checks.is(&format!("too high by, {what}, by theory::bitwise::overcount"), over, told);
             }
         }
-        checks.that(low == [0, 0], || format!("{low:?} counts are too low"));
+        // Of wider digits it is the least.
+        checks.computed_at_most("theory::bitwise::overcount, by the formula", told, most);
+        checks.exactly("counts that are too low", low[0] + low[1], 0);
         let cells = vec![
             Cell::Count(count),
             Cell::Mean(seen[0], Form::Fixed(4)),
@@ -274,18 +306,15 @@ fn table(shapes: &[(u32, u64, u32)], name: &str, both: [&Vec<Placed>; 2]) -> Tab
             Cell::Mean(over[0], Form::Fixed(3)),
             Cell::Mean(over[1], Form::Fixed(3)),
             Cell::Number(most, Form::Fixed(4)),
+            Cell::Number(told, Form::Fixed(4)),
         ];
-        table.row(cells, Some(checks.verdict()));
+        table.judge(cells, checks);
     }
-    let rule = if shapes.iter().all(|(width, ..)| *width == 1) {
-        "four standard errors of theory::bitwise::exact and overcount"
-    } else {
-        "four standard errors of theory::bitwise::exact, and overcounts not below what overcount gives: a wide digit can be \
-         off by more than 1"
-    };
-    table.note(format!(
-        "Count 0 is an absent key. A row agrees if all means are within {rule}; and no count of any key is too low."
-    ));
+    table.note(
+        "Count 0 is an absent key. A row agrees if all means are within four standard errors of theory::bitwise::exact and \
+         of what the digits of the other keys in a cell come to (formula), of which theory::bitwise::overcount is the least, and \
+         all of it for digits of one bit; and no count of any key is too low.",
+    );
     table
 }
 
@@ -299,26 +328,22 @@ fn printed(simulated: &[Placed]) -> Table {
         let expected = count as f64 + overcount(count, &levels(&BINARY, count));
         // With w_i = 1 the exponent of level i is i + 1.
         let printed: u64 = (0..5).map(|level| (count >> level & 1) << (level + 1)).sum();
-        let mut right = Checks::default();
-        near(&mut right, "mean found", found, expected, 0.0);
-        let off = Mean { mean: printed as f64 - found.mean, ..found };
-        let verdict = match right.verdict() {
-            Verdict::Agrees if printed == 2 * count && off.errors_from(0.0) > 4.0 => {
-                Verdict::Explained(format!(
-                    "erratum 6: the exponent is the sum of w_j over the levels below, j < i; as printed a count of {count} is \
-                 read as {printed} though every digit is right"
-                ))
-            }
-            Verdict::Agrees => Verdict::Differs(vec![format!("{printed} is not twice {count}")]),
-            differs => differs,
-        };
+        let mut checks = Checks::default();
+        checks.is("mean found", found, expected);
+        checks.is_not("mean found, by what is printed", found, printed as f64);
+        checks.exactly("twice the count", printed, 2 * count);
+        let reason = format!(
+            "the exponent is the sum of w_j over the levels below, j < i; as printed a count of {count} is read as {printed} \
+             though every digit is right"
+        );
+        checks.explain("garden-bitwise", "exponent", reason);
         let cells = vec![
             Cell::Count(count),
             Cell::Count(printed),
             Cell::Mean(found, Form::Fixed(3)),
             Cell::Number(expected, Form::Fixed(4)),
         ];
-        table.row(cells, Some(verdict));
+        table.judge(cells, checks);
     }
     table.note(format!(
         "Source: {VALLENTIN}. A row is explained if the mean found with the right exponent is within four standard errors of \
@@ -338,16 +363,28 @@ fn pictures(shapes: &[(u32, u64, u32)], name: &str, both: [&Vec<Placed>; 2]) -> 
         shares = shares.dots(name, all().map(|(x, at)| (x, mean_of(trials, |placed| placed.exact[at]))));
         sizes = sizes.dots(name, all().map(|(x, at)| (x, mean_of(trials, |placed| placed.over[at]))));
     }
-    let theory = |of: fn(u64, &[Digit]) -> f64| {
-        (0..COUNTS).map(move |count| (count as f64, of(count, &levels(shapes, count)))).collect::<Vec<_>>()
-    };
-    let bound = if shapes.len() == BINARY.len() { "formula" } else { "formula (at least)" };
-    [shares.theory("formula", theory(exact)), sizes.theory(bound, theory(overcount))]
+    let all = || (0..COUNTS).map(|count| (count, count as f64));
+    let shares_of = all().map(|(count, x)| (x, exact(count, &levels(shapes, count))));
+    let sizes_of = all().map(|(count, x)| (x, expected_overcount(shapes, count)));
+    [shares.theory("formula", shares_of), sizes.theory("formula", sizes_of)]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_expected_of_one_bit_is_the_theory() {
+        for count in 0..COUNTS {
+            let (ours, theory) =
+                (expected_overcount(&BINARY, count), overcount(count, &levels(&BINARY, count)));
+            assert!((ours - theory).abs() < 1e-12, "{count}: {ours} {theory}");
+        }
+        // A digit at its top cannot be read as more, and a wide one can be off by more than 1.
+        assert_eq!(expected_overcount(&WIDE, 31), 0.0);
+        let at_all = levels(&WIDE, 0);
+        assert!(expected_overcount(&WIDE, 0) > 2.0 * (at_all[0].fpp + 4.0 * at_all[1].fpp));
+    }
 
     #[test]
     fn levels_hold_the_keys_that_have_a_digit() {

@@ -6,15 +6,15 @@
 //! the rate of a filter is exactly its fill to the power k; the random choice gives `(1-q)·fill^k + q·fill^(k+1)` of
 //! one shared fill.
 
-use crate::compare::{by_chance, clearly, mean_of, near};
 use crate::garden::{RandomBits, VALLENTIN};
 use crate::queries::found;
+use crate::stats::mean_of;
 use crate::{
-    Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
-    Verdict,
+    Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Reference, Stream,
+    Table,
 };
 use anyhow::Result;
-use gardenia::theory::bloom::{best_hashes, expected_fill, fpp, fpp_exact};
+use gardenia::theory::bloom::{best_hashes, fpp_exact};
 use gardenia::{Bloom, Independent};
 use std::f64::consts::LN_2;
 
@@ -58,13 +58,41 @@ impl Point {
     fn exact(self) -> [f64; 2] {
         [0, 1].map(|more| fpp_exact(self.cells(), ITEMS, self.floor() + more))
     }
-    /// A random choice per key, by the mean fill.
+    /// A random choice per key.
     fn mixed(self) -> f64 {
-        let throws = expected_fill(self.cells(), ITEMS, self.floor());
-        let more = libm::log1p(-self.share() / self.cells() as f64) * ITEMS as f64;
-        let fill = 1.0 - (1.0 - throws) * libm::exp(more);
-        let power = libm::pow(fill, f64::from(self.floor()));
-        (1.0 - self.share()) * power + self.share() * power * fill
+        let k = self.floor();
+        (1.0 - self.share()) * self.power(k) + self.share() * self.power(k + 1)
+    }
+    /// The mean of the k-th power of the fill after a random choice per key: that k random cells are set. They are j
+    /// different ones with a chance that a cell more or less follows from the one before; and by inclusion and exclusion
+    /// j given cells are set with Σ (-1)^i·C(j, i)·(1 - i/m)^(n⌊b·ln 2⌋)·(1 - q·i/m)^n.
+    fn power(self, hashes: u32) -> f64 {
+        let (m, n) = (self.cells() as f64, ITEMS as f64);
+        let clear = |cells: f64| {
+            libm::exp(
+                n * (f64::from(self.floor()) * libm::log1p(-cells / m)
+                    + libm::log1p(-self.share() * cells / m)),
+            )
+        };
+        let set = |cells: u32| {
+            let mut choose = 1.0;
+            (0..=cells)
+                .map(|i| {
+                    let term = choose * clear(f64::from(i));
+                    choose *= -f64::from(cells - i) / f64::from(i + 1);
+                    term
+                })
+                .sum::<f64>()
+        };
+        let mut different = vec![0.0; hashes as usize + 1];
+        different[0] = 1.0;
+        for _ in 0..hashes {
+            for j in (1..different.len()).rev() {
+                different[j] = different[j] * j as f64 / m + different[j - 1] * (1.0 - (j - 1) as f64 / m);
+            }
+            different[0] = 0.0;
+        }
+        (1..).zip(&different[1..]).map(|(j, chance)| chance * set(j)).sum()
     }
     fn linear(self, [floor, ceil]: [f64; 2]) -> f64 {
         (1.0 - self.share()) * floor + self.share() * ceil
@@ -148,7 +176,7 @@ impl Experiment for GrothoffK {
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
         plan.check()?;
-        let (trials, fewer) = (plan.trials(1_000, 12), plan.trials(100, 6));
+        let (trials, fewer) = (plan.trials(1_000, 40), plan.trials(100, 32));
         let queries = if plan.quick { 4_000 } else { 20_000 };
         let points: Vec<Point> = (4..=66)
             .filter(|halves| !plan.quick || halves % 2 == 0 && *halves <= 32 || *halves == 66)
@@ -202,7 +230,7 @@ impl GrothoffK {
             let library = [0, 1].map(|way| mean_of(&measured.library, |trial| trial.by_fill[way]));
             let more = measured.more();
             let chosen = if self.round_down { point.floor() } else { best_hashes(point.cells(), ITEMS) };
-            let (better, other) = if exact[1] < exact[0] { (1, 0) } else { (0, 1) };
+            let better = u32::from(exact[1] < exact[0]);
             let mut checks = Checks::default();
             for (what, rate, exact) in [
                 ("down", measured.rate(0), exact[0]),
@@ -210,12 +238,10 @@ impl GrothoffK {
                 ("library, down", library[0], exact[0]),
                 ("library, up", library[1], exact[1]),
             ] {
-                near(&mut checks, what, rate, exact, 0.0);
+                checks.is(what, rate, exact);
             }
-            near(&mut checks, "up against down", more, exact[1] - exact[0], 0.0);
-            checks.that(chosen == point.floor() + better as u32, || {
-                format!("k = {chosen} errs {:+.2}% more", 100.0 * (exact[other] / exact[better] - 1.0))
-            });
+            checks.is("up against down", more, exact[1] - exact[0]);
+            checks.exactly("chosen k", chosen.into(), (point.floor() + better).into());
             let (rate, exactly) = (Form::Power(3), Form::Power(4));
             let relative = |mean: f64| mean / exact[0];
             let more =
@@ -232,7 +258,7 @@ impl GrothoffK {
                 Cell::Mean(more, Form::Percent(2)),
                 Cell::Count(chosen.into()),
             ];
-            table.row(cells, Some(checks.verdict()));
+            table.judge(cells, checks);
         }
         table.note(
             "A row agrees if all means are within four standard errors of the exact rate, up and down differ as it says \
@@ -262,23 +288,15 @@ fn mixtures(all: &[Measured], trials: u64) -> Table {
         let point = measured.point;
         let exact = point.exact();
         let (linear, mixed) = (point.linear(exact), point.mixed());
-        // The formula takes the mean fill, and errs as the textbook formula does.
-        let besides = 2.0 * (exact[1] / fpp(point.cells(), ITEMS, point.floor() + 1) - 1.0) * mixed;
         let rate = measured.rate(1);
         let [over_better, over_linear] = measured.mixed_more();
         let mut checks = Checks::default();
-        near(&mut checks, "random choice", rate, mixed, besides);
+        checks.is("random choice", rate, mixed);
         let better = exact[0].min(exact[1]);
-        near(&mut checks, "above the better", over_better, mixed - better, besides);
-        near(&mut checks, "above the linear combination", over_linear, mixed - linear, besides);
-        for (what, by_formula, measured) in [
-            ("the better", mixed - better, over_better),
-            ("the linear combination", mixed - linear, over_linear),
-        ] {
-            checks.that(by_formula > 0.0 && by_chance(-measured.mean, measured), || {
-                format!("a random choice errs less than {what}")
-            });
-        }
+        checks.is("above the better", over_better, mixed - better);
+        checks.is("above the linear combination", over_linear, mixed - linear);
+        checks.computed_at_most("the better, against a random choice", better, mixed);
+        checks.computed_at_most("the linear combination, against a random choice", linear, mixed);
         let relative = |mean: Mean, to: f64| Mean {
             mean: mean.mean / to,
             standard_error: mean.standard_error / to,
@@ -293,10 +311,10 @@ fn mixtures(all: &[Measured], trials: u64) -> Table {
             Cell::Mean(relative(over_linear, linear), Form::Percent(2)),
             Cell::Mean(relative(over_better, better), Form::Percent(2)),
         ];
-        table.row(cells, Some(checks.verdict()));
+        table.judge(cells, checks);
     }
     table.note(
-        "A row agrees if the mean and its differences are within four standard errors of the formula, and neither says \
+        "A row agrees if the mean and its differences are within four standard errors of the formula, which does not say \
          that a random choice errs less than the better number or than the linear combination of both.",
     );
     table
@@ -313,8 +331,8 @@ fn asked_table(all: &[Measured], queries: u64) -> Table {
         let (point, exact) = (measured.point, measured.point.exact());
         let rates = [0, 1].map(|way| mean_of(&measured.library, |trial| trial.by_queries[way]));
         let mut checks = Checks::default();
-        near(&mut checks, "down", rates[0], exact[0], 0.0);
-        near(&mut checks, "up", rates[1], exact[1], 0.0);
+        checks.is("down", rates[0], exact[0]);
+        checks.is("up", rates[1], exact[1]);
         let mut cells = vec![Cell::Number(point.bits_per_key(), Form::Fixed(1))];
         for way in 0..2 {
             cells.extend([
@@ -323,7 +341,7 @@ fn asked_table(all: &[Measured], queries: u64) -> Table {
                 Cell::Number(exact[way], Form::Power(4)),
             ]);
         }
-        table.row(cells, Some(checks.verdict()));
+        table.judge(cells, checks);
     }
     table.note("A row agrees if both means are within four standard errors of the exact rate.");
     table
@@ -333,85 +351,74 @@ fn asked_table(all: &[Measured], queries: u64) -> Table {
 fn printed(all: &[Measured]) -> Table {
     let mut table =
         Table::new("What is printed, and what is right", &["printed", "points", "fails at", "worst"]);
-    // How often a rule errs more than the other number does, clearly so in the trials; and where it is worst.
-    let losses = |way: usize| {
-        let loses = |measured: &&Measured| {
-            let exact = measured.point.exact();
-            exact[way] > exact[1 - way]
-        };
-        let losing: Vec<&Measured> = all.iter().filter(loses).collect();
-        let by = |measured: &Measured| measured.point.exact()[way] / measured.point.exact()[1 - way] - 1.0;
-        let worst = losing.iter().copied().max_by(|a, b| by(a).total_cmp(&by(b)));
-        let seen = worst.is_some_and(|measured| {
-            let more = measured.more();
-            clearly(if way == 1 { more } else { Mean { mean: -more.mean, ..more } })
-        });
-        (losing.len(), worst.map(|measured| (measured.point.bits_per_key(), by(measured))), seen)
-    };
+    // Where a rule errs more than the other number does, and where it is worst.
     for (way, what, why) in [
-        (0, "k* = ⌊b·ln 2⌋ is the arg min", "erratum 1: floor or ceiling, whichever errs less"),
-        (1, "k in {⌈c·ln 2⌉, ⌈c·ln 2⌉}", "erratum 20: one of the two must be the floor"),
+        (0, "k* = ⌊b·ln 2⌋ is the arg min", "floor or ceiling, whichever errs less"),
+        (1, "k in {⌈c·ln 2⌉, ⌈c·ln 2⌉}", "one of the two must be the floor"),
     ] {
-        let (count, worst, seen) = losses(way);
-        let verdict = if count > 0 && seen {
-            Verdict::Explained(format!("{why}; the trials show it clearly where it is worst"))
-        } else {
-            Verdict::Differs(vec![format!("{what} was expected to fail, and does so at {count} points")])
-        };
-        let worst =
-            worst.map_or(Cell::Empty, |(b, by)| Cell::text(format!("{:+.1}% at b = {b}", 100.0 * by)));
-        let cells = vec![Cell::text(what), Cell::Count(all.len() as u64), Cell::Count(count as u64), worst];
-        table.row(cells, Some(verdict));
+        let by = |measured: &Measured| measured.point.exact()[way] / measured.point.exact()[1 - way] - 1.0;
+        let losing: Vec<&Measured> = all.iter().filter(|measured| by(measured) > 0.0).collect();
+        let mut checks = Checks::default();
+        let mut text = Cell::Empty;
+        if let Some(worst) = losing.iter().copied().max_by(|a, b| by(a).total_cmp(&by(b))) {
+            let (more, exact) = (worst.more(), worst.point.exact());
+            let sign = if way == 1 { 1.0 } else { -1.0 };
+            let more = Mean { mean: sign * more.mean, ..more };
+            checks.is("what the rule errs more where it is worst", more, exact[way] - exact[1 - way]);
+            checks.above("what the rule errs more where it is worst", more, 0.0);
+            let reason = format!("{why}; the trials show it clearly where it is worst");
+            checks.explain("grothoff-k", what, reason);
+            text = Cell::text(format!("{:+.1}% at b = {}", 100.0 * by(worst), worst.point.bits_per_key()));
+        }
+        let count = Cell::Count(losing.len() as u64);
+        table.judge(vec![Cell::text(what), Cell::Count(all.len() as u64), count, text], checks);
     }
-    // The random choice as a linear combination.
-    let over: Vec<(f64, Mean, f64)> = all
-        .iter()
-        .map(|measured| {
-            let linear = measured.point.linear(measured.point.exact());
-            (measured.point.bits_per_key(), measured.mixed_more()[1], linear)
-        })
-        .collect();
-    let seen = over.iter().filter(|(_, over, _)| clearly(*over)).count();
-    let worst = over.iter().max_by(|a, b| (a.1.mean / a.2).total_cmp(&(b.1.mean / b.2)));
-    let text = worst
-        .map_or(String::new(), |(b, over, linear)| format!("{:+.1}% at b = {b}", 100.0 * over.mean / linear));
-    let verdict = if seen > 0 {
-        Verdict::Explained(
-            "erratum 27: the keys share one fill, so that it is not a linear combination but worse; the conclusion, that \
-             it never helps, stands"
-                .to_owned(),
-        )
-    } else {
-        Verdict::Differs(vec!["a random choice errs as the linear combination does".to_owned()])
+    // The random choice as a linear combination, where that is worst.
+    let over = |measured: &Measured| {
+        let linear = measured.point.linear(measured.point.exact());
+        (measured.mixed_more()[1], linear, measured.point.mixed() - linear)
     };
-    let cells = vec![
-        Cell::text("a random choice per key errs as a linear combination"),
-        Cell::Count(all.len() as u64),
-        Cell::Count(seen as u64),
-        Cell::text(text),
-    ];
-    table.row(cells, Some(verdict));
+    let mut checks = Checks::default();
+    let mut text = Cell::Empty;
+    let share = |measured: &Measured| over(measured).2 / over(measured).1;
+    if let Some(worst) = all.iter().max_by(|a, b| share(a).total_cmp(&share(b))) {
+        let (found, _, by_formula) = over(worst);
+        checks.is("above the linear combination", found, by_formula);
+        checks.above("above the linear combination", found, 0.0);
+        text = Cell::text(format!("{:+.1}% at b = {}", 100.0 * share(worst), worst.point.bits_per_key()));
+    }
+    let what = "a random choice per key errs as a linear combination";
+    let reason = "the keys share one fill, so that it is not a linear combination but worse; the conclusion, that it \
+                  never helps, stands";
+    checks.explain("grothoff-k", what, reason.to_owned());
+    let points = Cell::Count(all.len() as u64);
+    table.judge(vec![Cell::text(what), points.clone(), points, text], checks);
     // Formula (2) minimises the limit of formula (1), not (1) itself.
     let (n, b) = (1.0, 8.0);
     let rate = |k: f64| libm::pow(1.0 - libm::pow(1.0 - 1.0 / (n * b), k * n), k);
     let (limit, right) = (b * LN_2, -LN_2 / (n * libm::log1p(-1.0 / (n * b))));
-    let least = [0.999, 1.001].iter().all(|nearby| rate(right) < rate(right * nearby));
-    let verdict = if least && rate(right) < rate(limit) {
-        Verdict::Explained(format!(
-            "erratum 26: (2) is the minimum of the limit; formula (1) has it at -ln 2/(n·ln(1 - 1/(nb))), for n = 1, b = 8 at \
-             {right:.3} and not at {limit:.3}"
-        ))
-    } else {
-        Verdict::Differs(vec![format!("k = {right:.3} is not the minimum of formula (1)")])
-    };
+    // The least of formula (1), by thirds.
+    let (mut low, mut high) = (1.0, 2.0 * limit);
+    for _ in 0..200 {
+        let third = (high - low) / 3.0;
+        if rate(low + third) < rate(high - third) { high -= third } else { low += third }
+    }
+    let what = "k(b) = b·ln 2 minimises formula (1)";
+    let mut checks = Checks::default();
+    // Near its least a function tells half of the digits.
+    let least = Reference { half_unit: 1e-7, ..right.into() };
+    checks.computed("k at which formula (1) is least", (low + high) / 2.0, least);
+    checks.computed_at_most("formula (1) there, against that of (2)", rate(right), rate(limit));
+    checks.explain(
+        "grothoff-k",
+        what,
+        format!(
+            "(2) is the minimum of the limit; formula (1) has it at -ln 2/(n·ln(1 - 1/(nb))), for n = 1, b = 8 at {right:.3} and \
+             not at {limit:.3}"
+        ),
+    );
     let worst = format!("{:+.1}% at n = 1, b = 8", 100.0 * (rate(limit) / rate(right) - 1.0));
-    let cells = vec![
-        Cell::text("k(b) = b·ln 2 minimises formula (1)"),
-        Cell::Count(1),
-        Cell::Count(1),
-        Cell::text(worst),
-    ];
-    table.row(cells, Some(verdict));
+    table.judge(vec![Cell::text(what), Cell::Count(1), Cell::Count(1), Cell::text(worst)], checks);
     table.note(format!(
         "Sources: {VALLENTIN} (first row); Kirsch and Mitzenmacher (2006), section 6 (second); Grothoff (others). A row is \
          explained if the printed rule fails by the exact rates and, by more than four standard errors, in the trials."

@@ -6,10 +6,10 @@
 //! one to the next, which a beta distribution of that spread mixes in: it changes the variance by a quarter percent.
 
 use super::fewer;
-use crate::compare::near;
-use crate::schemes::{Expected, KIRSCH, Size, expected, library_expected, library_found, limit, trial};
+use crate::schemes::{KIRSCH, Size, expected, library_expected, library_found, limit, trial};
+use crate::verdict::chi_square_limit;
 use crate::{
-    Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Table, Verdict, Way,
+    Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Table, Way,
     chi_square_tail,
 };
 use gardenia::theory::concentration::rate_spread;
@@ -111,9 +111,9 @@ impl Shape<'_> {
         let (size, queries) = (self.size, self.size.queries());
         let (p, total) = (limit(size), queries as f64);
         let spread = rate_spread(size.cells(self.way), size.items, size.hashes);
-        let Expected { rate, excess } = expected(size, self.way);
+        let rate = expected(size, self.way).rate;
         let (binomial, mixed) = (chances(queries, rate, 0.0), chances(queries, rate, spread));
-        let promised = chances(queries, library_expected(size, self.way).rate, spread);
+        let promised = chances(queries, library_expected(size, self.way), spread);
         let (mean, variance) = (total * p, total * p * (1.0 - p));
         let normal: Vec<f64> = (0..=queries).map(|q| density(q as f64, mean, variance)).collect();
 
@@ -136,29 +136,31 @@ impl Shape<'_> {
         around.standard_error = around.standard_error.max(0.9 * libm::sqrt(2.0 / trials) * spread_of_q);
 
         let mut checks = Checks::default();
-        near(&mut checks, "mean of Q", measured, total * rate, 0.1 * total * excess.abs());
-        near(&mut checks, "variance of Q", around, spread_of_q, 0.0);
+        checks.is("mean of Q", measured, total * rate);
+        checks.is("variance of Q", around, spread_of_q);
+        let values: Vec<f64> = self.library.iter().map(|&found| found as f64).collect();
+        checks.is("mean of the library's Q", Mean::of(&values), total * library_expected(size, self.way));
         for (what, fitted) in
             [("binomial", by_binomial), ("with the rate's spread", by_mixed), ("library", library)]
         {
-            checks.that(fitted.chance() > RARE, || {
-                format!("{what}: chi-square is {:.1} of {:.0} degrees", fitted.statistic, fitted.freedom)
-            });
+            checks.chi_square(&format!("chi-square, {what}"), fitted.statistic, fitted.freedom);
         }
-        checks.that(!far.sure() || by_normal.chance() < RARE, || {
-            "the normal density fits, though Q should be skewed".to_owned()
-        });
-        let mut verdict = checks.verdict();
-        if verdict == Verdict::Agrees && by_normal.chance() < RARE {
+        // That Q is skewed must show where there are trials enough.
+        if far.sure() {
+            let limit = chi_square_limit(by_normal.freedom);
+            checks.computed_at_most("what rejects the normal density", limit, by_normal.statistic);
+        }
+        if by_normal.chance() < RARE {
             let farthest = normal.iter().zip(&mixed).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            verdict = Verdict::Explained(format!(
+            let reason = format!(
                 "the normal density is near, at most {:.1}% of the trials off in any bar, and not the law: Q is skewed, which \
                  gives a chi-square of {:.0} for {:.0} degrees (expected {:.0}); the binomial fits",
                 100.0 * farthest,
                 by_normal.statistic,
                 by_normal.freedom,
                 far.freedom + far.statistic,
-            ));
+            );
+            checks.explain("km-figure-2", "normal density", reason);
         }
         let (one, likely) = (Form::Fixed(1), Form::Power(1));
         let cells = vec![
@@ -175,7 +177,7 @@ impl Shape<'_> {
             Cell::Number(by_normal.statistic, one),
             Cell::Number(by_normal.chance(), likely),
         ];
-        table.row(cells, Some(verdict));
+        table.judge(cells, checks);
 
         let seen = counts.iter().enumerate().filter(|(q, _)| *q <= 26);
         let title = format!("Q of {}", self.way.name());
@@ -253,8 +255,7 @@ impl Experiment for KmFigure2 {
             size.cells(Way::Partition),
         ));
         table.note(format!(
-            "A row agrees if mean and variance are within four standard errors of the theory (the mean also to a tenth of what \
-             the scheme adds), and no chi-square test of the binomial has a probability below {RARE:.1e}; classes hold at \
+            "A row agrees if mean and variance are within four standard errors of the theory, and no chi-square test of the binomial has a probability below {RARE:.1e}; classes hold at \
              least five expected trials. It is explained if the normal density fails that test while the binomial passes; it \
              must fail where there are trials enough to tell.",
         ));

@@ -5,9 +5,7 @@
 //! those of filters that the planner designed ([`gardenia::plan`]), filled with random keys and asked; the verdict
 //! is on its promise.
 
-use crate::compare::RARE;
 use crate::queries::found;
-use crate::stats::poisson_tail;
 use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
 };
@@ -26,6 +24,9 @@ pub struct Space {
 
 /// Rates that are planned for.
 const RATES: [f64; 6] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5];
+
+/// How many false positives the queries of a filter should find.
+const ENOUGH: f64 = 1_000.0;
 
 /// Filters of more bits per key are left out: they would push all others to the edge.
 const WIDEST: f64 = 130.0;
@@ -95,6 +96,7 @@ struct Trial {
     memory_bits: f64,
     file_bits: f64,
     found: u64,
+    told: f64,
 }
 
 fn trial(design: &Design, items: u64, queries: u64, stream: &mut Stream) -> Result<Trial> {
@@ -103,12 +105,13 @@ fn trial(design: &Design, items: u64, queries: u64, stream: &mut Stream) -> Resu
         Parameters::Bloomier { .. } => design.build_map(&keys, &vec![0; keys.len()])?,
         _ => design.build_from(&keys)?,
     };
-    let found = found(&filter, queries, stream);
+    let (found, told) = (found(&filter, queries, stream), filter.fpp());
     let per_key = 8.0 / items as f64;
     Ok(Trial {
         memory_bits: filter.memory_bytes() as f64 * per_key,
         file_bits: filter.to_vec()?.len() as f64 * per_key,
         found,
+        told,
     })
 }
 
@@ -138,16 +141,22 @@ impl Experiment for Space {
         let rates = if plan.quick { &RATES[..4] } else { &RATES };
         let filters = plan.trials(4, 2);
         let points = points(items, rates);
-        let queries = |point: &Point| {
-            let enough = if plan.quick { 100.0 } else { 400.0 };
-            (enough / point.design.fpp).clamp(1_000.0, 2e7) as u64
-        };
+        let queries = |point: &Point| (ENOUGH / point.design.fpp).clamp(1_000.0, 2e7) as u64;
         let work = |point: &Point| queries(point) + 10 * items;
         let total = points.iter().map(|point| filters * work(point)).sum();
         let bench = Bench::new(plan, self.name(), progress, total);
 
-        let columns =
-            ["filter", "planned", "in memory", "in a file", "rate", "promised", "limit", "above the limit"];
+        let columns = [
+            "filter",
+            "planned",
+            "in memory",
+            "in a file",
+            "rate",
+            "told",
+            "promised",
+            "limit",
+            "above the limit",
+        ];
         let (mut tables, mut figures) = (Vec::new(), Vec::new());
         let (mut table, mut figure) = (Table::new("", &columns), None);
         let mut line = Vec::new();
@@ -175,31 +184,35 @@ impl Experiment for Space {
             let limit = -libm::log2(rate.mean.max(0.5 / asked as f64)) + value_bits;
 
             let mut checks = Checks::default();
-            // The bound is what one filter of a thousand exceeds, three standard deviations; the mean of several has less
-            // to fear, and may be off by four.
+            // What the very same filters tell of themselves, and what was promised. The bound is what one filter of a thousand
+            // exceeds, three standard deviations; the mean of several has less to fear.
             let Design { fpp, bound, .. } = point.design;
-            let chance = (bound - fpp) * 4.0 / 3.0 / libm::sqrt(filters as f64);
-            checks.that(poisson_tail(found, (fpp + chance) * asked as f64).1 > RARE, || {
-                format!("queries found {found} of {asked}, where {fpp:.3e} was promised")
-            });
+            let told = mean(|trial| trial.told);
+            checks.number("found, by what the filters tell", found, told * asked as f64);
+            let chance = (bound - fpp) / 3.0 / libm::sqrt(filters as f64);
+            let promised = Mean { mean: told, standard_error: chance, trials: u64::MAX };
+            checks.at_most("what the filters tell, by the promise", promised, fpp);
             let least = -libm::log2(rate.mean + 4.0 * rate.standard_error) + value_bits;
-            checks.that(bits > least, || format!("{bits:.2} bits are below the limit of {least:.2}"));
+            checks.computed_at_most("the limit of that rate, by the bits", least, bits);
             // Sizes of fixed sets depend on their keys a little, and small filters are padded to whole cache lines.
             let padding = 512.0 * 8.0 / items as f64;
-            checks.that(memory <= point.design.bits_per_key * 1.01 + padding, || {
-                format!("{memory:.2} bits were taken, where {:.2} were promised", point.design.bits_per_key)
-            });
+            checks.computed_at_most(
+                "bits, by the promise",
+                memory,
+                point.design.bits_per_key * 1.01 + padding,
+            );
             let cells = vec![
                 Cell::text(&point.name),
                 Cell::Number(point.target, Form::Power(0)),
                 Cell::Number(memory, Form::Fixed(2)),
                 Cell::Number(file, Form::Fixed(2)),
                 Cell::Mean(rate, Form::Power(2)),
+                Cell::Number(told, Form::Power(2)),
                 Cell::Number(point.design.fpp, Form::Power(2)),
                 Cell::Number(limit, Form::Fixed(2)),
                 Cell::Number(bits / limit - 1.0, Form::Percent(0)),
             ];
-            table.row(cells, Some(checks.verdict()));
+            table.judge(cells, checks);
             line.extend((rate.mean > 0.0).then_some((bits - value_bits, rate)));
             // The last of its name ends the line, and the last of its figure ends that.
             let next = points.peek();
@@ -218,9 +231,9 @@ impl Experiment for Space {
         }
         if let Some(last) = tables.last_mut() {
             last.note(
-                "A row agrees if queries find no more than was promised (by the exact Poisson tail, and the planner's bound on what \
-                 chance does to a filter), the memory is within 1% of what it said, and the bits are not below the limit of \
-                 the rate that was found.",
+                "A row agrees if queries find as much as the filters tell of themselves (no rarer than four standard errors among \
+                 Poisson numbers), that is no more than was promised (by the planner's bound on what chance does to a filter), \
+                 the memory is within 1% of what it said, and the bits are not below the limit of the rate that was found.",
             );
             last.note(format!(
                 "Not here: sketches, which count and err otherwise; retouched filters, which have the size of the Bloom filter \

@@ -59,7 +59,7 @@ impl Cells {
     }
 
     /// Whether the smallest counter appears once among those of a key.
-    fn single(&self, at: &[u32]) -> bool {
+    pub(crate) fn single(&self, at: &[u32]) -> bool {
         let least = self.least(at);
         at.iter().filter(|at| self.0[**at as usize] == least).count() == 1
     }
@@ -122,9 +122,10 @@ impl Recurring {
             None if single => self.secondary.1.least(second) > 0,
             None => return,
         };
-        if moved {
+        // A key that only its marker takes for moved has nothing there yet: it begins with its minimum.
+        if moved && self.secondary.1.least(second) > 0 {
             self.secondary.1.select(second, 1);
-        } else if single {
+        } else if single || moved {
             if let Some((places, bits)) = &mut self.marker {
                 bits.select(places.of(key), 1);
             }

@@ -39,6 +39,12 @@ impl AllFirst {
         Self { tables, way, hashes, range, room, short, broken }
     }
 
+    /// The same for a scheme that never takes the step 0.
+    pub(crate) fn rate_without_zero(&mut self, steps: u64, stream: &mut Stream) -> f64 {
+        let (m, rate) = (self.range as f64, self.rate(steps, stream));
+        (rate * m - self.passed(0, 0) as f64 / m) / (m - 1.0)
+    }
+
     /// The filter's rate, from all queries of so many random steps.
     pub(crate) fn rate(&mut self, steps: u64, stream: &mut Stream) -> f64 {
         let mut passed = 0;

@@ -61,6 +61,22 @@ pub(crate) fn mean_fill(size: &Size, way: Way) -> f64 {
         Way::Partition => return expected_fill(size.range(way), n, 1),
         _ => repeats(m, k, way, 0.5).fewer,
     };
+    fill_of(size, way, fewer)
+}
+
+/// The same in the library, whose double hashing never takes the step 0, at which all positions are one.
+pub(crate) fn library_mean_fill(size: &Size, way: Way) -> f64 {
+    if way != Way::Double {
+        return mean_fill(size, way);
+    }
+    let (m, k) = (size.cells(way), size.hashes);
+    let all = m as f64 * repeats(m, k, way, 0.5).fewer;
+    fill_of(size, way, (all - f64::from(k - 1)) / (m - 1) as f64)
+}
+
+/// The mean share of ones after all keys, whose k positions are `fewer` in the mean.
+fn fill_of(size: &Size, way: Way, fewer: f64) -> f64 {
+    let (n, m, k) = (size.items, size.cells(way), size.hashes);
     // By symmetry a key sets each cell with the same chance.
     -libm::expm1(n as f64 * libm::log1p(-(f64::from(k) - fewer) / m as f64))
 }

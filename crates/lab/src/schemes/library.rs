@@ -3,12 +3,11 @@
 //! The library's double hashing never takes the step 0, so its short cycles are fewer than the paper's; all other schemes
 //! are the paper's.
 
-use super::{Expected, Size, Way};
+use super::{Filter, Size, Way};
 use crate::Stream;
 use crate::queries::found;
 use anyhow::Result;
 use gardenia::index::{AnyScheme, Scheme};
-use gardenia::theory::bloom::expected_fill;
 use gardenia::{Bloom, Digest, SchemeId};
 
 fn scheme(way: Way, hashes: u32) -> AnyScheme {
@@ -23,12 +22,19 @@ fn scheme(way: Way, hashes: u32) -> AnyScheme {
     AnyScheme::new(id, hashes)
 }
 
-/// What the library promises.
-pub(crate) fn library_expected(size: &Size, way: Way) -> Expected {
+/// The rate that the library promises.
+pub(crate) fn library_expected(size: &Size, way: Way) -> f64 {
+    scheme(way, size.hashes).planned_fpp(size.cells(way), size.items)
+}
+
+/// The bits that the library's scheme sets for n random keys.
+pub(crate) fn library_filter(size: &Size, way: Way, stream: &mut Stream) -> Filter {
     let (scheme, cells) = (scheme(way, size.hashes), size.cells(way));
-    let fill = expected_fill(cells, size.items, size.hashes);
-    let excess = scheme.excess(cells, size.items as f64, fill);
-    Expected { rate: scheme.planned_fpp(cells, size.items), excess }
+    let mut bits = vec![0; cells.div_ceil(64) as usize];
+    for digest in stream.digests(size.items) {
+        scheme.positions(digest, cells).for_each(|at| bits[(at / 64) as usize] |= 1 << (at % 64));
+    }
+    Filter { bits }
 }
 
 /// One trial: a filter is filled, and asked for so many keys that are not in it; how many it found.

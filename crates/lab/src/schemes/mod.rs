@@ -11,8 +11,8 @@ mod library;
 mod simulation;
 
 pub(crate) use all_steps::AllFirst;
-pub(crate) use expected::{Expected, expected, limit, mean_fill};
-pub(crate) use library::{library_expected, library_found};
+pub(crate) use expected::{Expected, expected, library_mean_fill, limit, mean_fill};
+pub(crate) use library::{library_expected, library_filter, library_found};
 pub(crate) use simulation::{Filter, Tally, trial};
 
 use crate::Mean;
