@@ -22,7 +22,8 @@ impl Wish {
     pub(crate) fn bloom_shape<S: Scheme>(&self, scheme: impl Fn(u32) -> S) -> Result<Shape, SizeError> {
         let fit = |shape: Shape| scheme(shape.hashes).fit(shape.cells);
         let rate = |shape: Shape, items| scheme(shape.hashes).planned_fpp(shape.cells, items);
-        self.shape(MAX_HASHES, |items, fpp| size(items, fpp, rate, fit), best_hashes, fit)
+        let best = |shape: Shape| scheme(shape.hashes).best_fit(shape.cells);
+        self.shape(MAX_HASHES, |items, fpp| size(items, fpp, rate, best), best_hashes, fit)
     }
 
     /// The same with the scheme that was asked for by number.

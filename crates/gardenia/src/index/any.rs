@@ -7,6 +7,7 @@ use super::{
     TripleWalk, Walk,
 };
 use crate::hash::Digest;
+use crate::theory::distinct::Distinct;
 
 /// Writes the closed enum of numbered schemes and its dispatch once.
 macro_rules! any_scheme {
@@ -50,14 +51,20 @@ macro_rules! any_scheme {
             fn fit(&self, cells: u64) -> u64 {
                 match self { $(Self::$variant(s) => s.fit(cells),)+ }
             }
+            fn best_fit(&self, cells: u64) -> u64 {
+                match self { $(Self::$variant(s) => s.best_fit(cells),)+ }
+            }
             fn partitioned(&self) -> bool {
                 match self { $(Self::$variant(s) => s.partitioned(),)+ }
             }
             fn modulus(&self, cells: u64) -> Option<u64> {
                 match self { $(Self::$variant(s) => s.modulus(cells),)+ }
             }
-            fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
-                match self { $(Self::$variant(s) => s.excess(cells, items, fill),)+ }
+            fn distinct(&self, cells: u64) -> Distinct {
+                match self { $(Self::$variant(s) => s.distinct(cells),)+ }
+            }
+            fn overlap(&self, cells: u64, items: f64, fill: f64) -> f64 {
+                match self { $(Self::$variant(s) => s.overlap(cells, items, fill),)+ }
             }
             /// Two compiled loops: one for the default scheme, and one that all others share. A loop for each of
             /// eleven schemes was a quarter of the command's machine code.

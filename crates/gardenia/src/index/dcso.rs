@@ -4,7 +4,7 @@
 //! The digest is multiplied k times, modulo 2⁶⁴ and then modulo a prime next to it; each product modulo m is a position.
 //! The factor and 2⁶⁴ make this a walk that depends on the digest's lowest bits alone where m is a power of two: two keys
 //! whose digests agree in these share all positions, and false positives are never rarer than n/m. DCSO's rule for
-//! sizes avoids such m by luck only, so that [`excess`](Scheme::excess) counts them.
+//! sizes avoids such m by luck only, so that [`overlap`](Scheme::overlap) counts them.
 //!
 //! Source: DCSO GmbH, "bloom" (program and Go library, 2017); checked against files that it wrote.
 
@@ -52,7 +52,7 @@ impl Scheme for Dcso {
     /// Keys whose digests agree modulo the power of two in m, or do after some steps of the walk, have all positions,
     /// or all but some, in common, as far as the odd part of m lets them: `n/m · Σ_j o^-(k-1-|j|) · fill^|j|` for j from
     /// -(k-2) to k-2 steps and odd part o. These are the leading terms: filters that are half full can be off by a fifth.
-    fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
+    fn overlap(&self, cells: u64, items: f64, fill: f64) -> f64 {
         if self.hashes < 2 || cells == 0 || !items.is_finite() {
             return 0.0;
         }

@@ -6,9 +6,10 @@
 //!
 //! Source: Kirsch and Mitzenmacher, "Less Hashing, Same Performance" (2006; 2008), section 5.2.
 
-use super::{Scheme, SchemeId, Walk, scale, wrap};
+use super::{LEAST, Scheme, SchemeId, Walk, scale, small_prime, wrap};
 use crate::hash::Digest;
-use crate::theory::kirsch_mitzenmacher::{same_step_excess, short_cycle_excess};
+use crate::theory::distinct::Distinct;
+use crate::theory::kirsch_mitzenmacher::progression_excess;
 
 /// Scheme 4: positions h1 + i·h2 mod m with h2 in 1..m.
 ///
@@ -47,9 +48,15 @@ impl Scheme for Double {
     fn modulus(&self, cells: u64) -> Option<u64> {
         Some(cells)
     }
-    fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
+    fn best_fit(&self, cells: u64) -> u64 {
+        small_prime(cells, LEAST)
+    }
+    fn distinct(&self, cells: u64) -> Distinct {
+        Distinct::progression(cells, self.hashes, |_| 0, false)
+    }
+    fn overlap(&self, cells: u64, items: f64, fill: f64) -> f64 {
         let steps = cells.saturating_sub(1).max(1) as f64;
-        same_step_excess(cells, items, fill, steps) + short_cycle_excess(cells, self.hashes, fill, false)
+        progression_excess(cells, self.hashes, items, fill, steps)
     }
 }
 

@@ -5,8 +5,9 @@
 //!
 //! Source: Dillinger and Manolios, "Bloom Filters in Probabilistic Verification" (2004).
 
-use super::{Scheme, SchemeId, Walk, scale, settle, wrap};
+use super::{LEAST, Scheme, SchemeId, Walk, scale, settle, small_prime, wrap};
 use crate::hash::Digest;
+use crate::theory::distinct::Distinct;
 use crate::theory::kirsch_mitzenmacher::coincidence_excess;
 
 /// Scheme 7: positions h1 + i·h2 + (i³−i)/6 mod m.
@@ -47,8 +48,14 @@ impl Scheme for Enhanced {
     fn modulus(&self, cells: u64) -> Option<u64> {
         Some(cells)
     }
-    fn excess(&self, cells: u64, items: f64, _fill: f64) -> f64 {
-        coincidence_excess(cells, items)
+    fn best_fit(&self, cells: u64) -> u64 {
+        small_prime(cells, LEAST)
+    }
+    fn distinct(&self, cells: u64) -> Distinct {
+        Distinct::progression(cells, self.hashes, |i| (i * i * i - i) / 6, true)
+    }
+    fn overlap(&self, cells: u64, items: f64, fill: f64) -> f64 {
+        coincidence_excess(cells, self.hashes, items, fill, false)
     }
 }
 

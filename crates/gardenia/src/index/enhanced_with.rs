@@ -6,9 +6,10 @@
 //!
 //! Source: Kirsch and Mitzenmacher (2008), section 5.2 and the experiments of section 8.
 
-use super::{Scheme, SchemeId, Walk, scale, settle, wrap};
+use super::{LEAST, Scheme, SchemeId, Walk, scale, settle, small_prime, wrap};
 use crate::hash::Digest;
-use crate::theory::kirsch_mitzenmacher::{coincidence_excess, folding_excess, same_step_excess};
+use crate::theory::distinct::Distinct;
+use crate::theory::kirsch_mitzenmacher::{coincidence_excess, parabola_excess, progression_excess};
 use core::fmt::Debug;
 
 /// The function f of [`EnhancedWith`].
@@ -17,10 +18,9 @@ pub trait Offset: Clone + Debug + Sync {
     const ID: Option<SchemeId> = None;
     /// f(i).
     fn at(&self, i: u64) -> u64;
-    /// See [`Scheme::excess`]. The default is that of plain double hashing without its short cycles, since an f breaks
-    /// shifts of a key up; one that folds keys onto themselves, as i² does, has more.
-    fn excess(cells: u64, _hashes: u32, items: f64, fill: f64) -> f64 {
-        same_step_excess(cells, items, fill, cells as f64)
+    /// See [`Scheme::overlap`]. The default is that of plain double hashing, more than which none has.
+    fn overlap(cells: u64, hashes: u32, items: f64, fill: f64) -> f64 {
+        progression_excess(cells, hashes, items, fill, cells as f64)
     }
 }
 
@@ -37,8 +37,8 @@ impl Offset for Square {
     fn at(&self, i: u64) -> u64 {
         i * i
     }
-    fn excess(cells: u64, hashes: u32, items: f64, fill: f64) -> f64 {
-        same_step_excess(cells, items, fill, cells as f64) + folding_excess(cells, hashes, fill)
+    fn overlap(cells: u64, hashes: u32, items: f64, fill: f64) -> f64 {
+        parabola_excess(cells, hashes, items, fill)
     }
 }
 
@@ -48,8 +48,8 @@ impl Offset for Cube {
     fn at(&self, i: u64) -> u64 {
         i * i * i
     }
-    fn excess(cells: u64, _hashes: u32, items: f64, _fill: f64) -> f64 {
-        coincidence_excess(cells, items)
+    fn overlap(cells: u64, hashes: u32, items: f64, fill: f64) -> f64 {
+        coincidence_excess(cells, hashes, items, fill, true)
     }
 }
 
@@ -118,8 +118,14 @@ impl<F: Offset> Scheme for EnhancedWith<F> {
     fn modulus(&self, cells: u64) -> Option<u64> {
         Some(cells)
     }
-    fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
-        F::excess(cells, self.hashes, items, fill)
+    fn best_fit(&self, cells: u64) -> u64 {
+        small_prime(cells, LEAST)
+    }
+    fn distinct(&self, cells: u64) -> Distinct {
+        Distinct::progression(cells, self.hashes, |i| self.f.at(i), true)
+    }
+    fn overlap(&self, cells: u64, items: f64, fill: f64) -> f64 {
+        F::overlap(cells, self.hashes, items, fill)
     }
 }
 

@@ -6,31 +6,30 @@
 //! by conditional subtraction. No division happens per probe, sizes need not be powers of two, and
 //! positions are right from 1 to [`MAX_CELLS`] cells.
 //!
-//! | no. | scheme | position i | excess over an ideal filter (ALGORITHMS: n keys, fill ½) |
-//! |---|---|---|---|
-//! | 1 | [`Independent`] | h_i | none |
-//! | 2 | [`Partition`] | i·m' + (h1 + i·h2 mod m') | n·k²/m² |
-//! | 3 | [`PartitionPrime`] | the same, m' prime | n·k²/m² |
-//! | 4 | [`Double`] | h1 + i·h2 | 6n/m² and short cycles, about 1/(2m) |
-//! | 5 | [`EnhancedSquare`] | h1 + i·h2 + i² | 6n/m² and folding |
-//! | 6 | [`EnhancedCube`] | h1 + i·h2 + i³ | n/m² |
-//! | 7 | [`Enhanced`] | h1 + i·h2 + (i³−i)/6 | n/m² |
-//! | 8 | [`Triple`] | h1 + i·h2 + (i(i−1)/2)·h3 | folding, 6n/m³ and short cycles, below 8/m² |
-//! | 9 | [`PartitionIndependent`] | i·m' + h_i | none over a partitioned filter |
-//! | 10 | [`Fractional`] | as 8, in fractions of the table; the default | 6n/m³ |
-//! | 11 | [`Dcso`] | of a foreign format | up to 3n/m if m is a power of two, none if it is odd |
+//! | no. | scheme | position i | keys that meet (n keys, fill ½) | a key that meets itself |
+//! |---|---|---|---|---|
+//! | 1 | [`Independent`] | h_i | none | by chance |
+//! | 2 | [`Partition`] | i·m' + (h1 + i·h2 mod m') | n·k²/m² | never |
+//! | 3 | [`PartitionPrime`] | the same, m' prime | n·k²/m² | never |
+//! | 4 | [`Double`] | h1 + i·h2 | 6n/m² | short cycles, about 1/(2m) |
+//! | 5 | [`EnhancedSquare`] | h1 + i·h2 + i² | 6n/m² | folds |
+//! | 6 | [`EnhancedCube`] | h1 + i·h2 + i³ | n/m² | as by chance |
+//! | 7 | [`Enhanced`] | h1 + i·h2 + (i³−i)/6 | n/m² | as by chance |
+//! | 8 | [`Triple`] | h1 + i·h2 + (i(i−1)/2)·h3 | 6n/m³ | folds and short cycles |
+//! | 9 | [`PartitionIndependent`] | i·m' + h_i | none | never |
+//! | 10 | [`Fractional`] | as 8, in fractions of the table; the default | 3n/(k·m³) | folds, a few at a time |
+//! | 11 | [`Dcso`] | of a foreign format | up to 3n/m if m is a power of two, none if it is odd | as by chance |
 //!
 //! **A step of zero** (h2 = 0) would send all k probes of a key to one cell under plain double hashing, so
 //! [`Double`] draws its step from 1..m. In the enhanced schemes f(i) still spreads the
 //! probes, and in partitions each probe has its own slice, so there zero is as good as any step. In [`Triple`] it
 //! takes a zero step *and* a zero bend, which its excess counts.
 //!
-//! **A parabola** ([`EnhancedSquare`], [`Triple`]) folds onto itself if its axis lies between two positions, and leaves a
-//! key half of its cells:
-//! [`folding_excess`](crate::theory::kirsch_mitzenmacher::folding_excess), below 5/m·2^(-k/2) at half fill.
+//! **A parabola** ([`EnhancedSquare`], [`Triple`], [`Fractional`]) folds onto itself if its axis lies between two positions,
+//! and leaves a key half of its cells. In tables of a few hundred cells that shows: [`Distinct`] counts it, and so sizing does.
 //!
 //! **A step that shares a factor with m** gives a key of [`Double`] only m/gcd different cells. That is
-//! allowed, as in the papers; [`Scheme::excess`] counts it, so sizing and [`Scheme::planned_fpp`] stay
+//! allowed, as in the papers; [`Scheme::distinct`] counts it, so sizing and [`Scheme::planned_fpp`] stay
 //! honest. The default scheme does not suffer from it.
 
 mod any;
@@ -61,6 +60,7 @@ pub use triple::{Triple, TripleWalk};
 
 use crate::hash::Digest;
 use crate::theory;
+use crate::theory::distinct::Distinct;
 use core::fmt::Debug;
 
 /// The largest number of cells: 2⁴⁰ (128 GiB of bits). Positions keep at least 24 spare bits of the digest
@@ -199,6 +199,18 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         cells
     }
 
+    /// What sizing chooses for at least `cells` cells. Sums modulo m fall into classes where m has small factors, which
+    /// shows in small tables: up to 4,096 cells these schemes get a prime number, and a word of cells at least.
+    ///
+    /// ```
+    /// use gardenia::{Double, Fractional, Partition, Scheme};
+    /// assert_eq!([Fractional::new(3).best_fit(100), Double::new(3).best_fit(100)], [100, 101]);
+    /// assert_eq!(Partition::new(3).best_fit(100), 3 * 37);
+    /// ```
+    fn best_fit(&self, cells: u64) -> u64 {
+        self.fit(cells)
+    }
+
     /// Whether each probe has its own slice of the cells.
     fn partitioned(&self) -> bool {
         false
@@ -208,7 +220,7 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
     /// no such sums.
     ///
     /// Hash values that share a factor with it keep a key to some residue classes of the cells. In a plain filter that is
-    /// [`excess`](Self::excess); keys that choose between groups gather in such classes, so that
+    /// counted ([`distinct`](Self::distinct)); keys that choose between groups gather in such classes, so that
     /// [`ChoiceBloom`](crate::ChoiceBloom) makes the modulus a prime.
     ///
     /// ```
@@ -222,15 +234,38 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         None
     }
 
-    /// What this scheme adds, at finite size, to the false-positive probability of independent positions:
-    /// `items` keys are in, a share `fill` of the cells is set.
-    fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
+    /// How many distinct cells the positions of a key have. Independent positions unless a scheme knows better.
+    fn distinct(&self, cells: u64) -> Distinct {
+        Distinct::independent(cells, self.hashes())
+    }
+
+    /// What stored keys that resemble the query add, at finite size, to the false-positive probability: `items` keys are
+    /// in, a share `fill` of the cells is set.
+    fn overlap(&self, cells: u64, items: f64, fill: f64) -> f64 {
         let _ = (cells, items, fill);
         0.0
     }
 
-    /// The false-positive probability expected after `items` keys: exact for independent positions, plus
-    /// this scheme's excess, plus the floor of 64-bit digests.
+    /// What this scheme adds, at finite size, to the false-positive probability of independent positions: `items` keys are
+    /// in, a share `fill` of the cells is set. The [`distinct`](Self::distinct) cells of a query and the
+    /// [`overlap`](Self::overlap) of keys; a scheme whose positions never coincide can have less than independent ones.
+    fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
+        let own = if self.partitioned() {
+            0.0
+        } else {
+            self.distinct(cells).passes(fill * cells as f64) - libm::pow(fill, f64::from(self.hashes()))
+        };
+        own + self.overlap(cells, items, fill)
+    }
+
+    /// The false-positive probability expected after `items` keys: by the [`distinct`](Self::distinct) cells of queries
+    /// and keys, plus the [`overlap`](Self::overlap) of keys, plus the floor of 64-bit digests.
+    ///
+    /// Exact for independent positions, and good to 5 % for the default scheme from one key on at the sizes that builders
+    /// choose (see [`Distinct::fractional`] for others), and to 1 % from 1,000 keys on for every scheme. For fewer keys, the
+    /// schemes of two or three values modulo m are good to 5 % from 100 keys on, and to 10 % from 10; below that, in tables
+    /// of some dozen cells, the rate can be 1.5 times as high if m has many small factors (sizing avoids these,
+    /// see [`best_fit`](Self::best_fit)), or lower by a quarter.
     ///
     /// ```
     /// use gardenia::{Double, Enhanced, Scheme};
@@ -240,21 +275,25 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
     /// ```
     fn planned_fpp(&self, cells: u64, items: u64) -> f64 {
         let k = self.hashes();
-        let ideal = if self.partitioned() {
+        let apart = if self.partitioned() {
             theory::bloom::fpp_partitioned(cells, items, k)
         } else {
-            theory::bloom::fpp_exact(cells, items, k)
+            self.distinct(cells).fpp(items)
         };
         let fill = theory::bloom::expected_fill(cells, items, k);
-        (ideal + self.excess(cells, items as f64, fill) + digest_floor(items as f64)).min(1.0)
+        (apart + self.overlap(cells, items as f64, fill) + digest_floor(items as f64)).min(1.0)
     }
 
     /// The false-positive probability of a filter with this share of cells set, whatever went in.
     fn fpp_at_fill(&self, cells: u64, fill: f64) -> f64 {
         let k = self.hashes();
-        let items = theory::bloom::estimate_items(cells, k, (fill * cells as f64) as u64).items;
-        let ideal = libm::pow(fill, f64::from(k));
-        (ideal + self.excess(cells, items, fill) + digest_floor(items)).min(1.0)
+        let items = theory::bloom::estimate_items(cells, k, libm::round(fill * cells as f64) as u64).items;
+        let apart = if self.partitioned() {
+            theory::bloom::fpp_of_slices(cells, fill, k)
+        } else {
+            self.distinct(cells).passes(fill * cells as f64)
+        };
+        (apart + self.overlap(cells, items, fill) + digest_floor(items)).min(1.0)
     }
 
     /// Calls `visitor` with the scheme whose loop is compiled: itself, or what [`AnyScheme`] holds if that is the default.
@@ -347,6 +386,14 @@ pub trait SchemeVisitor {
 fn digest_floor(items: f64) -> f64 {
     if items.is_finite() { items / 18_446_744_073_709_551_616.0 } else { 0.0 }
 }
+
+/// The next prime, in tables so small that factors show; `least` is one.
+fn small_prime(cells: u64, least: u64) -> u64 {
+    if cells <= 4_096 { prime::at_least(cells.max(least)) } else { cells }
+}
+
+/// The fewest cells of sums modulo m: the largest prime of a word. In fewer, keys meet in more ways than theory counts.
+const LEAST: u64 = 61;
 
 /// `word` scaled to `0..range` by multiply-high (Lemire's reduction): uniform up to range/2⁶⁴.
 #[inline]

@@ -7,7 +7,7 @@
 //!
 //! Source: Kirsch and Mitzenmacher (2006), section 2 (m' prime) and (2008), section 5.1 (any m').
 
-use super::{MAX_CELLS, Scheme, SchemeId, Walk, prime, scale, wrap};
+use super::{MAX_CELLS, Scheme, SchemeId, Walk, prime, scale, small_prime, wrap};
 use crate::hash::Digest;
 use crate::theory::kirsch_mitzenmacher::partition_excess;
 
@@ -58,15 +58,19 @@ macro_rules! partition_scheme {
                 // Above the largest size nothing fits; the caller's check says so.
                 if cells > MAX_CELLS { cells } else { fit(cells.div_ceil(k)) * k }
             }
+            fn best_fit(&self, cells: u64) -> u64 {
+                let k = u64::from(self.hashes.max(1));
+                if cells > MAX_CELLS { cells } else { self.fit(small_prime(cells.div_ceil(k), 2) * k) }
+            }
             fn partitioned(&self) -> bool {
                 true
             }
             fn modulus(&self, cells: u64) -> Option<u64> {
                 $sums.then(|| slice_of(cells, self.reciprocal, self.hashes))
             }
-            fn excess(&self, cells: u64, items: f64, _fill: f64) -> f64 {
-                let excess: fn(u64, u32, f64) -> f64 = $excess;
-                excess(cells, self.hashes, items)
+            fn overlap(&self, cells: u64, items: f64, fill: f64) -> f64 {
+                let excess: fn(u64, u32, f64, f64) -> f64 = $excess;
+                excess(cells, self.hashes, items, fill)
             }
         }
     };
@@ -103,7 +107,7 @@ partition_scheme! {
     /// assert_eq!(at[0], 5);
     /// assert!((10..20).contains(&at[1]));
     /// ```
-    PartitionIndependent, PartitionIndependent, PartitionIndependentWalk, |slice| slice, false, |_, _, _| 0.0
+    PartitionIndependent, PartitionIndependent, PartitionIndependentWalk, |slice| slice, false, |_, _, _, _| 0.0
 }
 
 /// Walk of [`Partition`] and [`PartitionPrime`].

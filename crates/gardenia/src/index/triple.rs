@@ -6,9 +6,10 @@
 //!
 //! Source: Dillinger and Manolios, "Fast and Accurate Bitstate Verification for SPIN" (2004).
 
-use super::{Scheme, SchemeId, Walk, scale, wrap};
+use super::{LEAST, Scheme, SchemeId, Walk, scale, small_prime, wrap};
 use crate::hash::Digest;
-use crate::theory::kirsch_mitzenmacher::{folding_excess, same_step_excess};
+use crate::theory::distinct::Distinct;
+use crate::theory::kirsch_mitzenmacher::{same_step_excess, triple_excess};
 
 /// Scheme 8: positions h1 + i·h2 + (i(i−1)/2)·h3 mod m.
 ///
@@ -47,12 +48,21 @@ impl Scheme for Triple {
     fn modulus(&self, cells: u64) -> Option<u64> {
         Some(cells)
     }
-    fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
-        let m = cells as f64;
-        // Step and bend must both agree for an overlap: m² ways instead of m. And they may be multiples of m/L
-        // for a small L, which leaves a key few cells: up to 8/m² for round m (simulated).
-        let overlap = same_step_excess(cells, items, fill, m * m) + (8.0 / m / m).min(1.0);
-        overlap + folding_excess(cells, self.hashes, fill)
+    fn best_fit(&self, cells: u64) -> u64 {
+        small_prime(cells, LEAST)
+    }
+    fn distinct(&self, cells: u64) -> Distinct {
+        Distinct::triple(cells, self.hashes)
+    }
+    fn overlap(&self, cells: u64, items: f64, fill: f64) -> f64 {
+        // Step and bend must both agree for an overlap: m² ways instead of m. Up to three positions are independent.
+        match self.hashes {
+            0..=3 => 0.0,
+            _ => {
+                let ways = cells as f64 * cells as f64;
+                same_step_excess(cells, items, fill, ways) + triple_excess(cells, self.hashes, items, fill)
+            }
+        }
     }
 }
 

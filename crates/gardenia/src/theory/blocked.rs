@@ -51,9 +51,9 @@ impl Law {
         Self { terms }
     }
 
-    fn fpp(&self, blocks: u64, items: u64) -> f64 {
+    fn fpp(&self, blocks: u64, items: f64) -> f64 {
         // (1 − hit/B)ⁿ, accurate for any B
-        let missed = |hit: f64| libm::exp(items as f64 * libm::log1p(-hit / blocks as f64));
+        let missed = |hit: f64| libm::exp(items * libm::log1p(-hit / blocks as f64));
         self.terms.iter().map(|(hit, weight)| weight * missed(*hit)).sum::<f64>().clamp(0.0, 1.0)
     }
 }
@@ -70,9 +70,14 @@ impl Law {
 /// ```
 #[must_use]
 pub fn fpp(blocks: u64, items: u64, hashes: u32) -> f64 {
-    match (blocks, items, hashes) {
-        (0, ..) | (_, _, 0) => 1.0,
-        (_, 0, _) => 0.0,
+    fpp_at(blocks, items as f64, hashes)
+}
+
+/// [`fpp`] for a number of items that was estimated.
+pub(crate) fn fpp_at(blocks: u64, items: f64, hashes: u32) -> f64 {
+    match (blocks, hashes) {
+        (0, _) | (_, 0) => 1.0,
+        _ if items <= 0.0 => 0.0,
         _ => Law::new(hashes.min(MAX_BLOCK_HASHES)).fpp(blocks, items),
     }
 }
@@ -130,7 +135,8 @@ fn miss_chance(missed: &[u8; LANES], hashes: u32) -> f64 {
 }
 
 /// The smallest blocked filter for `items` keys at `fpp`, digest floor included: its cells are a multiple of
-/// [`BLOCK_BITS`].
+/// [`BLOCK_BITS`], and its hashes the best for so many. Whole blocks are more than a few keys need, which then err far
+/// less than was asked: two keys at 1 % once in 10¹¹.
 ///
 /// # Errors
 ///
@@ -149,13 +155,14 @@ pub fn shape(items: u64, fpp: f64) -> Result<Shape, SizeError> {
     let rate = |shape: Shape, items| {
         let hashes = shape.hashes.clamp(1, MAX_BLOCK_HASHES);
         let law = laws[hashes as usize - 1].get_or_init(|| Law::new(hashes));
-        law.fpp(shape.cells / BLOCK_BITS, items) + floor
+        law.fpp(shape.cells / BLOCK_BITS, items as f64) + floor
     };
-    let Shape { cells, hashes } = size(items, fpp, rate, |shape| shape.cells.next_multiple_of(BLOCK_BITS))?;
-    Ok(Shape { cells, hashes: hashes.min(MAX_BLOCK_HASHES) })
+    let Shape { cells, .. } = size(items, fpp, rate, |shape| shape.cells.next_multiple_of(BLOCK_BITS))?;
+    Ok(Shape { cells, hashes: best_hashes(cells / BLOCK_BITS, items) })
 }
 
-/// The number of bits per key, 1 to 16, with the smallest rate for this many blocks and items.
+/// The number of bits per key, 1 to 16, with the smallest rate for this many blocks and items; of those whose rate is below
+/// 10⁻¹¹, which [`fpp`] cannot tell apart, the smallest.
 ///
 /// ```
 /// use gardenia::theory::blocked::best_hashes;
@@ -164,7 +171,7 @@ pub fn shape(items: u64, fpp: f64) -> Result<Shape, SizeError> {
 /// ```
 #[must_use]
 pub fn best_hashes(blocks: u64, items: u64) -> u32 {
-    let rates = (1..=MAX_BLOCK_HASHES).map(|hashes| (hashes, fpp(blocks, items, hashes)));
+    let rates = (1..=MAX_BLOCK_HASHES).map(|hashes| (hashes, fpp(blocks, items, hashes).max(1e-11)));
     rates.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(1, |(hashes, _)| hashes)
 }
 

@@ -87,16 +87,19 @@ pub fn fpp_asymptotic(cells_per_item: f64, hashes: u32) -> f64 {
 /// ```
 #[must_use]
 pub fn fpp_exact(cells: u64, items: u64, hashes: u32) -> f64 {
-    if let Some(answer) = certain(cells, items, hashes) {
-        return answer;
+    match certain(cells, items, hashes) {
+        Some(answer) => answer,
+        None if hashes > MAX_HASHES => fpp(cells, items, hashes),
+        None => fpp_of(cells, items as f64, hashes),
     }
-    if hashes > MAX_HASHES {
-        return fpp(cells, items, hashes);
-    }
+}
+
+/// [`fpp_exact`] for a number of items that is a mean; at least 1 cell, 1 item and 1 to [`MAX_HASHES`] hashes.
+pub(super) fn fpp_of(cells: u64, items: f64, hashes: u32) -> f64 {
     let mut distinct = Occupancy::new(cells as f64, hashes as usize);
     (0..hashes).for_each(|_| distinct.throw());
 
-    let throws = f64::from(hashes) * items as f64;
+    let throws = f64::from(hashes) * items;
     let (mut total, mut last) = (0.0, 0.0);
     for j in (1..=u64::from(hashes).min(cells)).rev() {
         let term = distinct.of(j as usize) * all_hit(cells, throws, j);
@@ -130,6 +133,22 @@ pub fn fpp_partitioned(cells: u64, items: u64, hashes: u32) -> f64 {
         Some(answer) => answer,
         None => libm::pow(expected_fill(slice, items, 1), f64::from(hashes)),
     }
+}
+
+/// The false-positive probability of k slices of which a share `fill` is set in all.
+///
+/// Slices are not filled alike, and the product of their fills is below the power of the mean: to second order by
+/// `e^(-(k-1)·v/2μ²)`, where a slice has μ ones on average with the variance v of its n throws.
+pub(crate) fn fpp_of_slices(cells: u64, fill: f64, hashes: u32) -> f64 {
+    let (k, slice) = (f64::from(hashes), cells as f64 / f64::from(hashes));
+    // n throws leave both of two cells clear with probability (1 - 2/m')^n, one with (1 - 1/m')^n.
+    let clear = 1.0 - fill;
+    let items = libm::log(clear) / libm::log1p(-1.0 / slice);
+    let both = if slice > 2.0 { libm::exp(items * libm::log1p(-2.0 / slice)) } else { 0.0 };
+    let (ones, variance) = (slice * fill, slice * ((slice - 1.0) * both + clear - slice * clear * clear));
+    let unlike = (k - 1.0) * variance / (2.0 * ones * ones);
+    let less = if unlike > 0.0 { libm::exp(-unlike) } else { 1.0 }; // an empty or full filter has none
+    libm::pow(fill, k) * less
 }
 
 /// The expected fraction of ones after `items` keys: `1 - (1 - 1/m)^(kn)`.
@@ -335,7 +354,7 @@ const TWO_POW_64: f64 = 18_446_744_073_709_551_616.0;
 pub(super) const NEGLIGIBLE: f64 = 1e-18;
 
 /// The answer where no formula is needed: nothing can be excluded, or nothing is stored.
-fn certain(cells: u64, items: u64, hashes: u32) -> Option<f64> {
+pub(super) fn certain(cells: u64, items: u64, hashes: u32) -> Option<f64> {
     match (cells, hashes, items) {
         (0, _, _) | (_, 0, _) => Some(1.0),
         (_, _, 0) => Some(0.0),
@@ -354,7 +373,7 @@ pub(super) struct Occupancy {
     fresh: [f64; WIDTH],
 }
 
-const WIDTH: usize = MAX_HASHES as usize + 1;
+pub(super) const WIDTH: usize = MAX_HASHES as usize + 1;
 
 impl Occupancy {
     /// `bins` empty bins, of which more than `highest` ≤ [`MAX_HASHES`] taken ones are not followed.
@@ -388,7 +407,7 @@ impl Occupancy {
 }
 
 /// The probability that uniform throws into `cells` hit all of `j` given cells; `throws` ≥ 1, 1 ≤ j ≤ 255, m.
-fn all_hit(cells: u64, throws: f64, j: u64) -> f64 {
+pub(super) fn all_hit(cells: u64, throws: f64, j: u64) -> f64 {
     let (m, targets) = (cells as f64, j as f64);
     // Σ_i (-1)^i C(j,i) (1 - i/m)^N loses at most a digit while few targets stay empty, and bounds the throws
     // of the other way by m·ln(2j).

@@ -7,7 +7,7 @@
 //! | the same with a choice of groups, and how far choices could go? | [`choices`] |
 //! | which whole number of hashes is best for given cells? | [`bloom::best_hashes`] |
 //! | which false-positive probability to expect? | [`bloom::fpp_exact`] and its neighbours |
-//! | what does deriving all positions from two values cost? | [`kirsch_mitzenmacher`] |
+//! | what does deriving all positions from two values cost? | [`distinct`], [`kirsch_mitzenmacher`] |
 //! | how surely is the rate of one filter near that probability? | [`concentration::rate_at_most`] and its neighbours |
 //! | how many keys are in a filter with so many ones? | [`bloom::estimate_items`] |
 //! | how many keys do two filters have in common? | [`overlap::overlap`] |
@@ -47,6 +47,7 @@ pub mod count_sketch;
 pub mod counting;
 pub mod cuckoo;
 pub mod distance;
+pub mod distinct;
 pub mod dynamic;
 pub mod golomb;
 pub mod kirsch_mitzenmacher;

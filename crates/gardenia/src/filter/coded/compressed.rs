@@ -14,7 +14,7 @@ use crate::format::{self, Header, Kind, ReadOptions, Section, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::{Fractional, NumberedScheme, Scheme};
 use crate::theory::bloom::{Estimate, Shape};
-use crate::theory::compressed::{Plan, plan, plan_for_fpp};
+use crate::theory::compressed::{MAX_BITS_PER_ITEM, Plan, plan, plan_for_fpp};
 use crate::{DecodeError, EncodeError, Filter, Full, Insert, Merge, Mismatch, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -59,6 +59,9 @@ pub struct CompressedBloomBuilder<S = Fractional, F = fn(u32) -> S> {
     _scheme: PhantomData<S>,
 }
 
+/// Bits of a cache line.
+const LINE_BITS: f64 = 512.0;
+
 impl CompressedBloom {
     /// A filter for `items` keys that takes at most `wire` bits per key in a file, and `memory` bits per key in use.
     pub fn new(items: u64, wire: f64, memory: f64) -> Result<Self, SizeError> {
@@ -86,7 +89,7 @@ impl<S: Scheme, F: Fn(u32) -> S> CompressedBloomBuilder<S, F> {
         self
     }
 
-    /// The most bits per key in memory; a fraction is fine.
+    /// The most bits per key in memory; a fraction is fine. With [`fpp`](Self::fpp) 512 bits in all are always allowed.
     pub fn memory(mut self, bits_per_item: f64) -> Self {
         self.memory = Some(bits_per_item);
         self
@@ -116,18 +119,49 @@ impl<S: Scheme, F: Fn(u32) -> S> CompressedBloomBuilder<S, F> {
         }
         match (self.wire, fpp) {
             (Some(wire), None) => Ok(Some((items, plan(wire, memory)?))),
-            (None, Some(fpp)) => Ok(Some((items, plan_for_fpp(fpp, memory)?))),
+            (None, Some(fpp)) => {
+                // A cache line is little enough for any set: for few keys a limit per key would forbid low rates.
+                let enough = memory.max((LINE_BITS / items as f64).min(MAX_BITS_PER_ITEM));
+                let plan = self.plan_for(items, fpp, memory).or_else(|_| self.plan_for(items, fpp, enough));
+                Ok(Some((items, plan?)))
+            }
             _ => conflict("give either wire or fpp"),
         }
     }
 
-    /// The filter's shape in memory, before any is taken.
-    pub fn shape(&self) -> Result<Shape, SizeError> {
-        let Some((items, plan)) = self.plan()? else { return self.wish.bloom_shape(&self.scheme) };
-        // Rounded up by less than a bit, and then to what the scheme can use.
+    /// The plan whose filter keeps `fpp` with so many keys. The paper's formula is that of many: few err more, and are asked
+    /// for less.
+    fn plan_for(&self, items: u64, fpp: f64, memory: f64) -> Result<Plan, SizeError> {
+        let floor = items as f64 * libm::exp2(-64.0);
+        if fpp > 0.0 && fpp <= floor {
+            return Err(SizeError::FppBelowFloor { fpp, floor, items });
+        }
+        let (mut asked, mut steps) = (fpp, [0.999, 0.999, 0.999, 0.99].into_iter());
+        loop {
+            let plan = plan_for_fpp(asked, memory)?;
+            let Shape { cells, hashes } = self.shape_of(items, &plan)?;
+            let found = (self.scheme)(hashes).planned_fpp(cells, items);
+            if found <= fpp {
+                return Ok(plan);
+            }
+            asked *= steps.next().unwrap_or(0.8) * fpp / found; // until the memory is short
+        }
+    }
+
+    /// The shape of a plan: rounded up by less than a bit, and then to what the scheme can use.
+    fn shape_of(&self, items: u64, plan: &Plan) -> Result<Shape, SizeError> {
         let cells = libm::ceil(plan.cells_per_item * items as f64 - 1e-6).max(1.0) as u64;
+        let cells = (self.scheme)(plan.hashes).best_fit(cells);
         let wish = Wish { cells: Some(cells), hashes: Some(plan.hashes), fpp: None, ..self.wish.clone() };
         wish.bloom_shape(&self.scheme)
+    }
+
+    /// The filter's shape in memory, before any is taken.
+    pub fn shape(&self) -> Result<Shape, SizeError> {
+        match self.plan()? {
+            Some((items, plan)) => self.shape_of(items, &plan),
+            None => self.wish.bloom_shape(&self.scheme),
+        }
     }
 
     /// The filter.

@@ -14,7 +14,6 @@
 use super::{AHEAD, Allowance, Fetch, IN_CACHE};
 use crate::cells::{Bits, Bytes, Lines, Memory, Owned};
 use crate::filter::member::probe::{Contains, Set};
-use crate::filter::stream::a2::passed_over;
 use crate::filter::verbs::{ask_verbs, filter_impl, try_insert_impl, try_insert_verbs};
 use crate::filter::wish::{filter_facts, hash_verbs};
 use crate::filter::{About, Identity};
@@ -22,6 +21,7 @@ use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored, check_fit};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::{AnyScheme, Scheme, SchemeId};
 use crate::simd::{Sink, Source};
+use crate::theory::a2::stored;
 use crate::theory::bloom::{Estimate, Shape, size};
 use crate::theory::scalable::{capacity, compound, peaked_fpp};
 use crate::{DecodeError, EncodeError, Full, InsertError, MAX_CELLS, MAX_HASHES, SizeError};
@@ -129,11 +129,10 @@ impl Rule {
         let fpp = peaked_fpp(self.fpp, self.tightening, self.peak, number as u32);
         let scheme = |hashes| AnyScheme::new(self.scheme, hashes);
         let rate = |shape: Shape, items: u64| {
-            let load = f64::from(shape.hashes) * items as f64 / shape.cells as f64;
-            let met = libm::ceil(items as f64 / (1.0 - passed_over(shape.hashes, load)));
+            let met = libm::ceil(stored(shape.cells, shape.hashes, items as f64));
             scheme(shape.hashes).planned_fpp(shape.cells, met as u64)
         };
-        size(self.capacity(number), fpp, rate, |shape| scheme(shape.hashes).fit(shape.cells))
+        size(self.capacity(number), fpp, rate, |shape| scheme(shape.hashes).best_fit(shape.cells))
     }
 
     /// An empty slice of this shape.

@@ -340,11 +340,7 @@ impl<M: Memory> BlockedBloom<M> {
     #[must_use]
     pub fn fpp(&self) -> f64 {
         let items = self.estimated_items().items;
-        if items.is_finite() {
-            blocked::fpp(self.pattern.blocks, items as u64, self.pattern.hashes)
-        } else {
-            1.0
-        }
+        if items.is_finite() { blocked::fpp_at(self.pattern.blocks, items, self.pattern.hashes) } else { 1.0 }
     }
 
     /// How many different keys are in, estimated from the fill, with its standard error.

@@ -127,9 +127,7 @@ impl A2BloomBuilder {
             Wish { cells: bits.map(|bits| bits.div_ceil(2)), fpp: fpp.map(buffer_fpp), ..self.wish.clone() };
         let (bloom::Shape { cells, hashes }, capacity) = match (half.cells, items, fpp, half.fpp) {
             (None, Some(items), Some(fpp), Some(budget)) => {
-                let hashes = (libm::round(-libm::log2(budget)) as u32).clamp(1, MAX_HASHES);
-                let met = items as f64 / (1.0 - passed_over(hashes, load(hashes, budget)));
-                let wish = Wish { items: Some(libm::ceil(met) as u64), ..half };
+                let wish = Wish { items: Some(items_met(items, budget)), ..half };
                 let of_both = |error| match error {
                     SizeError::FppBelowFloor { floor, .. } => {
                         SizeError::FppBelowFloor { fpp, floor: 2.0 * floor, items }
@@ -146,8 +144,7 @@ impl A2BloomBuilder {
                 let shape = Wish { hashes: Some(hashes), fpp: None, ..half }.any_shape()?;
                 let scheme = AnyScheme::new(scheme, hashes);
                 let met = largest(|items| scheme.planned_fpp(shape.cells, items) <= budget);
-                let load = f64::from(hashes) * met as f64 / shape.cells as f64;
-                (shape, (met as f64 * (1.0 - passed_over(hashes, load))) as u64)
+                (shape, largest(|items| a2::stored(shape.cells, hashes, items as f64) <= met as f64))
             }
             _ => return Err(SizeError::Conflict("give items (the window) and fpp, or bits and one of them")),
         };
@@ -165,10 +162,7 @@ impl A2BloomBuilder {
         let Shape { bits, hashes, capacity } = self.shape()?;
         let Wish { fpp, hasher, scheme, .. } = self.wish;
         let (cells, scheme) = (bits / 2, AnyScheme::new(scheme, hashes));
-        let rate = || {
-            let passed_over = passed_over(hashes, f64::from(hashes) * capacity as f64 / cells as f64);
-            scheme.planned_fpp(cells, (capacity as f64 / (1.0 - passed_over)) as u64)
-        };
+        let rate = || scheme.planned_fpp(cells, a2::stored(cells, hashes, capacity as f64) as u64);
         let about = About::planned(capacity, fpp.unwrap_or_else(|| both(rate(), rate())));
         Ok(A2Bloom { hasher, scheme, pair: Pair::new(cells)?, capacity, turn: Turn::default(), about })
     }
@@ -179,22 +173,12 @@ fn both(a: f64, b: f64) -> f64 {
     a + b - a * b
 }
 
-/// The share of new keys that the active buffer takes for known while it fills up to `load` = k·n/m: the mean of
-/// (1 − e^(−load·t))^k over t from 0 to 1.
-///
-/// They are not counted and need not be put in, since all their bits are set; so a buffer of n_a counted keys is as
-/// full as one of n_a/(1 − this) keys. At 1 % that is 0.07 % more of them, at 10 % it is 1 %.
-pub(crate) fn passed_over(hashes: u32, load: f64) -> f64 {
-    const STEPS: u32 = 64; // Simpson's rule
-    let rate =
-        |step: u32| libm::pow(-libm::expm1(-load * f64::from(step) / f64::from(STEPS)), f64::from(hashes));
-    let inner: f64 = (1..STEPS).map(|step| f64::from(2 + 2 * (step % 2)) * rate(step)).sum();
-    (inner + rate(STEPS)) / f64::from(3 * STEPS)
-}
-
-/// The load k·n/m at which a filter of many cells errs with probability `fpp`.
-fn load(hashes: u32, fpp: f64) -> f64 {
-    -libm::log1p(-libm::pow(fpp, 1.0 / f64::from(hashes)))
+/// The keys that a buffer of rate `budget` meets until it has counted `items` of them.
+fn items_met(items: u64, budget: f64) -> u64 {
+    let hashes = (libm::round(-libm::log2(budget)) as u32).clamp(1, MAX_HASHES);
+    let full = -libm::log1p(-libm::pow(budget, 1.0 / f64::from(hashes))); // k·n/m
+    let cells = f64::from(hashes) * items as f64 / full;
+    libm::ceil(a2::stored((cells as u64).max(1), hashes, items as f64)) as u64
 }
 
 /// The largest number for which `holds`, which above that it does not; 0 if for none.
@@ -744,26 +728,15 @@ mod tests {
         for (bits, fpp) in [(100, 0.1), (1_000, 0.03), (12_345, 0.01), (1_000_000, 1e-4), (1_000_000, 0.1)] {
             let a2::Shape { bits, hashes, capacity } =
                 A2Bloom::builder().bits(bits).fpp(fpp).shape().unwrap();
-            let limit = bits as f64 / 2.0 / f64::from(hashes) * load(hashes, buffer_fpp(fpp));
-            let ideal = limit * (1.0 - passed_over(hashes, load(hashes, buffer_fpp(fpp))));
-            assert!(capacity as f64 <= ideal && capacity as f64 > ideal - 2.0, "{capacity}, {ideal}");
+            let root = libm::pow(buffer_fpp(fpp), 1.0 / f64::from(hashes));
+            let limit = -(bits as f64) / 2.0 / f64::from(hashes) * libm::log1p(-root);
+            let met = |capacity: u64| a2::stored(bits / 2, hashes, capacity as f64);
+            assert!(met(capacity) <= limit && met(capacity + 4) > limit, "{capacity}, {limit}");
             // The way back: so many keys at this rate take no more bits.
             assert!(A2Bloom::builder().items(capacity).fpp(fpp).shape().unwrap().bits <= bits + 2);
         }
         assert_eq!(A2Bloom::builder().bits(99).items(5).shape().unwrap().bits, 100);
         let partition = A2Bloom::builder().bits(1_000).hashes(7).items(5).scheme(SchemeId::Partition);
         assert_eq!(partition.shape().unwrap().bits, 2 * 504);
-    }
-
-    #[test]
-    fn the_share_of_keys_passed_over_is_the_mean_rate_while_a_buffer_fills() {
-        for (hashes, load) in [(1, 1.0), (4, 0.6), (8, 0.725), (30, 0.7)] {
-            let steps = 100_000;
-            let rate = |t: f64| libm::pow(-libm::expm1(-load * t), f64::from(hashes));
-            let mean = (0..steps).map(|i| rate((f64::from(i) + 0.5) / f64::from(steps))).sum::<f64>();
-            let mean = mean / f64::from(steps);
-            assert!((passed_over(hashes, load) / mean - 1.0).abs() < 1e-3, "{hashes}, {load}");
-        }
-        assert!((load(8, 0.005) - -libm::log(1.0 - libm::pow(0.005, 0.125))).abs() < 1e-12);
     }
 }

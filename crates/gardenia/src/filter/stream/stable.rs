@@ -21,6 +21,7 @@ use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk, scale};
 use crate::simd::{Sink, Source};
+use crate::theory::bloom;
 use crate::theory::stable::{self, Shape};
 use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, SizeError};
 use alloc::vec;
@@ -96,6 +97,20 @@ impl Aging {
         self.inserts = self.inserts.wrapping_add(1);
         self.start(self.inserts, cells)
     }
+}
+
+/// Rates below it are not planned: digests of 64 bits cannot keep them.
+const MIN_RATE: f64 = 1.0 / 18_446_744_073_709_551_616.0;
+
+/// The false-positive probability in the long run: that of the mean fill, and what a fill that varies about as binomially,
+/// and the scheme, add in few cells.
+fn rate_in_few_cells(scheme: &AnyScheme, shape: &Shape) -> f64 {
+    let Shape { cells, hashes, max, decrements } = *shape;
+    let (m, k) = (cells as f64, f64::from(hashes));
+    let fill = 1.0 - stable::zero_fraction(cells, hashes, max, decrements);
+    let varies = k * (k - 1.0) / 2.0 * (1.0 - fill) / (fill * m);
+    let items = bloom::estimate_items(cells, hashes, (fill * m) as u64).items;
+    libm::pow(fill, k) * (1.0 + varies) + scheme.excess(cells, items, fill)
 }
 
 /// How [`StableBloom`]s other than the plainest are made.
@@ -179,7 +194,23 @@ impl StableBloomBuilder {
         let mut shape = match (cells, fpp, self.decrements, items) {
             (_, Some(_), Some(_), _) => return conflict("decrements fix the error rate: leave out fpp"),
             (Some(cells), Some(fpp), None, _) => best(cells, fpp)?,
-            (None, Some(fpp), None, Some(gap)) => fewest_cells(fpp, gap, |cells| best(cells, fpp))?,
+            (None, Some(fpp), None, Some(gap)) => {
+                // The law in theory is that of many cells: few err more, and are asked for less.
+                let floor = gap as f64 * libm::exp2(-64.0);
+                if fpp > 0.0 && fpp <= floor.max(MIN_RATE) {
+                    return Err(SizeError::FppBelowFloor { fpp, floor: floor.max(MIN_RATE), items: gap });
+                }
+                let mut asked = fpp;
+                loop {
+                    let mut shape = fewest_cells(fpp, gap, |cells| best(cells, asked))?;
+                    shape.cells = AnyScheme::new(scheme, shape.hashes).best_fit(shape.cells);
+                    let found = rate_in_few_cells(&AnyScheme::new(scheme, shape.hashes), &shape);
+                    if found <= 1.001 * fpp {
+                        break shape;
+                    }
+                    asked *= 0.999 * fpp / found;
+                }
+            }
             (Some(cells), None, Some(decrements), _) => match hashes {
                 Some(hashes) => Shape { cells, hashes, max, decrements },
                 None => return conflict("decrements need hashes"),

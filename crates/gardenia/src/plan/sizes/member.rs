@@ -2,12 +2,12 @@
 
 use super::{
     ErrorMeans, Need, Parameters, Shape, Sized, bits_bytes, bloom_probes, bloom_rates, cells_in, floor,
-    no_room, probes, scheme,
+    no_room, probes,
 };
 use crate::cells::{WIDTHS, bucket_bytes};
 use crate::theory::concentration::{bennett, blocked_rate_at_most, ones};
 use crate::theory::{blocked, bloom, choices, compressed, cuckoo};
-use crate::{BlockedBloom, Bloom, ChoiceBloom, CompressedBloom, Effort, Scheme, SizeError};
+use crate::{BlockedBloom, Bloom, ChoiceBloom, CompressedBloom, Effort, SizeError};
 use alloc::borrow::ToOwned;
 use alloc::format;
 
@@ -180,26 +180,15 @@ pub(in crate::plan) fn compressed_design(
         // With memory alone there is no rate to send in fewer bits.
         return Err(SizeError::Conflict("a compressed filter is made for a rate"));
     }
-    // The paper's formula is that of many keys: few err a little more, and are asked for less.
-    let mut asked = fpp;
-    let shape_of = |asked| CompressedBloom::builder().items(items).fpp(asked).memory(memory).shape();
-    let mut shape = shape_of(asked)?;
-    for _ in 0..20 {
-        let found = scheme(shape.hashes).planned_fpp(shape.cells, items);
-        if found <= fpp {
-            break;
-        }
-        asked *= 0.999 * fpp / found;
-        shape = shape_of(asked)?;
-    }
-    if scheme(shape.hashes).planned_fpp(shape.cells, items) > fpp {
+    let shape = CompressedBloom::builder().items(items).fpp(fpp).memory(memory).shape()?;
+    if need.bytes.is_some_and(|bytes| bits_bytes(shape.cells) > bytes) {
         return Err(SizeError::Conflict("the rate needs more bits per key in memory than are allowed"));
     }
     let (rate, bound) = bloom_rates(need, shape, items);
     let fill = bloom::expected_fill(shape.cells, items, shape.hashes);
     let wire = shape.cells as f64 * compressed::entropy(fill) / 8.0;
     Ok(Sized {
-        parameters: Parameters::Compressed { bits: shape.cells, hashes: shape.hashes, fpp: asked, memory },
+        parameters: Parameters::Compressed { bits: shape.cells, hashes: shape.hashes, fpp, memory },
         items,
         bytes: bits_bytes(shape.cells),
         // The coder stays within 1 % of the entropy.

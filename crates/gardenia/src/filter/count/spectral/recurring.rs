@@ -7,7 +7,8 @@
 //! The subtle rule: a key that has moved must be counted in both places from then on. Without a marker that
 //! is not known: a key can move, recur for a while, in which its secondary cells stand still, and be single
 //! again; then its count is *too small*: up to two keys in a hundred in `tests/spectral_rates.rs`. The
-//! marker, a plain Bloom filter of the moved keys, closes that gap up to its own false positives. Its hash
+//! marker, a plain Bloom filter of the moved keys, closes that gap: a key that it takes for moved by mistake moves, if its
+//! secondary cells are still 0. Only if other keys hold all of them, too, can its count be too small. The marker's hash
 //! functions are its own: on the positions of the primary cells ten times as many keys would pass for moved,
 //! because a key's neighbours move more often.
 
@@ -95,12 +96,14 @@ impl<C: Cells, M: Memory> Secondary<C, M> {
     }
 
     /// What the secondary cells get when a key goes in `by` times and `raised` happens to its primary ones:
-    /// nothing while its least value recurs, all that was counted so far when it moves, and from then on the
-    /// same as the primary ones.
+    /// nothing while its least value recurs, all that was counted so far when it moves, or when the marker takes it for
+    /// moved and it is not, and from then on the same as the primary ones.
     #[inline(always)]
     fn share(&self, digest: Digest, row: &Row<'_>, by: u32, raised: impl Fn(u32) -> u32) -> u32 {
         match &self.marker {
-            Some(marker) if marker.contains(digest) => by,
+            // Secondary cells of 0 belong to a key that the marker only takes for moved.
+            Some(marker) if marker.contains(digest) && self.least(digest) > 0 => by,
+            Some(marker) if marker.contains(digest) => raised(row.least()),
             _ if row.least_recurs(&raised) => 0,
             None if self.least(digest) > 0 => by,
             _ => raised(row.least()),

@@ -89,15 +89,15 @@ impl Model {
         let (second, count) = (Self::second(digest), self.primary.least(digest));
         let recurs = self.primary.recurs(digest);
         let moved = self.moved(digest);
+        let more = if self.secondary.least(second) > 0 { by } else { count };
         if let Some(marker) = &mut self.marker {
             if moved {
-                self.secondary.change(second, |value| value + by);
+                self.secondary.change(second, |value| value + more);
             } else if !recurs {
                 marker.change(Self::third(digest), |_| 1);
                 self.secondary.change(second, |value| value + count);
             }
         } else if !recurs {
-            let more = if self.secondary.least(second) > 0 { by } else { count };
             self.secondary.change(second, |value| value + more);
         }
     }
