@@ -179,7 +179,7 @@ pub fn mean_fpp(bits: u64, hashes: u32, capacity: u64) -> f64 {
 #[must_use]
 pub fn stored(cells: u64, hashes: u32, counted: f64) -> f64 {
     // The share that is passed over is small, and so are its changes.
-    (0..4)
+    (0..24)
         .fold(counted, |met, _| counted / (1.0 - passed_over(hashes, f64::from(hashes) * met / cells as f64)))
 }
 
