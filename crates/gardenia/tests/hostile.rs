@@ -188,7 +188,7 @@ fn a_scalable_filter_does_not_grow_beyond_the_limit_of_its_reader() {
     assert!(matches!(refused, Err(InsertError::Growth { needed, max }) if needed > max && max == 256 << 20));
     assert!(peak < MIB, "{peak} bytes");
     let absent = (1 << 20..).map(Digest).find(|digest| !scalable.contains_digest(*digest)).unwrap();
-    assert_eq!(scalable.insert_digest(absent), Err(Full { taken: 0 }));
+    assert_eq!(scalable.insert_digest(absent), Err(Full { taken: 0, copies: false }));
     assert_eq!(scalable.to_vec().unwrap(), bytes, "nothing has changed");
 
     // A smaller one, whose limit is lowered and raised; copies and views keep it.
