@@ -188,14 +188,15 @@ impl Distinct {
     ///
     /// The probability that a query passes, [`passes`](Self::passes), is good to 3 % for k ≤ 13, and to 10 % for k ≤ 24, in
     /// 3k cells and more of which 0.4 to 0.7 are set; to 1 % from 20k cells on. Terms below 10⁻⁴ of it are left out. Beyond 24 positions in fewer than some
-    /// thousand cells it may be 30 % too high.
+    /// thousand cells it is an upper bound, at 40 positions up to five times too high.
     #[must_use]
     pub fn fractional(cells: u64, hashes: u32) -> Self {
         /// v_d for d = 1, 2, …: simulated, the same within some percent for all k that exceed 2d + 3.
         const CYCLES: [f64; 12] =
             [10.0, 145.0, 400.0, 1_500.0, 1_500.0, 5_300.0, 6_000.0, 13e3, 15e3, 20e3, 26e3, 50e3];
         let (m, k) = (cells as f64, hashes.min(MAX_HASHES) as usize);
-        let mut repeated = folds(k);
+        // Of so many positions more would take milliseconds, and rates this low have other floors.
+        let mut repeated = folds(k.min(48));
         repeated.iter_mut().for_each(|chance| *chance /= m + 0.6 * k as f64);
         // What is below 10⁻⁴ of the rate at half fill is left out: it would cost time and change the shape of large filters
         // by a cell.
@@ -205,7 +206,8 @@ impl Distinct {
         }
         let mut found = Self::mixture(cells, hashes, &repeated);
         for (few, v) in (1..k.saturating_sub(1) / 2).zip(CYCLES) {
-            let chance = v / (m * m * libm::pow(k as f64, 3.0));
+            // Beyond 24 positions cautiously as for 24: sizing must not add positions for the sake of this term.
+            let chance = v / (m * m * libm::pow(k.min(24) as f64, 3.0));
             found.law[few] += chance;
             found.law[k] -= chance;
         }

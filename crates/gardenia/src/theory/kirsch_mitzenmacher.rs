@@ -449,7 +449,7 @@ mod tests {
                 }
                 let counted = sum / queries.len() as f64;
                 let ways = f64::from(m) * f64::from(m);
-                let alone = 1e9; // as many keys that fill is that of the others
+                let alone = 1e3; // as many keys that fill is that of the others
                 let found = match way {
                     0 => progression_excess(m.into(), k, alone, fill, m.into()),
                     1 => parabola_excess(m.into(), k, alone, fill),
@@ -457,7 +457,7 @@ mod tests {
                 };
                 // Three positions and more meet by chance, too, which is of third order in 1/m.
                 assert!(
-                    (found / alone * ways / counted - 1.0).abs() < 0.15,
+                    (found / alone * ways / counted - 1.0).abs() < 0.2,
                     "{m} {k} {way}: {}, {counted} counted",
                     found / alone * ways
                 );

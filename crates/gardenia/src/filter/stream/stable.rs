@@ -196,9 +196,8 @@ impl StableBloomBuilder {
             (Some(cells), Some(fpp), None, _) => best(cells, fpp)?,
             (None, Some(fpp), None, Some(gap)) => {
                 // The law in theory is that of many cells: few err more, and are asked for less.
-                let floor = gap as f64 * libm::exp2(-64.0);
-                if fpp > 0.0 && fpp <= floor.max(MIN_RATE) {
-                    return Err(SizeError::FppBelowFloor { fpp, floor: floor.max(MIN_RATE), items: gap });
+                if fpp > 0.0 && fpp <= MIN_RATE {
+                    return Err(SizeError::FppBelowFloor { fpp, floor: MIN_RATE, items: gap });
                 }
                 let mut asked = fpp;
                 loop {
