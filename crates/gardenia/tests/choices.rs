@@ -327,6 +327,7 @@ fn the_rate_that_is_told_is_the_rate_of_real_queries() {
     let double = double.effort(Effort::Rounds).build_from_digests(digests(78, 800)).unwrap();
     // The excess is of first order: to a tenth of it.
     let excess = double.fpp() - theory::choices::fpp_at_fill(double.fill(), 10, 2);
+    assert!(excess > 0.0, "equal steps overlap: {excess:e}");
     let (told, found) = (double.fpp(), queried(&double, 4_000_000));
     let error = (told / 4e6).sqrt();
     assert!((found - told).abs() < 5.0 * error + 0.1 * excess, "{found:e} found, {told:e} told");

@@ -320,10 +320,27 @@ pub fn expected_fill_arranged(cells: u64, items: u64, hashes: u32, choices: u32,
 /// ```
 #[must_use]
 pub fn expected_fill_partitioned(cells: u64, items: u64, hashes: u32, partitions: u64, sets: u32) -> f64 {
+    if partitions == 0 {
+        return 1.0;
+    }
+    partitioned(cells, items, hashes, partitions, sets)
+        .map_or_else(|| bloom::expected_fill(cells, items, hashes), |path| path.fill)
+}
+
+/// The false-positive probability to plan for with partitioned hashing: the mean over the fill's distribution.
+///
+/// Equation (3.2) is for many units: of fewer than 48 partitions, which are near each other in a few words, it expects up to
+/// a tenth too few ones. These are expected to gain nothing by choosing, which bounds the probability from above.
+pub(crate) fn fpp_partitioned(cells: u64, items: u64, hashes: u32, partitions: u64, sets: u32) -> f64 {
+    let path = if partitions < 48 { None } else { partitioned(cells, items, hashes, partitions, sets) };
+    path.map_or_else(|| bloom::fpp_exact(cells, items, hashes), |path| path.fpp(hashes, 1))
+}
+
+/// The path of [`expected_fill_partitioned`]; `None` where partitions have so many keys that these gain next to nothing.
+fn partitioned(cells: u64, items: u64, hashes: u32, partitions: u64, sets: u32) -> Option<Path> {
     let mean = items as f64 / partitions as f64;
-    if partitions == 0 || mean > 64.0 {
-        // So many keys at once gain next to nothing; and the sum below would be long.
-        return if partitions == 0 { 1.0 } else { bloom::expected_fill(cells, items, hashes) };
+    if mean > 64.0 {
+        return None; // The sum below would be long, too.
     }
     let (mut chance, mut left) = (libm::exp(-mean), 1.0);
     let mut classes = Vec::new();
@@ -336,7 +353,7 @@ pub fn expected_fill_partitioned(cells: u64, items: u64, hashes: u32, partitions
         }
     }
     classes.reverse();
-    path(cells, &classes, sets).fill
+    Some(path(cells, &classes, sets))
 }
 
 /// Mean and standard deviation of the number of ones.

@@ -315,8 +315,8 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
     /// q is p^k at a fill of p, and what the scheme adds. A scheme that takes sums modulo a number with small factors may
     /// leave residue classes unequally full (files of earlier versions), and in filters of few keys what it adds is not known well
     /// enough. Then q is counted: fixed pseudo-random groups are laid over the cells, until the standard error is 1 % of q. If it
-    /// is still above 3.5 % after 2²⁶ of them, q follows from the fill of each class. That takes some 20 ms at most, beside
-    /// reading the cells, and gives the same value every time.
+    /// is still above 3.5 % after 2²⁷ of them, q follows from the fill of each class. That takes a few tens of milliseconds at
+    /// most, beside reading the cells, and gives the same value every time.
     ///
     /// ```
     /// let mut bed = gardenia::ChoiceBloom::new(1_000, 0.001)?;

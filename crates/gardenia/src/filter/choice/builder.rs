@@ -295,7 +295,7 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
                 let Partitions { cells, partitions } = partitions(cells, items);
                 let sets = different_sets(hashes);
                 let fill = choices::expected_fill_partitioned(cells, items, hashes, partitions, sets);
-                (cells, fill, choices::fpp_at_fill(fill, hashes, 1))
+                (cells, fill, choices::fpp_partitioned(cells, items, hashes, partitions, sets))
             }
             // Too few keys for the laws of many: as if they came one by one.
             Effort::Rounds | Effort::Propagated if items >= FEW => {
@@ -313,7 +313,9 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
             Effort::Partitioned => ChoiceForm::Partitions { partitions: 0 },
             _ => ChoiceForm::Groups { choices },
         };
-        either(ideal, excess(&scheme, form, cells, items as f64, fill), choices)
+        // A scheme whose positions never coincide finds less at the same fill, but its keys set more cells: no gain.
+        let more = excess(&scheme, form, cells, items as f64, fill).max(0.0);
+        either(ideal, more, choices)
     }
 }
 

@@ -10,7 +10,8 @@
 //!   and the rate is the mean, over many groups, of the product of the fills of their classes.
 //! * **Overlap** of groups with those of stored keys or with themselves: [`Scheme::excess`], a formula of first order. In
 //!   small filters, where it is not good enough, groups are shifted over the cells and counted instead, 64 shifts at a
-//!   time: every numbered scheme makes a group and all its shifts equally often.
+//!   time: every numbered scheme makes a group and all its shifts equally often. Where a scheme has few
+//!   groups up to shifts, all of them are counted.
 //!
 //! Both draw the same groups every time: a filter always states the same rate.
 
@@ -59,8 +60,8 @@ const CLASSES: u64 = 128;
 const GROUPS: u32 = 1 << 16;
 
 /// Groups that are shifted, and words of 64 shifts in all.
-const SHIFTED: u32 = 1 << 19;
-const WORDS: u64 = 1 << 20;
+const SHIFTED: u64 = 1 << 21;
+const WORDS: u64 = 1 << 21;
 
 /// Words of shifts of one group.
 const WINDOW: u64 = 32;
@@ -90,11 +91,11 @@ impl<M: Memory> SchemeVisitor for GroupRate<'_, M> {
         let model = |rate: f64| {
             // The excess at the fill that an even filter of this rate has.
             let fill = libm::pow(rate, 1.0 / f64::from(hashes));
-            (rate + excess(scheme, form, cells, items, fill)).min(1.0)
+            (rate + excess(scheme, form, cells, items, fill)).clamp(0.0, 1.0)
         };
         let shiftable = matches!(form, ChoiceForm::Groups { .. })
             && scheme.id().is_some_and(|id| id != SchemeId::Dcso)
-            && (classes.is_some() || model(even) > (1.0 + SMALL) * even);
+            && (classes.is_some() || (model(even) - even).abs() > SMALL * even);
         let counted = shiftable.then(|| table.by_shifts(scheme));
         if let Some(Counted { rate, .. }) = counted.filter(Counted::is_near) {
             return rate;
@@ -213,36 +214,90 @@ impl<M: Memory> Table<'_, M> {
     fn by_shifts<S: Scheme>(self, scheme: &S) -> Counted {
         let (words, shifts) = (self.slice.div_ceil(64).min(WINDOW), self.slice.min(64 * WINDOW));
         let last = if shifts.is_multiple_of(64) { u64::MAX } else { (1 << (shifts % 64)) - 1 };
-        let most = u64::from(SHIFTED).min(WORDS / words) as u32;
-        let mut group = vec![(0, 0); scheme.hashes() as usize];
+        let most = SHIFTED.min(WORDS / words);
+        let mut group = Vec::with_capacity(scheme.hashes() as usize);
         let (mut sum, mut squares) = (0u64, 0u64);
-        for drawn in 1..=most {
-            let digest = Digest(SEED.word(drawn));
+        if let Some((patterns, offset)) =
+            patterns(scheme, self.slice).filter(|(all, _)| *all <= most && words * 64 >= self.slice)
+        {
+            for pattern in 0..patterns {
+                sum += self.hits(
+                    (0..u64::from(scheme.hashes())).map(|i| (i, offset(i, pattern) % self.slice)),
+                    words,
+                    last,
+                    &mut group,
+                );
+            }
+            return Counted { rate: sum as f64 / (patterns * shifts) as f64, error: 0.0 };
+        }
+        for drawn in 1..=most as u32 {
             let start = scale(SEED.word(!drawn), self.slice);
-            let positions = scheme.positions(digest, self.slices * self.slice);
-            for ((place, at), i) in group.iter_mut().zip(positions).zip(0..) {
+            let positions = scheme.positions(Digest(SEED.word(drawn)), self.slices * self.slice);
+            let shifted = (0..).zip(positions).map(|(i, at)| {
                 let base = if self.slices > 1 { i * self.slice } else { 0 };
-                *place = (base, wrap(at - base + start, self.slice));
-            }
-            let mut hits = 0;
-            for word in 0..words {
-                let mut all = if word + 1 == words { last } else { u64::MAX };
-                for (base, at) in &group {
-                    all &= self.word(*base, wrap(at + word * 64, self.slice));
-                    if all == 0 {
-                        break;
-                    }
-                }
-                hits += u64::from(all.count_ones());
-            }
+                (i, wrap(at - base + start, self.slice))
+            });
+            let hits = self.hits(shifted, words, last, &mut group);
             sum += hits;
             squares += hits * hits;
             if drawn % 1024 == 0 && squares as f64 <= NEARER * NEARER * sum as f64 * sum as f64 {
                 return Counted::new(drawn, shifts, sum, squares);
             }
         }
-        Counted::new(most, shifts, sum, squares)
+        Counted::new(most as u32, shifts, sum, squares)
     }
+
+    /// How many of the shifts of a group are all ones: of `words` words, `last` being those of the last. Positions, each with
+    /// its number, are computed when they are needed; `group` is room for them.
+    #[inline(always)]
+    fn hits(
+        self,
+        positions: impl Iterator<Item = (u64, u64)>,
+        words: u64,
+        last: u64,
+        group: &mut Vec<(u64, u64)>,
+    ) -> u64 {
+        let mut positions = positions.map(|(i, at)| (if self.slices > 1 { i * self.slice } else { 0 }, at));
+        group.clear();
+        let mut hits = 0;
+        for word in 0..words {
+            let mut all = if word + 1 == words { last } else { u64::MAX };
+            let mut known = 0;
+            while all != 0 {
+                if known == group.len() {
+                    let Some(next) = positions.next() else { break };
+                    group.push(next);
+                }
+                let (base, at) = group[known];
+                all &= self.word(base, wrap(at + word * 64, self.slice));
+                known += 1;
+            }
+            hits += u64::from(all.count_ones());
+        }
+        hits
+    }
+}
+
+/// All groups of a scheme up to shifts, each as frequent as any other: how many there are, and position i of one. Only of schemes
+/// that take sums modulo `modulus`.
+fn patterns<S: Scheme>(scheme: &S, modulus: u64) -> Option<(u64, impl Fn(u64, u64) -> u64)> {
+    let id = scheme.id()?;
+    let steps = match id {
+        SchemeId::Double => modulus.checked_sub(1).filter(|steps| *steps > 0)?,
+        SchemeId::EnhancedSquare | SchemeId::EnhancedCube | SchemeId::Enhanced | SchemeId::Partition => {
+            modulus
+        }
+        SchemeId::Triple => modulus.checked_mul(modulus)?,
+        _ => return None,
+    };
+    Some((steps, move |i: u64, pattern: u64| match id {
+        SchemeId::Double => i * (pattern + 1),
+        SchemeId::Partition | SchemeId::PartitionPrime => i * pattern,
+        SchemeId::EnhancedSquare => i * pattern + i * i,
+        SchemeId::EnhancedCube => i * pattern + i * i * i,
+        SchemeId::Enhanced => i * pattern + (i * i * i - i) / 6,
+        _ => i * (pattern % modulus) + i * i.saturating_sub(1) / 2 * (pattern / modulus),
+    }))
 }
 
 /// A rate that was counted, and its standard error.
@@ -329,5 +384,33 @@ impl Classes {
             }
         };
         (1..=GROUPS).map(one).sum::<f64>() / f64::from(GROUPS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::AnyScheme;
+    use alloc::collections::BTreeSet;
+
+    #[test]
+    fn patterns_are_the_groups_of_a_scheme_up_to_shifts() {
+        for id in SchemeId::ALL {
+            let (scheme, cells) = (AnyScheme::new(id, 5), 11);
+            let Some((count, offset)) = patterns(&scheme, cells) else { continue };
+            let all: BTreeSet<Vec<u64>> =
+                (0..count).map(|pattern| (0..5).map(|i| offset(i, pattern) % cells).collect()).collect();
+            let drawn: BTreeSet<Vec<u64>> = (1..4_000)
+                .map(|i| {
+                    // Slices of as many cells.
+                    let all = if scheme.partitioned() { 5 * cells } else { cells };
+                    let group: Vec<u64> = scheme.positions(Digest(SEED.word(i)), all).collect();
+                    group.iter().map(|at| (at + cells - group[0]) % cells).collect()
+                })
+                .collect();
+            let zeroed = |group: &Vec<u64>| group.iter().map(|at| (at + cells - group[0]) % cells).collect();
+            assert_eq!(all.iter().map(zeroed).collect::<BTreeSet<Vec<u64>>>(), drawn, "{id:?}");
+            assert_eq!(all.len() as u64, count, "{id:?}: each once");
+        }
     }
 }
