@@ -422,7 +422,7 @@ mod tests {
     fn keys_meet_as_often_as_counting_finds() {
         let fill = 0.5f64;
         let offsets: [fn(u32) -> u32; 3] = [|_| 0, |i| i * i, |i| i * i * i];
-        for (m, k) in [(499u32, 9u32), (480, 9), (512, 7)] {
+        for (m, k) in [(499u32, 9u32), (503, 7)] {
             for (way, f) in offsets.iter().enumerate() {
                 let keys: Vec<Vec<u32>> = (0..m * m)
                     .map(|key| (0..k).map(|i| (key / m + i * (key % m) + f(i)) % m).collect())
