@@ -304,7 +304,7 @@ fn the_id_of_a_secret_does_not_tell_which_bits_are_sampled() {
     let shape = filter.shape();
     let turn = |mark: u64| {
         let drawn = (0..shape.functions * shape.samples)
-            .map(|i| (u128::from(Digest(mark).word(1 + i)) * u128::from(dimension) >> 64) as usize);
+            .map(|i| ((u128::from(Digest(mark).word(1 + i)) * u128::from(dimension)) >> 64) as usize);
         let mut turned: Vec<u8> = point.iter().map(|byte| !byte).collect();
         drawn.for_each(|at| {
             let bit = 1 << (at % 8);
