@@ -23,7 +23,7 @@ fn shell_with(kind: &str) -> Shell {
 fn everything_about_a_file_is_told() {
     for (kind, probes) in [
         ("bloom", ("scheme", "fractional, 7 probes per key")),
-        ("blocked", ("probes", "5 bits in one block of 512")), // it has no scheme
+        ("blocked", ("probes", "7 bits in one block of 512")), // it has no scheme
         ("counting", ("scheme", "fractional, 7 probes per key")),
     ] {
         let shell = shell_with(kind);

@@ -109,7 +109,8 @@ impl Report {
                     && header.identity.kind == Kind::DistanceSensitive;
                 let fill = match points.then(|| DistanceSensitiveBloom::load_with(path, options)) {
                     Some(Ok(filter)) => Some(filter.fill()),
-                    None | Some(Err(DecodeError::SecretMissing { .. })) => None,
+                    // What the header says is told all the same.
+                    None | Some(Err(DecodeError::SecretMissing { .. } | DecodeError::Work { .. })) => None,
                     Some(Err(error)) => return Err(message::decode(error).context(file)),
                 };
                 Self { fill, ..Self::of_header(&header) }

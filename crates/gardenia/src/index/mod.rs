@@ -261,8 +261,8 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
     /// The false-positive probability expected after `items` keys: by the [`distinct`](Self::distinct) cells of queries
     /// and keys, plus the [`overlap`](Self::overlap) of keys, plus the floor of 64-bit digests.
     ///
-    /// Exact for independent positions, and good to 5 % for the default scheme from one key on at the sizes that builders
-    /// choose (see [`Distinct::fractional`] for others), and to 1 % from 1,000 keys on for every scheme. For fewer keys, the
+    /// Exact for independent positions, and good to 5 % for the default scheme from two keys on at the sizes that builders
+    /// choose, and to 10 % for one key in some 30 cells (see [`Distinct::fractional`] for others), and to 1 % from 1,000 keys on for every scheme. For fewer keys, the
     /// schemes of two or three values modulo m are good to 5 % from 100 keys on, and to 10 % from 10; below that, in tables
     /// of some dozen cells, the rate can be 1.5 times as high if m has many small factors (sizing avoids these,
     /// see [`best_fit`](Self::best_fit)), or lower by a quarter.
