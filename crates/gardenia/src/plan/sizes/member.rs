@@ -1,8 +1,8 @@
 //! Sets that keys are put into one by one.
 
 use super::{
-    ErrorMeans, Need, Parameters, Shape, Sized, bits_bytes, bloom_probes, bloom_rates, cells_in, floor,
-    no_room, probes,
+    ErrorMeans, LEAST, Need, Parameters, Shape, Sized, bits_bytes, bloom_probes, bloom_rates, cells_in,
+    floor, no_room, probes,
 };
 use crate::cells::{WIDTHS, bucket_bytes};
 use crate::theory::concentration::{bennett, blocked_rate_at_most, ones};
@@ -83,6 +83,10 @@ pub(in crate::plan) fn choice_design(
     within: Option<u64>,
     effort: Effort,
 ) -> Result<Sized, SizeError> {
+    // The law of keys that choose takes minutes for hundreds of hashes, and nothing is gained there.
+    if within.is_none() && fpp > 0.0 && fpp < LEAST {
+        return Err(SizeError::FppBelowFloor { fpp, floor: LEAST, items });
+    }
     let builder = ChoiceBloom::builder().items(items).effort(effort);
     let builder = match within {
         None => builder.fpp(fpp),
