@@ -322,9 +322,9 @@ fn files_of_earlier_versions_answer_as_before_and_state_their_rate() {
     // Written before sizes were made prime: scheme 6 with 8 groups by propagation (16,000 cells; it stated 3.4e-5, and queries
     // found 3.1 %), scheme 2 likewise (slices of 1,778 cells), and scheme 4 partitioned by keys.
     for (bytes, bits, answers) in [
-        (&include_bytes!("data/choice-composite-cube.gdn")[..], 16_000, 0x1064_8cc2_f4fe_a824),
-        (include_bytes!("data/choice-composite-partition.gdn"), 16_002, 0xf4f2_6763_6fa4_8c0e),
-        (include_bytes!("data/choice-composite-double.gdn"), 16_000, 0x9196_df20_33ad_07c6),
+        (&include_bytes!("data/earlier/choice-composite-cube.gdn")[..], 16_000, 0x1064_8cc2_f4fe_a824),
+        (include_bytes!("data/earlier/choice-composite-partition.gdn"), 16_002, 0xf4f2_6763_6fa4_8c0e),
+        (include_bytes!("data/earlier/choice-composite-double.gdn"), 16_000, 0x9196_df20_33ad_07c6),
     ] {
         let filter = ChoiceBloom::from_slice_as::<AnyScheme>(bytes, &ReadOptions::new()).unwrap();
         assert_eq!((filter.bits(), &filter.to_vec().unwrap()[..]), (bits, bytes));

@@ -327,6 +327,7 @@ class Commands(Case):
             "bloom-keyed": "ERR the filter is keyed, and its secret",
             "count-sketch": "ERR the file holds a filter of kind count-sketch, not one that can be asked for keys",
             "distance-hamming": "ERR the file holds a filter of kind distance",
+            "distance-hamming-keyed": "ERR the file holds a filter of kind distance",
             "distance-jaccard": "ERR the file holds a filter of kind distance",
         }
         names = sorted(os.path.basename(path)[:-4] for path in glob.glob(os.path.join(DATA, "*.gdn")))
