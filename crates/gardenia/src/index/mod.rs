@@ -264,7 +264,8 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
     /// Exact for independent positions, and good to 5 % for the default scheme from two keys on at the sizes that builders
     /// choose, and to 10 % for one key in some 30 cells (see [`Distinct::fractional`] for others), and to 1 % from 1,000 keys on for every scheme. For fewer keys, the
     /// schemes of two or three values modulo m are good to 5 % from 100 keys on, and to 10 % from 10; below that, in tables
-    /// of some dozen cells, the rate can be 1.5 times as high if m has many small factors (sizing avoids these,
+    /// of some dozen cells, the rate can be 1.5 times as high if m has many small factors, and 1.8 times with triple hashing at
+    /// 20 positions in 400 cells (sizing avoids these,
     /// see [`best_fit`](Self::best_fit)), or lower by a quarter.
     ///
     /// ```

@@ -157,9 +157,18 @@ pub fn shape(items: u64, fpp: f64) -> Result<Shape, SizeError> {
         let law = laws[hashes as usize - 1].get_or_init(|| Law::new(hashes));
         law.fpp(shape.cells / BLOCK_BITS, items as f64) + floor
     };
-    let Shape { cells, .. } = size(items, fpp, rate, |shape| shape.cells.next_multiple_of(BLOCK_BITS))?;
-    Ok(Shape { cells, hashes: best_hashes(cells / BLOCK_BITS, items) })
+    let Shape { cells, hashes } = size(items, fpp, rate, |shape| shape.cells.next_multiple_of(BLOCK_BITS))?;
+    // From the hashes of the size before it was rounded up: there is one minimum, and a law for each step takes time.
+    let mut best = hashes.min(MAX_BLOCK_HASHES);
+    let rate = |hashes| rate(Shape { cells, hashes }, items).max(LEAST);
+    while best < MAX_BLOCK_HASHES && rate(best + 1) < rate(best) {
+        best += 1;
+    }
+    Ok(Shape { cells, hashes: best })
 }
+
+/// Rates below it cannot be told apart: the closed form cancels.
+const LEAST: f64 = 1e-11;
 
 /// The number of bits per key, 1 to 16, with the smallest rate for this many blocks and items; of those whose rate is below
 /// 10⁻¹¹, which [`fpp`] cannot tell apart, the smallest.
@@ -171,7 +180,7 @@ pub fn shape(items: u64, fpp: f64) -> Result<Shape, SizeError> {
 /// ```
 #[must_use]
 pub fn best_hashes(blocks: u64, items: u64) -> u32 {
-    let rates = (1..=MAX_BLOCK_HASHES).map(|hashes| (hashes, fpp(blocks, items, hashes).max(1e-11)));
+    let rates = (1..=MAX_BLOCK_HASHES).map(|hashes| (hashes, fpp(blocks, items, hashes).max(LEAST)));
     rates.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(1, |(hashes, _)| hashes)
 }
 
