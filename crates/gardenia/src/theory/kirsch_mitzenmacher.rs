@@ -92,8 +92,11 @@ pub fn short_cycle_excess(cells: u64, hashes: u32, fill: f64, zero_step: bool) -
 /// ```
 /// use gardenia::theory::kirsch_mitzenmacher::{progression_excess, same_step_excess};
 /// let [all, most] =
-///     [progression_excess(16_001, 11, 1e3, 0.5, 16e3), same_step_excess(16_001, 1e3, 0.5, 16e3)];
-/// assert!((all / most - 1.0).abs() < 0.1);
+///     [progression_excess(16_001, 20, 1e3, 0.5, 16e3), same_step_excess(16_001, 1e3, 0.5, 16e3)];
+/// assert!(all > most && all < 1.03 * most);
+/// // Fewer positions leave fewer to chance, and other slopes count: 12 % at 11 positions.
+/// let all = progression_excess(16_001, 11, 1e3, 0.5, 16e3);
+/// assert!(all > 1.1 * most && all < 1.15 * most);
 /// ```
 #[must_use]
 pub fn progression_excess(cells: u64, hashes: u32, items: f64, fill: f64, steps: f64) -> f64 {
