@@ -331,7 +331,10 @@ fn the_rate_that_is_told_is_the_rate_of_real_queries() {
     assert!(excess > by_fill, "{excess:e} {by_fill:e}");
     // The excess is of first order: to a tenth of it. The rate is counted to 1 %, its standard error.
     let off = (told - by_fill - excess).abs();
-    assert!(off < 0.1 * excess + 5.0 * 0.01 * told, "{told:e} told, {by_fill:e} by the fill and {excess:e} more");
+    assert!(
+        off < 0.1 * excess + 5.0 * 0.01 * told,
+        "{told:e} told, {by_fill:e} by the fill and {excess:e} more"
+    );
     let found = queried(&double, 4_000_000);
     check(told, found, 4_000_000, "double hashing");
 }

@@ -69,7 +69,9 @@ fn compressed(scheme: SchemeId, size: Size) -> Result<AnyFilter, SizeError> {
     let builder = CompressedBloom::builder().scheme(|k| AnyScheme::new(scheme, k));
     Ok(match size {
         Shape(bits, hashes) => builder.bits(bits).hashes(hashes).build()?.into(),
-        Asked(items, fpp) => builder.items(items).fpp(fpp).memory(30.0).build()?.into(),
+        Asked(items, fpp) => {
+            builder.items(items).fpp(fpp).memory((-3.0 * fpp.log2()).max(30.0)).build()?.into()
+        }
     })
 }
 
@@ -206,7 +208,7 @@ struct Rates {
 fn measure(kind: &Kind, scheme: SchemeId, size: Size, items: u64, rate: f64, hits: f64) -> Option<Rates> {
     let queries = (hits / rate).max(20_000.0);
     // Few keys make filters differ; many make them alike.
-    let filters = (10_000 / items).clamp(2, 1_000);
+    let filters = (10_000 / items).clamp(2, 400);
     let each = (queries / filters as f64).ceil() as u64;
     let empty = match &kind.maker {
         Maker::Insert(new, _) => Some(new(scheme, size).ok()?),
@@ -297,15 +299,13 @@ impl Checks {
     }
 }
 
-/// What `fpp()` and `planned_fpp` may be off by: 5 %; more in tiny tables with schemes of two or three values modulo m, as
-/// [`Scheme::planned_fpp`] documents, and where one key is in some 30 cells.
+/// What [`Scheme::planned_fpp`] documents of sizes that no builder chooses, with up to eight positions. What a filter states, and
+/// what it was asked for, has no such allowance.
 fn documented(scheme: SchemeId, items: u64) -> f64 {
     use SchemeId::{Fractional, Independent, PartitionIndependent};
     match scheme {
-        Fractional if items == 1 => 0.1,
         Fractional | Independent | PartitionIndependent => 0.05,
         _ if items < 10 => 0.5,
-        _ if items < 100 => 0.1,
         _ => 0.05,
     }
 }
@@ -350,7 +350,7 @@ fn every_scheme_states_its_rate_in_tables_of_every_arithmetic() {
                 checks.check(
                     || format!("{} stated", what()),
                     rates.found,
-                    (rates.stated, share),
+                    (rates.stated, 0.05),
                     rates.errors[1],
                     true,
                 );
@@ -379,9 +379,8 @@ fn every_kind_states_its_rate_with_every_scheme() {
                 let cells = AnyScheme::new(scheme, hashes).fit(arithmetics(items * per_item)[turn % 5]);
                 let planned = AnyScheme::new(scheme, hashes).planned_fpp(cells, items);
                 let rates = measure(kind, scheme, Shape(cells, hashes), items, planned, 10_000.0).unwrap();
-                let share = documented(scheme, items);
                 let what = || format!("{}, {}, {items} keys, {cells} cells", kind.name, scheme.name());
-                checks.check(what, rates.found, (rates.stated, share), rates.errors[1], true);
+                checks.check(what, rates.found, (rates.stated, 0.05), rates.errors[1], true);
             }
         }
     }
@@ -395,9 +394,8 @@ fn every_kind_keeps_the_rate_that_was_asked_for() {
         for &scheme in kind.schemes() {
             // All numbers of keys with the default scheme and with all schemes of the plain filter; some with others.
             let (many, fpp): (&[u64], f64) = match (kind.name, scheme) {
-                ("stable", SchemeId::Fractional) => (&[1, 2, 3, 5, 10, 20, 50, 100, 1_000], 0.01),
                 ("bloom", _) | (_, SchemeId::Fractional | SchemeId::Independent) => {
-                    (&[1, 2, 3, 5, 10, 20, 50, 100, 1_000, 30_000], 0.01)
+                    (&[1, 2, 3, 5, 10, 20, 50, 100, 1_000, 100_000], 0.01)
                 }
                 _ => (&[1, 4, 20, 300], 0.03),
             };
@@ -406,7 +404,6 @@ fn every_kind_keeps_the_rate_that_was_asked_for() {
                     checks.wrong.push(format!("{}, {}, {items} keys: not made", kind.name, scheme.name()));
                     continue;
                 };
-                let share = documented(scheme, items);
                 let what = || format!("{}, {}, {items} keys at {fpp}", kind.name, scheme.name());
                 checks.check(
                     || format!("{} asked", what()),
@@ -418,7 +415,7 @@ fn every_kind_keeps_the_rate_that_was_asked_for() {
                 checks.check(
                     || format!("{} stated", what()),
                     rates.found,
-                    (rates.stated, share),
+                    (rates.stated, 0.05),
                     rates.errors[1],
                     true,
                 );
@@ -446,18 +443,163 @@ fn few_keys_keep_low_rates() {
     ] {
         let kind = kinds.iter().find(|kind| kind.name == name).unwrap();
         let rates = measure(kind, SchemeId::Fractional, Asked(items, fpp), items, fpp, 10_000.0).unwrap();
-        let share = documented(SchemeId::Fractional, items);
         let what = || format!("{name}, {items} keys at {fpp}");
         checks.check(|| format!("{} asked", what()), rates.found, (fpp, 0.05), rates.errors[0], false);
         checks.check(
             || format!("{} stated", what()),
             rates.found,
-            (rates.stated, share),
+            (rates.stated, 0.05),
             rates.errors[1],
             true,
         );
     }
     checks.done(18);
+}
+
+#[test]
+fn every_scheme_keeps_low_rates_for_few_keys() {
+    // What filters state is compared with queries elsewhere in this file.
+    let mut checks = Checks::default();
+    for scheme in SchemeId::ALL {
+        for (items, fpp) in [1u64, 2, 3, 5, 10, 30].into_iter().flat_map(|n| [(n, 1e-3), (n, 1e-4)]) {
+            let empty = bloom(scheme, Asked(items, fpp)).unwrap();
+            let stated: Vec<f64> = (0..200)
+                .map(|trial| {
+                    let (mut filter, keys) = (empty.clone(), Stream::new(trial).take(items));
+                    filter.insert_digests(&keys, &mut vec![false; keys.len()]);
+                    filter.fpp()
+                })
+                .collect();
+            let (rate, error) = mean_and_error(&stated);
+            let what = || format!("{}, {items} keys at {fpp:e} asked", scheme.name());
+            checks.check(what, rate, (fpp, 0.05), error, false);
+        }
+    }
+    checks.done(120);
+}
+
+/// The share of queries that find all their cells set, by many groups of positions at all their shifts: every scheme makes
+/// a group and its shifts, within slices, equally often.
+fn counted(scheme: SchemeId, (cells, hashes): (u64, u32), keys: &[Digest], queries: f64) -> f64 {
+    let scheme = AnyScheme::new(scheme, hashes);
+    let slices = if scheme.partitioned() { u64::from(hashes) } else { 1 };
+    let slice = cells / slices;
+    let mut set = vec![false; cells as usize];
+    keys.iter().flat_map(|key| scheme.positions(*key, cells)).for_each(|at| set[at as usize] = true);
+    // The 64 cells from each on, going on at the start of the slice after its end.
+    let word = |base: u64, at: u64| {
+        (0..64).fold(0u64, |word, i| word | u64::from(set[(base + (at + i) % slice) as usize]) << i)
+    };
+    let words: Vec<u64> = (0..slices)
+        .flat_map(|of| (0..2 * slice).map(move |at| (of * slice, at)))
+        .map(|(b, a)| word(b, a))
+        .collect();
+    let groups = (queries / slice as f64).ceil() as u64;
+    let (mut stream, mut hits) = (Stream(Digest(keys[0].word(7)), 0), 0u64);
+    for _ in 0..groups {
+        let group: Vec<usize> = (0..)
+            .zip(scheme.positions(stream.take(1)[0], cells))
+            .map(|(i, at)| if slices > 1 { at + i * slice } else { at } as usize)
+            .collect();
+        for start in (0..slice).step_by(64) {
+            let left = slice - start;
+            let mut all = if left < 64 { (1 << left) - 1 } else { u64::MAX };
+            for at in &group {
+                all &= words[at + start as usize];
+                if all == 0 {
+                    break;
+                }
+            }
+            hits += u64::from(all.count_ones());
+        }
+    }
+    hits as f64 / (groups * slice) as f64
+}
+
+#[test]
+fn rates_too_low_to_be_asked_for_are_counted() {
+    use SchemeId::{Double, Enhanced, EnhancedSquare, Fractional, Partition, Triple};
+    let mut checks = Checks::default();
+    let mut points = vec![
+        (Fractional, 10, 1e-5),
+        (Fractional, 10, 1e-6),
+        (Fractional, 100, 1e-6),
+        (Fractional, 100, 1e-7),
+    ];
+    for scheme in [Fractional, Double, Enhanced, EnhancedSquare, Triple, Partition] {
+        points.extend([(scheme, 30, 1e-5), (scheme, 1_000, 1e-6)]);
+    }
+    for (scheme, items, fpp) in points {
+        let filters = if items < 100 { 16 } else { 4 };
+        let hits = if fpp < 1e-6 {
+            1e3
+        } else if fpp < 1e-5 {
+            5e3
+        } else {
+            1e4
+        };
+        let (mut found, mut apart) = (Vec::new(), Vec::new());
+        for trial in 0..filters {
+            let mut filter = bloom(scheme, Asked(items, fpp)).unwrap();
+            let keys = Stream::new(trial).take(items);
+            filter.insert_digests(&keys, &mut vec![false; keys.len()]);
+            let shape = (filter.bits(), filter.hashes());
+            found.push(counted(scheme, shape, &keys, hits / fpp / filters as f64));
+            apart.push(found[trial as usize] - filter.fpp());
+        }
+        let ([rate, error], [off, off_error]) =
+            (mean_and_error(&found).into(), mean_and_error(&apart).into());
+        let what = || format!("{}, {items} keys at {fpp:e}", scheme.name());
+        checks.check(|| format!("{} asked", what()), rate, (fpp, 0.05), error, false);
+        checks.check(|| format!("{} stated", what()), rate, (rate - off, 0.05), off_error, true);
+    }
+    checks.done(32);
+}
+
+#[test]
+fn lower_rates_follow_from_the_exact_fill() {
+    // Of many keys the default scheme adds less than 0.5 % to the rate.
+    let mut checks = Checks::default();
+    for kind in kinds().iter().filter(|kind| kind.schemes && kind.shaped) {
+        for (items, fpp) in
+            [(10_000u64, 1e-5), (10_000, 1e-7), (30_000, 1e-6), (30_000, 1e-8), (100_000, 1e-9)]
+        {
+            let Maker::Insert(new, _) = kind.maker else { unreachable!("it has a scheme") };
+            let empty = new(SchemeId::Fractional, Asked(items, fpp)).unwrap();
+            let rates: Vec<[f64; 2]> = (0..3)
+                .map(|trial| {
+                    let keys = Stream::new(trial).take(items);
+                    let filter = match &empty {
+                        AnyFilter::Retouched(_) => {
+                            let mut inner = bloom(SchemeId::Fractional, Asked(items, fpp)).unwrap();
+                            inner.insert_digests(&keys, &mut vec![false; keys.len()]);
+                            RetouchedBloom::random(inner, 0, 1).into()
+                        }
+                        _ => {
+                            let mut filter = empty.clone();
+                            filter.insert_digests(&keys, &mut vec![false; keys.len()]).unwrap();
+                            filter
+                        }
+                    };
+                    let (cells, hashes) = (filter.identity().cells, filter.identity().hashes);
+                    let mut set = vec![false; cells as usize];
+                    let scheme = AnyScheme::new(SchemeId::Fractional, hashes);
+                    keys.iter()
+                        .flat_map(|key| scheme.positions(*key, cells))
+                        .for_each(|at| set[at as usize] = true);
+                    let ones = set.iter().filter(|set| **set).count() as f64;
+                    [(ones / cells as f64).powi(hashes as i32), filter.fpp()]
+                })
+                .collect();
+            let what = || format!("{}, {items} keys at {fpp:e}", kind.name);
+            for [exact, stated] in &rates {
+                checks.check(|| format!("{} stated", what()), *exact, (*stated, 5e-3), 0.0, true);
+            }
+            let (rate, error) = mean_and_error(&rates.iter().map(|rates| rates[0]).collect::<Vec<_>>());
+            checks.check(|| format!("{} asked", what()), rate, (fpp, 0.05), error, false);
+        }
+    }
+    checks.done(100);
 }
 
 #[test]

@@ -165,14 +165,33 @@ fn plain_double_hashing_shows_its_excess_and_the_default_does_not() {
 }
 
 #[test]
-fn triple_hashing_stays_below_its_excess_in_the_smallest_filters() {
-    // Ten keys at 40 bits each: the ideal rate is 5e-9, the excess in fractions at most 1e-6, in cells 5e-5.
-    for id in [SchemeId::Triple, SchemeId::Fractional] {
-        // A prime, as sizing chooses: in 400 cells triple hashing has 1.8 times the planned rate.
-        let (found, bound) = many_filters(id, (401, 20, 10), 300, 500_000);
-        // Of ten keys the rate is known to 10 % (`Scheme::planned_fpp`).
-        assert!(found < 1.1 * bound + 5.0 * bound.sqrt(), "{}: {found} found, bound {bound}", id.name());
-        assert!(found > 0.0, "{}: the test must see an excess, {bound} at most", id.name());
+fn triple_hashing_errs_as_stated_in_the_smallest_filters() {
+    // Ten keys at 40 bits each: the ideal rate is 5e-9. In 400 cells keys in the same short cycles meet, which no formula covers:
+    // the filter counts them.
+    for (id, bits) in [(SchemeId::Triple, 400), (SchemeId::Triple, 401), (SchemeId::Fractional, 400)] {
+        let (trials, queries) = (300, 500_000);
+        let make =
+            || Bloom::builder().bits(bits).hashes(20).scheme(|k| AnyScheme::new(id, k)).build().unwrap();
+        let rates: Vec<[f64; 2]> = (0..trials)
+            .map(|trial| {
+                let (found, filter) = false_positives(make(), 500 + trial, 10, queries);
+                [found / f64::from(queries), filter.fpp()]
+            })
+            .collect();
+        let (found, error) = mean(&rates.iter().map(|rate| rate[0]).collect::<Vec<_>>());
+        let (apart, apart_error) = mean(&rates.iter().map(|rate| rate[0] - rate[1]).collect::<Vec<_>>());
+        let what = format!("{}, {bits} cells: {found:e} found", id.name());
+        assert!(found > 0.0, "{what}: the test must see an excess");
+        assert!(
+            apart.abs() < (5.0 * apart_error).max(0.05 * found),
+            "{what}, {apart:e} ± {apart_error:e} off"
+        );
+        // A prime, as sizing chooses, and fractions: also as planned.
+        let planned = make().scheme().planned_fpp(bits, 10);
+        assert!(
+            bits == 400 && id == SchemeId::Triple || found < planned + 5.0 * error,
+            "{what}, {planned:e} planned"
+        );
     }
 }
 

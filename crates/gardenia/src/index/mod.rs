@@ -43,6 +43,7 @@ pub(crate) mod linear;
 mod partition;
 pub(crate) mod prime;
 pub(crate) mod rows;
+pub(crate) mod shifts;
 mod triple;
 
 pub use any::{AnyScheme, AnyWalk};
@@ -261,12 +262,12 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
     /// The false-positive probability expected after `items` keys: by the [`distinct`](Self::distinct) cells of queries
     /// and keys, plus the [`overlap`](Self::overlap) of keys, plus the floor of 64-bit digests.
     ///
-    /// Exact for independent positions, and good to 5 % for the default scheme from two keys on at the sizes that builders
-    /// choose, and to 10 % for one key in some 30 cells (see [`Distinct::fractional`] for others), and to 1 % from 1,000 keys on for every scheme. For fewer keys, the
-    /// schemes of two or three values modulo m are good to 5 % from 100 keys on, and to 10 % from 10; below that, in tables
-    /// of some dozen cells, the rate can be 1.5 times as high if m has many small factors, and 1.8 times with triple hashing at
-    /// 20 positions in 400 cells (sizing avoids these,
-    /// see [`best_fit`](Self::best_fit)), or lower by a quarter.
+    /// Exact for independent positions. For every scheme it is good to 1 % from 1,000 keys on, and to some 5 % from 100. For
+    /// fewer keys it is good to 5 % at the sizes that builders choose (see [`best_fit`](Self::best_fit)), and to 10 % with the default
+    /// scheme and one key in some 30 cells ([`Distinct::fractional`]). At other sizes the schemes of two or three values modulo m
+    /// can have a higher rate, the more so the more positions and small factors of m there are. With up to eight positions that
+    /// shows below ten keys, where it is up to 1.5 times as high; with up to twenty it is up to 1.3 times as high at 50 keys,
+    /// and twice at ten and fewer. The `fpp()` of such a filter counts, and has no such error.
     ///
     /// ```
     /// use gardenia::{Double, Enhanced, Scheme};
@@ -285,7 +286,8 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         (apart + self.overlap(cells, items as f64, fill) + digest_floor(items as f64)).min(1.0)
     }
 
-    /// The false-positive probability of a filter with this share of cells set, whatever went in.
+    /// The false-positive probability of a filter with this share of cells set, whatever went in. As accurate as
+    /// [`planned_fpp`](Self::planned_fpp); the `fpp()` of filters up to 2,048 cells looks at the cells as well.
     fn fpp_at_fill(&self, cells: u64, fill: f64) -> f64 {
         let k = self.hashes();
         let items = theory::bloom::estimate_items(cells, k, libm::round(fill * cells as f64) as u64).items;

@@ -9,9 +9,8 @@
 //!   makes the modulus a prime, which has no classes; filters of files may have any. For these the ones of every class are counted,
 //!   and the rate is the mean, over many groups, of the product of the fills of their classes.
 //! * **Overlap** of groups with those of stored keys or with themselves: [`Scheme::excess`], a formula of first order. In
-//!   small filters, where it is not good enough, groups are shifted over the cells and counted instead, 64 shifts at a
-//!   time: every numbered scheme makes a group and all its shifts equally often. Where a scheme has few
-//!   groups up to shifts, all of them are counted.
+//!   small filters, where it is not good enough, groups are shifted over the cells and counted instead
+//!   ([`shifts`](crate::index::shifts)).
 //!
 //! Both draw the same groups every time: a filter always states the same rate.
 
@@ -20,7 +19,8 @@ use super::lanes::Lanes;
 use super::partitions::{Partitions, different_sets};
 use crate::cells::{Bits, Memory};
 use crate::hash::Digest;
-use crate::index::{Scheme, SchemeId, SchemeVisitor, scale, wrap};
+use crate::index::shifts::{Counted, Cyclic, by_shifts};
+use crate::index::{Scheme, SchemeId, SchemeVisitor, wrap};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -59,12 +59,8 @@ const CLASSES: u64 = 128;
 /// Groups whose classes are looked up.
 const GROUPS: u32 = 1 << 16;
 
-/// Groups that are shifted, and words of 64 shifts in all.
-const SHIFTED: u64 = 1 << 21;
+/// Words of 64 shifts to look at.
 const WORDS: u64 = 1 << 21;
-
-/// Words of shifts of one group.
-const WINDOW: u64 = 32;
 
 /// The excess from which, as a share of the rate, its formula is not relied on.
 const SMALL: f64 = 0.01;
@@ -96,8 +92,8 @@ impl<M: Memory> SchemeVisitor for GroupRate<'_, M> {
         let shiftable = matches!(form, ChoiceForm::Groups { .. })
             && scheme.id().is_some_and(|id| id != SchemeId::Dcso)
             && (classes.is_some() || (model(even) - even).abs() > SMALL * even);
-        let counted = shiftable.then(|| table.by_shifts(scheme));
-        if let Some(Counted { rate, .. }) = counted.filter(Counted::is_near) {
+        let counted = shiftable.then(|| by_shifts(scheme, &table, WORDS, NEARER));
+        if let Some(Counted { rate, .. }) = counted.filter(|counted| counted.error <= NEAR * counted.rate) {
             return rate;
         }
         let model = model(classes.map_or(even, |classes| classes.rate(scheme, form, table)));
@@ -134,17 +130,6 @@ impl<M> Clone for Table<'_, M> {
 impl<M> Copy for Table<'_, M> {}
 
 impl<M: Memory> Table<'_, M> {
-    /// The 64 cells of a slice from `at` on, going on at its start after its end.
-    #[inline(always)]
-    fn word(self, base: u64, at: u64) -> u64 {
-        if at + 64 > self.slice {
-            return self.wrapped(base, at);
-        }
-        let (from, shift) = ((base + at) / 64, (base + at) % 64);
-        let low = self.bits.memory().load(from as usize) >> shift;
-        if shift == 0 { low } else { low | self.bits.memory().load(from as usize + 1) << (64 - shift) }
-    }
-
     #[cold]
     fn wrapped(self, base: u64, at: u64) -> u64 {
         let (mut word, mut have, mut at) = (0, 0, at);
@@ -163,7 +148,7 @@ impl<M: Memory> Table<'_, M> {
         let period = modulus / (1 << modulus.trailing_zeros().min(6));
         let mut ones = vec![0u64; (self.slices * modulus) as usize];
         for (slice, ones) in ones.chunks_exact_mut(modulus as usize).enumerate() {
-            let (base, words) = (slice as u64 * self.slice, self.slice / 64);
+            let (slice, words) = (slice as u64, self.slice / 64);
             for phase in 0..period {
                 let mut lanes = Lanes::default();
                 let mut flush = |lanes: &mut Lanes| {
@@ -175,12 +160,12 @@ impl<M: Memory> Table<'_, M> {
                     if count % (1 << 19) == (1 << 19) - 1 {
                         flush(&mut lanes);
                     }
-                    lanes.add(self.word(base, word * 64));
+                    lanes.add(self.word(slice, word * 64));
                 }
                 flush(&mut lanes);
             }
             for at in words * 64..self.slice {
-                ones[(at % modulus) as usize] += self.bits.shifted(base + at) & 1;
+                ones[(at % modulus) as usize] += self.bits.shifted(slice * self.slice + at) & 1;
             }
         }
         Classes { modulus, slice: self.slice, ones }
@@ -209,120 +194,30 @@ impl<M: Memory> Table<'_, M> {
         }
         (divisor > 1).then(|| self.counts(divisor))
     }
+}
 
-    /// The rate of groups that are shifted over all cells, or over many.
-    fn by_shifts<S: Scheme>(self, scheme: &S) -> Counted {
-        let (words, shifts) = (self.slice.div_ceil(64).min(WINDOW), self.slice.min(64 * WINDOW));
-        let last = if shifts.is_multiple_of(64) { u64::MAX } else { (1 << (shifts % 64)) - 1 };
-        let most = SHIFTED.min(WORDS / words);
-        let mut group = Vec::with_capacity(scheme.hashes() as usize);
-        let (mut sum, mut squares) = (0u64, 0u64);
-        if let Some((patterns, offset)) =
-            patterns(scheme, self.slice).filter(|(all, _)| *all <= most && words * 64 >= self.slice)
-        {
-            for pattern in 0..patterns {
-                sum += self.hits(
-                    (0..u64::from(scheme.hashes())).map(|i| (i, offset(i, pattern) % self.slice)),
-                    words,
-                    last,
-                    &mut group,
-                );
-            }
-            return Counted { rate: sum as f64 / (patterns * shifts) as f64, error: 0.0 };
-        }
-        for drawn in 1..=most as u32 {
-            let start = scale(SEED.word(!drawn), self.slice);
-            let positions = scheme.positions(Digest(SEED.word(drawn)), self.slices * self.slice);
-            let shifted = (0..).zip(positions).map(|(i, at)| {
-                let base = if self.slices > 1 { i * self.slice } else { 0 };
-                (i, wrap(at - base + start, self.slice))
-            });
-            let hits = self.hits(shifted, words, last, &mut group);
-            sum += hits;
-            squares += hits * hits;
-            if drawn % 1024 == 0 && squares as f64 <= NEARER * NEARER * sum as f64 * sum as f64 {
-                return Counted::new(drawn, shifts, sum, squares);
-            }
-        }
-        Counted::new(most as u32, shifts, sum, squares)
+impl<M: Memory> Cyclic for Table<'_, M> {
+    fn slices(&self) -> u64 {
+        self.slices
     }
-
-    /// How many of the shifts of a group are all ones: of `words` words, `last` being those of the last. Positions, each with
-    /// its number, are computed when they are needed; `group` is room for them.
+    fn slice(&self) -> u64 {
+        self.slice
+    }
     #[inline(always)]
-    fn hits(
-        self,
-        positions: impl Iterator<Item = (u64, u64)>,
-        words: u64,
-        last: u64,
-        group: &mut Vec<(u64, u64)>,
-    ) -> u64 {
-        let mut positions = positions.map(|(i, at)| (if self.slices > 1 { i * self.slice } else { 0 }, at));
-        group.clear();
-        let mut hits = 0;
-        for word in 0..words {
-            let mut all = if word + 1 == words { last } else { u64::MAX };
-            let mut known = 0;
-            while all != 0 {
-                if known == group.len() {
-                    let Some(next) = positions.next() else { break };
-                    group.push(next);
-                }
-                let (base, at) = group[known];
-                all &= self.word(base, wrap(at + word * 64, self.slice));
-                known += 1;
-            }
-            hits += u64::from(all.count_ones());
+    fn word(&self, slice: u64, at: u64) -> u64 {
+        let (base, at) = (slice * self.slice, wrap(at, self.slice));
+        if at + 64 > self.slice {
+            return self.wrapped(base, at);
         }
-        hits
+        let (from, shift) = ((base + at) / 64, (base + at) % 64);
+        let low = self.bits.memory().load(from as usize) >> shift;
+        if shift == 0 { low } else { low | self.bits.memory().load(from as usize + 1) << (64 - shift) }
     }
-}
-
-/// All groups of a scheme up to shifts, each as frequent as any other: how many there are, and position i of one. Only of schemes
-/// that take sums modulo `modulus`.
-fn patterns<S: Scheme>(scheme: &S, modulus: u64) -> Option<(u64, impl Fn(u64, u64) -> u64)> {
-    let id = scheme.id()?;
-    let steps = match id {
-        SchemeId::Double => modulus.checked_sub(1).filter(|steps| *steps > 0)?,
-        SchemeId::EnhancedSquare | SchemeId::EnhancedCube | SchemeId::Enhanced | SchemeId::Partition => {
-            modulus
-        }
-        SchemeId::Triple => modulus.checked_mul(modulus)?,
-        _ => return None,
-    };
-    Some((steps, move |i: u64, pattern: u64| match id {
-        SchemeId::Double => i * (pattern + 1),
-        SchemeId::Partition | SchemeId::PartitionPrime => i * pattern,
-        SchemeId::EnhancedSquare => i * pattern + i * i,
-        SchemeId::EnhancedCube => i * pattern + i * i * i,
-        SchemeId::Enhanced => i * pattern + (i * i * i - i) / 6,
-        _ => i * (pattern % modulus) + i * i.saturating_sub(1) / 2 * (pattern / modulus),
-    }))
-}
-
-/// A rate that was counted, and its standard error.
-#[derive(Clone, Copy)]
-struct Counted {
-    rate: f64,
-    error: f64,
 }
 
 /// The standard error, as a share of the rate, with which counting ends; and with which it is good enough.
 const NEARER: f64 = 0.01;
 const NEAR: f64 = 0.035;
-
-impl Counted {
-    /// From so many groups with so many shifts, their hits and the squares of these.
-    fn new(groups: u32, shifts: u64, hits: u64, squares: u64) -> Self {
-        let all = f64::from(groups) * shifts as f64;
-        // Groups with a hit are rare. If none was found, a few of them may have been missed.
-        Self { rate: hits as f64 / all, error: libm::sqrt(squares as f64 + 4.0) / all }
-    }
-
-    fn is_near(&self) -> bool {
-        self.error <= NEAR * self.rate
-    }
-}
 
 /// The ones in each residue class of each slice.
 struct Classes {
@@ -384,33 +279,5 @@ impl Classes {
             }
         };
         (1..=GROUPS).map(one).sum::<f64>() / f64::from(GROUPS)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::index::AnyScheme;
-    use alloc::collections::BTreeSet;
-
-    #[test]
-    fn patterns_are_the_groups_of_a_scheme_up_to_shifts() {
-        for id in SchemeId::ALL {
-            let (scheme, cells) = (AnyScheme::new(id, 5), 11);
-            let Some((count, offset)) = patterns(&scheme, cells) else { continue };
-            let all: BTreeSet<Vec<u64>> =
-                (0..count).map(|pattern| (0..5).map(|i| offset(i, pattern) % cells).collect()).collect();
-            let drawn: BTreeSet<Vec<u64>> = (1..4_000)
-                .map(|i| {
-                    // Slices of as many cells.
-                    let all = if scheme.partitioned() { 5 * cells } else { cells };
-                    let group: Vec<u64> = scheme.positions(Digest(SEED.word(i)), all).collect();
-                    group.iter().map(|at| (at + cells - group[0]) % cells).collect()
-                })
-                .collect();
-            let zeroed = |group: &Vec<u64>| group.iter().map(|at| (at + cells - group[0]) % cells).collect();
-            assert_eq!(all.iter().map(zeroed).collect::<BTreeSet<Vec<u64>>>(), drawn, "{id:?}");
-            assert_eq!(all.len() as u64, count, "{id:?}: each once");
-        }
     }
 }

@@ -296,6 +296,7 @@ impl<S: Scheme> CompressedBloom<S> {
     }
 
     /// The false-positive probability as the filter is now, from its fill and scheme.
+    /// Cells of small filters are counted, as in [`Bloom::fpp`](crate::Bloom::fpp).
     #[must_use]
     pub fn fpp(&self) -> f64 {
         self.bloom.fpp()

@@ -33,6 +33,7 @@ use crate::filter::{About, Identity};
 use crate::format::Kind;
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::Scheme;
+use crate::index::shifts::stated_fpp;
 use crate::simd::{Sink, Source};
 use crate::theory::bitwise::Digit;
 use crate::{Overflow, SizeError};
@@ -240,7 +241,8 @@ impl<M: Memory> BitwiseBloom<M> {
         self.all().map(|level| level.cells.count_saturated()).sum()
     }
 
-    /// The probability as the filter is now that a key that is not in seems to be: that any of its digits does.
+    /// The probability as the filter is now that a key that is not in seems to be: that any of its digits does, each
+    /// as in [`Bloom::fpp`](crate::Bloom::fpp).
     #[must_use]
     pub fn fpp(&self) -> f64 {
         -libm::expm1(self.digits().map(|digit| libm::log1p(-digit.fpp)).sum())
@@ -257,9 +259,10 @@ impl<M: Memory> BitwiseBloom<M> {
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn digits(&self) -> impl Iterator<Item = Digit> + '_ {
-        self.all().map(|Level { digit, scheme, cells, .. }| {
-            let fill = cells.count_nonzero() as f64 / cells.len() as f64;
-            Digit { width: *digit, fpp: scheme.fpp_at_fill(cells.len(), fill) }
+        let levels = self.all().count();
+        self.all().map(move |Level { digit, scheme, cells, .. }| {
+            let table = (cells.len(), cells.count_nonzero());
+            Digit { width: *digit, fpp: stated_fpp(scheme, table, levels, |at| cells.get(at) > 0) }
         })
     }
 

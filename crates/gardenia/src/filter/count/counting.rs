@@ -15,6 +15,7 @@ use crate::filter::wish::{Wish, counter_filter_facts, scheme_verb, wish_verbs};
 use crate::filter::{About, Bloom, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, KeyHasher};
+use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme};
 use crate::simd::{Sink, Source};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
@@ -239,9 +240,11 @@ impl<M: Memory> CountingBloom<M> {
     }
 
     /// The false-positive probability as the filter is now, from its fill and scheme.
+    /// Cells of small filters are counted, as in [`Bloom::fpp`](crate::Bloom::fpp).
     #[must_use]
     pub fn fpp(&self) -> f64 {
-        self.scheme.fpp_at_fill(self.cells.len(), self.fill())
+        let table = (self.cells.len(), self.cells.count_nonzero());
+        stated_fpp(&self.scheme, table, 1, |at| self.cells.get(at) > 0)
     }
 
     /// How many different keys are in, estimated from the fill, with its standard error.

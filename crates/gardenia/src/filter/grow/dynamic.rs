@@ -21,6 +21,7 @@ use crate::filter::wish::{Wish, filter_facts, scheme_verb, wish_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, KeyHasher};
+use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme};
 use crate::simd::{Sink, Source};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
@@ -363,16 +364,14 @@ impl<M: Memory> DynamicBloom<M> {
         set as f64 / (self.cells() as f64 * self.layers.len() as f64)
     }
 
-    /// The false-positive probability as the filter is now: that of all layers together, from their fill. An upper bound
-    /// if copies of keys are in several layers.
+    /// The false-positive probability as the filter is now: that of all layers together, from their fill, each as in
+    /// [`Bloom::fpp`](crate::Bloom::fpp). An upper bound if copies of keys are in several layers.
     #[must_use]
     pub fn fpp(&self) -> f64 {
-        let cells = self.cells();
-        compound(
-            self.layers.iter().map(|layer| {
-                self.scheme.fpp_at_fill(cells, layer.cells.count_nonzero() as f64 / cells as f64)
-            }),
-        )
+        compound(self.layers.iter().map(|layer| {
+            let table = (self.cells(), layer.cells.count_nonzero());
+            stated_fpp(&self.scheme, table, self.layers.len(), |at| layer.cells.get(at) > 0)
+        }))
     }
 
     /// How many different keys are in, estimated from the fill of each layer, with its standard error.

@@ -19,6 +19,7 @@ use crate::filter::wish::{filter_facts, hash_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored, check_fit};
 use crate::hash::{Digest, KeyHasher};
+use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeId};
 use crate::simd::{Sink, Source};
 use crate::theory::a2::stored;
@@ -523,11 +524,12 @@ impl<M: Memory> ScalableBloom<M> {
         self.slices.iter().map(|slice| slice.bits.count_ones()).sum::<u64>() as f64 / self.bits() as f64
     }
 
-    /// The false-positive probability as the filter is now: that of all slices together, from their fill.
+    /// The false-positive probability as the filter is now: that of all slices together, from their fill, each as in
+    /// [`Bloom::fpp`](crate::Bloom::fpp).
     #[must_use]
     pub fn fpp(&self) -> f64 {
         compound(self.slices.iter().map(|Slice { scheme, bits, .. }| {
-            scheme.fpp_at_fill(bits.len(), bits.count_ones() as f64 / bits.len() as f64)
+            stated_fpp(scheme, (bits.len(), bits.count_ones()), self.slices.len(), |at| bits.get(at))
         }))
     }
 

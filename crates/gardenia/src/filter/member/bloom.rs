@@ -12,6 +12,7 @@ use crate::filter::wish::{Wish, bit_filter_facts, wish_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
+use crate::index::shifts::stated_fpp;
 use crate::index::{Fractional, NumberedScheme, Scheme};
 use crate::simd::{Given, Sink, Source};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
@@ -240,6 +241,10 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
 
     /// The false-positive probability as the filter is now, from its fill and scheme.
     ///
+    /// In tables of up to 2,048 bits the fill does not tell enough. There groups of positions are laid over the bits and counted: all
+    /// that the scheme has, or so many that the standard error is 3 %. That takes up to some 2 ms, and gives the same
+    /// value every time. If 2 ms are too short, the count is weighted with the formula.
+    ///
     /// ```
     /// let mut bed = gardenia::Bloom::new(1_000, 0.01)?;
     /// assert_eq!(bed.fpp(), 0.0);
@@ -249,7 +254,7 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
     /// ```
     #[must_use]
     pub fn fpp(&self) -> f64 {
-        self.scheme.fpp_at_fill(self.bits.len(), self.fill())
+        stated_fpp(&self.scheme, (self.bits.len(), self.bits.count_ones()), 1, |at| self.bits.get(at))
     }
 
     /// How many different keys are in, estimated from the fill, with its standard error.

@@ -15,6 +15,7 @@ use crate::filter::wish::bit_filter_facts;
 use crate::filter::{About, Bloom, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
+use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, NumberedScheme, Scheme};
 use crate::simd::{Sink, Source};
 use crate::{DecodeError, EncodeError, MAX_HASHES, SizeError};
@@ -284,9 +285,10 @@ impl<M: Memory> RetouchedBloom<M> {
     }
 
     /// The false-positive probability of a key that nobody took out, from the fill and scheme.
+    /// Cells of small filters are counted, as in [`Bloom::fpp`](crate::Bloom::fpp).
     #[must_use]
     pub fn fpp(&self) -> f64 {
-        self.scheme.fpp_at_fill(self.bits.len(), self.fill())
+        stated_fpp(&self.scheme, (self.bits.len(), self.bits.count_ones()), 1, |at| self.bits.get(at))
     }
 
     /// Hasher, scheme and shape.

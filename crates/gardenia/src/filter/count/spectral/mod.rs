@@ -31,6 +31,7 @@ use crate::filter::wish::filter_facts;
 use crate::filter::{About, Identity};
 use crate::format::Kind;
 use crate::hash::{Digest, KeyHasher};
+use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme};
 use crate::simd::{Given, Sink, Source};
 use crate::theory::bloom::{Estimate, estimate_items};
@@ -313,10 +314,12 @@ impl<P: Policy, M: Memory> SpectralBloom<P, M> {
     }
 
     /// The probability, as the filter is now, that an absent key is found, and that a count by minimum
-    /// selection is wrong.
+    /// selection is wrong. From the fill and scheme;
+    /// cells of small filters are counted, as in [`Bloom::fpp`](crate::Bloom::fpp).
     #[must_use]
     pub fn fpp(&self) -> f64 {
-        self.scheme.fpp_at_fill(self.cells(), self.fill())
+        let table = (self.cells(), self.count_nonzero());
+        each!(&self.store, tables => stated_fpp(&self.scheme, table, 1, |at| tables.primary.get(at) > 0))
     }
 
     /// How many different keys are in, estimated from the fill, with its standard error.
