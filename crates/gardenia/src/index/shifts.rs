@@ -187,6 +187,7 @@ pub(crate) fn by_shifts<S: Scheme>(scheme: &S, cells: &impl Cyclic, words: u64, 
         long.share -= short.share;
     }
     let (most, start) = (most as u32, |number: u32| scale(SEED.word(!number), slice));
+    let mut counted = Counted { rate: 0.0, error: 1.0 }; // of no groups
     for number in 1..=most {
         let word = |i: u32| SEED.word(number.wrapping_mul(4).wrapping_add(i));
         match (&patterns, &fractions) {
@@ -217,13 +218,14 @@ pub(crate) fn by_shifts<S: Scheme>(scheme: &S, cells: &impl Cyclic, words: u64, 
         }
         if number % 1024 == 0 || number == most {
             let [few, many] = [short, long].map(|sort| sort.counted(window.shifts));
-            let (rate, error) = (exact + few.rate + many.rate, libm::hypot(few.error, many.error));
-            if number == most || error <= near * rate {
-                return Counted { rate, error };
+            let rate = exact + few.rate + many.rate;
+            counted = Counted { rate, error: libm::hypot(few.error, many.error) };
+            if counted.error <= near * rate {
+                break;
             }
         }
     }
-    Counted { rate: 0.0, error: 1.0 } // no time
+    counted
 }
 
 /// The shifts of a group that are looked at.
