@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 /// The most cells of a table whose rate is counted: as many as the shifts of a group that are looked at.
 const SMALL: u64 = 64 * WINDOW;
 
-/// Words of 64 shifts to look at, which takes 2 ms at most.
+/// Words of 64 shifts to look at, which takes some 2 ms.
 const WORDS: u64 = 1 << 16;
 
 /// The standard error, as a share of the rate, with which counting ends.
