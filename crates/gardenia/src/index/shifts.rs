@@ -43,11 +43,12 @@ pub(crate) fn stated_fpp<S: Scheme>(
         Some(SchemeId::Fractional) => SMALL.min(20 * u64::from(hashes)),
         _ => SMALL,
     };
-    if cells > small || ones == 0 || ones >= cells {
+    let slices = if scheme.partitioned() { u64::from(hashes) } else { 1 };
+    let slice = cells.checked_div(slices).unwrap_or(0);
+    if cells > small || ones == 0 || ones >= cells || slice == 0 {
         return formula();
     }
-    let slices = if scheme.partitioned() { u64::from(hashes) } else { 1 };
-    let rotated = Rotated::new(slices, cells / slices, occupied);
+    let rotated = Rotated::new(slices, slice, occupied);
     let floor = digest_floor(estimate_items(cells, hashes, ones).items);
     if scheme.id() == Some(SchemeId::PartitionIndependent) {
         return (rotated.of_slices() + floor).min(1.0);
