@@ -1,0 +1,232 @@
+//! Keys out of records: fields, CSV, JSON, NUL, compressed input, and that threads change nothing.
+
+use crate::common::{Shell, numbers};
+use std::io::Write;
+
+/// The lines that `gardenia query` finds in a filter of `keys`.
+fn found(shell: &Shell, keys: &str, input: impl AsRef<[u8]>, options: &[&str]) -> String {
+    shell.write("keys.txt", keys);
+    shell.ok(&["build", "--force", "--fpp", "1e-9", "-o", "f.gdn", "keys.txt"]);
+    let run = shell.pipe(input.as_ref(), &[&["query", "f.gdn"], options].concat());
+    assert!(run.code == Some(0) || run.code == Some(1), "{}", run.err);
+    String::from_utf8(run.out).unwrap()
+}
+
+#[test]
+fn fields_are_asked_and_whole_lines_printed() {
+    let shell = Shell::new();
+    let log = "10.0.0.1 GET /a\n10.0.0.2 GET /b\n10.0.0.3\n\n";
+    let options = ["-f", "1", "--delimiter", " "];
+    assert_eq!(found(&shell, "10.0.0.2\n10.0.0.3\n", log, &options), "10.0.0.2 GET /b\n10.0.0.3\n");
+    let options = ["-f", "3", "--delimiter", " "];
+    assert_eq!(found(&shell, "/a\n", log, &options), "10.0.0.1 GET /a\n");
+    assert_eq!(found(&shell, "b\n", "a\tb\nb\ta\n", &["-f2"]), "a\tb\n");
+}
+
+#[test]
+fn records_without_a_key_are_in_no_filter_and_said() {
+    let shell = Shell::new();
+    shell.write("keys.txt", "b\n");
+    shell.ok(&["build", "-o", "f.gdn", "keys.txt"]);
+    let input = b"a:b\na\nc:d\n";
+    let run = shell.pipe(input, &["query", "-f2", "--delimiter", ":", "f.gdn"]);
+    assert_eq!((run.code, run.text()), (Some(0), "a:b\n"));
+    assert_eq!(run.err, "gardenia: warning: (stdin): 1 record has no field 2\n");
+    let run = shell.pipe(input, &["query", "-v", "-n", "-f2", "--delimiter", ":", "f.gdn"]);
+    assert_eq!((run.code, run.text()), (Some(0), "2:a\n3:c:d\n"));
+    // They go into none either.
+    let run = shell.pipe(input, &["build", "-f2", "--delimiter", ":", "-o", "g.gdn"]);
+    assert!(run.err.contains("1 record has no field 2") && run.err.contains("2 keys read"), "{}", run.err);
+}
+
+#[test]
+fn csv_is_asked_by_the_name_of_a_column() {
+    let shell = Shell::new();
+    let csv =
+        "\u{feff}id,\"e-mail\"\r\n1,rose@example.org\r\n2,\"tu\"\"lip\nx@example.org\"\r\n3,iris@example.org";
+    let keys = "rose@example.org\niris@example.org\n";
+    let options = ["--csv", "-f", "e-mail"];
+    let expected = "\u{feff}id,\"e-mail\"\r\n1,rose@example.org\r\n3,iris@example.org\n";
+    assert_eq!(found(&shell, keys, csv, &options), expected);
+    let rest = "\u{feff}id,\"e-mail\"\r\n2,\"tu\"\"lip\nx@example.org\"\r\n";
+    assert_eq!(found(&shell, keys, csv, &["--csv", "-f", "e-mail", "-v"]), rest);
+    assert_eq!(found(&shell, keys, csv, &["--csv", "-f", "e-mail", "-c"]), "2\n");
+    assert_eq!(found(&shell, "1\nid\n", "id,x\n1,2\n", &["--csv", "-f", "1", "--no-header"]), "id,x\n1,2\n");
+    assert_eq!(found(&shell, "2\n", "a;b\n1;2\n", &["--csv", "-f", "b", "--delimiter", ";"]), "a;b\n1;2\n");
+    let run = shell.pipe(csv.as_bytes(), &["query", "--csv", "-f", "mail", "f.gdn"]);
+    assert_eq!(run.complaint(), "gardenia: (stdin): the first record has no field called \"mail\"");
+    assert!(run.err.contains("it has id, e-mail"), "{}", run.err);
+    // Each input has a first record of its own.
+    shell.write("a.csv", "id,name\n1,rose\n");
+    shell.write("b.csv", "name,id\nrose,2\ntulip,1\n");
+    shell.write("keys.txt", "rose\n");
+    shell.ok(&["build", "--force", "-o", "f.gdn", "keys.txt"]);
+    let out = shell.ok(&["query", "--csv", "-f", "name", "f.gdn", "a.csv", "b.csv"]);
+    assert_eq!(out, b"id,name\n1,rose\nname,id\nrose,2\n");
+}
+
+#[test]
+fn json_lines_are_asked_by_a_path() {
+    let shell = Shell::new();
+    let lines = "{\"user\":{\"id\":7}}\n{\"user\":{\"id\":\"8\"}}\nnot json\n{}\n";
+    let run = found(&shell, "7\n8\n", lines, &["--json-key", "user.id"]);
+    assert_eq!(run, "{\"user\":{\"id\":7}}\n{\"user\":{\"id\":\"8\"}}\n");
+    let run = shell.pipe(lines.as_bytes(), &["query", "--json-key", "user.id", "f.gdn"]);
+    assert_eq!(run.err, "gardenia: warning: (stdin): 2 records have no JSON value at user.id\n");
+}
+
+#[test]
+fn records_may_end_in_nul() {
+    let shell = Shell::new();
+    shell.write("keys", "a\nb\0c\0");
+    shell.ok(&["build", "-0", "-o", "f.gdn", "keys"]);
+    let run = shell.pipe(b"c\0a\nb\0d\0c", &["query", "-0", "f.gdn"]);
+    assert_eq!(run.out, b"c\0a\nb\0c\0");
+}
+
+#[test]
+fn keys_are_made_alike_before_they_are_hashed() {
+    let shell = Shell::new();
+    assert_eq!(found(&shell, "rose\n", "Rose\nROSE\ntulip\n", &["-i"]), "Rose\nROSE\n");
+    assert_eq!(found(&shell, "rose\n", " rose\t\nrose\n", &["--trim"]), " rose\t\nrose\n");
+    assert_eq!(found(&shell, "rose\n", "rose\r\nrose\n", &["--crlf"]), "rose\r\nrose\n");
+    assert_eq!(found(&shell, "rose\n", "rose\r\nrose\n", &[]), "rose\n");
+    assert_eq!(found(&shell, "\nrose\n", "\nrose\n\n", &["--skip-empty"]), "rose\n");
+    assert_eq!(found(&shell, "rose\n", "\nrose\n\n\n", &["--skip-empty", "-v", "-c"]), "0\n");
+    let sha1 = "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8\n";
+    assert_eq!(found(&shell, sha1, "password\nother\n", &["--hash", "sha1", "--upper"]), "password\n");
+    for (options, said) in [
+        (&["--upper"][..], "--hash"),
+        (&["-f", "x"], "there is no field \"x\""),
+        (&["--delimiter", "ab", "-f1"], "one byte"),
+        (&["--delimiter", ","], "--delimiter is of no use without a field"),
+        (&["--json-key", "a..b"], "no path"),
+        (&["--json-key", "a", "--csv"], "cannot be used with"),
+        (&["--no-header"], "--csv"),
+    ] {
+        let run = shell.pipe(b"", &[&["query", "f.gdn"], options].concat());
+        assert!(run.complaint().contains(said), "{options:?}: {}", run.err);
+    }
+}
+
+/// A file of many lines, packed: several members or frames, one after the other.
+fn packed(shell: &Shell, lines: &[u8]) {
+    let (first, second) = lines.split_at(lines.len() / 3);
+    let mut gz = Vec::new();
+    for part in [first, second] {
+        let mut packer = flate2::write::GzEncoder::new(gz, flate2::Compression::fast());
+        packer.write_all(part).unwrap();
+        gz = packer.finish().unwrap();
+    }
+    shell.write("lines.gz", gz);
+    let zst = [first, second].map(|part| zstd::encode_all(part, 1).unwrap()).concat();
+    shell.write("lines.zst", zst);
+}
+
+#[test]
+fn compressed_input_is_unpacked_whatever_it_is_called() {
+    let shell = Shell::new();
+    let lines = numbers(0..100_000);
+    shell.write("lines", &lines);
+    packed(&shell, &lines);
+    for name in ["lines", "lines.gz", "lines.zst"] {
+        shell.ok(&["build", "--force", "--fpp", "0.1%", "-o", "f.gdn", name]);
+        assert_eq!(shell.read("f.gdn"), {
+            shell.ok(&["build", "--force", "--fpp", "0.1%", "-o", "g.gdn", "lines"]);
+            shell.read("g.gdn")
+        });
+        // By a pipe, and under another name.
+        let bytes = shell.read(name);
+        assert_eq!(shell.pipe(&bytes, &["query", "f.gdn"]).quietly(), lines);
+        shell.write("other.txt", &bytes);
+        assert_eq!(shell.run(&["query", "f.gdn", "other.txt"]).quietly(), lines);
+    }
+    for name in ["lines.gz", "lines.zst"] {
+        let bytes = shell.read(name);
+        shell.write("short", &bytes[..bytes.len() / 2]);
+        let run = shell.run(&["build", "-o", "none.gdn", "short"]);
+        assert!(run.complaint().starts_with("gardenia: short: the compressed input"), "{}", run.err);
+        let mut damaged = bytes.clone();
+        let middle = damaged.len() / 2;
+        damaged[middle..middle + 64].fill(0x55);
+        shell.write("damaged", damaged);
+        let run = shell.run(&["build", "-o", "none.gdn", "damaged"]);
+        assert!(
+            run.complaint().starts_with("gardenia: damaged: the compressed input is damaged"),
+            "{}",
+            run.err
+        );
+        assert!(!shell.path("none.gdn").exists());
+    }
+    // Lines that begin like one, and are none.
+    for text in [&b"\x1f\n\x1f\x8c\n"[..], b"\x28\n", b"\x28\xb5\x2f", b"\x1f"] {
+        let found = shell.pipe(text, &["query", "-v", "f.gdn"]);
+        let expected = if text.ends_with(b"\n") { text.to_vec() } else { [text, b"\n"].concat() };
+        assert_eq!(found.quietly(), expected);
+    }
+}
+
+#[test]
+fn threads_change_nothing() {
+    let shell = Shell::new();
+    let lines = numbers(0..300_000);
+    shell.write("lines", &lines);
+    packed(&shell, &lines);
+    shell.write("odd", numbers(0..150_000));
+    for threads in ["1", "2", "5", "0"] {
+        let filter = format!("{threads}.gdn");
+        shell.ok(&["build", "-j", threads, "--fpp", "0.1%", "-o", &filter, "odd"]);
+        assert_eq!(shell.read(&filter), shell.read("1.gdn"));
+        let one = shell.ok(&["query", "-n", "1.gdn", "lines"]);
+        for file in ["lines", "lines.gz", "lines.zst"] {
+            assert_eq!(shell.ok(&["query", "-n", "-j", threads, "1.gdn", file]), one, "{threads} {file}");
+        }
+        assert_eq!(shell.pipe(&lines, &["query", "-n", "-j", threads, "1.gdn"]).quietly(), one);
+        let first = shell.ok(&["query", "-m", "70000", "-j", threads, "1.gdn", "lines"]);
+        assert_eq!(first, numbers(0..70_000));
+        // An input that fails in the middle has its first part printed, and is complained about.
+        let bytes = shell.read("lines.gz");
+        shell.write("short.gz", &bytes[..bytes.len() * 3 / 4]);
+        let run = shell.run(&["query", "-v", "-j", threads, "1.gdn", "short.gz", "odd"]);
+        assert_eq!(run.code, Some(2));
+        assert!(run.err.contains("short.gz: the compressed input ends in the middle"), "{}", run.err);
+        let alone = shell.run(&["query", "-v", "1.gdn", "short.gz", "odd"]);
+        assert!(!run.out.is_empty() && run.out == alone.out);
+    }
+}
+
+#[test]
+fn a_question_is_answered_while_the_pipe_stays_open() {
+    let shell = Shell::new();
+    shell.write("keys", "rose\n");
+    shell.ok(&["build", "-o", "f.gdn", "keys"]);
+    for threads in ["1", "3"] {
+        let mut command = shell.command(&["query", "-q", "-j", threads, "f.gdn"]);
+        let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(b"tulip\nrose\n").unwrap();
+        assert_eq!(crate::common::finish_by_itself(child).code, Some(0), "{threads} threads");
+    }
+}
+
+#[test]
+fn a_line_of_a_gigabyte_is_a_line() {
+    let shell = Shell::new();
+    // Written by a thread of the test, a piece at a time.
+    let give = |args: &[&str]| {
+        let mut child = shell.command(args).stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let piece = vec![b'x'; 1 << 20];
+                (0..1024).for_each(|_| stdin.write_all(&piece).unwrap());
+                stdin.write_all(b"\nrose\n").unwrap();
+            });
+            child.wait_with_output().unwrap()
+        })
+    };
+    assert!(give(&["build", "--max-line", "1GiB", "--items", "10", "-o", "long.gdn"]).status.success());
+    let count = give(&["query", "--max-line", "1GiB", "-c", "long.gdn"]);
+    assert_eq!((count.status.code(), &*count.stdout), (Some(0), &b"2\n"[..]));
+    let short = shell.pipe(&vec![b'x'; (1 << 20) - 1], &["query", "-c", "long.gdn"]);
+    assert_eq!(short.out, b"0\n");
+}

@@ -1,0 +1,32 @@
+//! All tests of the command, in one program: linking many takes longer than running them.
+
+mod bench;
+mod build;
+mod change;
+mod choice;
+mod common;
+mod convert;
+mod cookbook;
+mod count;
+mod dedup;
+mod diff;
+mod disk;
+mod files;
+mod fixed;
+mod generate;
+mod hostile;
+mod improve;
+mod info;
+mod keys;
+mod lab;
+mod lock;
+mod merge;
+mod million;
+mod permission;
+mod plan;
+mod query;
+mod relatives;
+mod removal;
+mod special;
+mod top;
+mod tour;

@@ -1,0 +1,7 @@
+//! Tests that watch the memory of the library: how much it takes, and what it leaves behind.
+
+mod allocator;
+mod compact;
+mod formats;
+mod hostile;
+mod secret;
