@@ -31,19 +31,22 @@
 
 extern crate alloc;
 
-mod any;
 pub mod cells;
 mod error;
 mod filter;
 pub mod format;
 pub mod hash;
 pub mod index;
+mod kinds;
+mod numbered;
+#[cfg(feature = "mmap")]
+mod open;
 pub mod plan;
 mod simd;
+pub mod spec;
 pub mod theory;
 mod traits;
 
-pub use any::AnyFilter;
 pub use cells::CellKind;
 pub use error::{
     BuildError, DecodeError, EncodeError, Error, Full, InsertError, Mismatch, NegativeWeight, OutOfRange,
@@ -65,14 +68,18 @@ pub use filter::{
 pub use filter::{SplitBloom, SplitFiles, SplitOpening};
 #[cfg(feature = "mmap")]
 pub use format::Mapped;
-pub use format::{Kind, ReadOptions};
+pub use format::ReadOptions;
 pub use hash::{Digest, Hashed, HasherId, Key, KeyHasher, List, SecretKey};
 pub use index::{
     AnyScheme, Cube, Double, Enhanced, EnhancedCube, EnhancedSquare, EnhancedWith, Form, Fractional,
     Independent, MAX_CELLS, MAX_HASHES, NumberedScheme, Offset, Partition, PartitionIndependent,
     PartitionPrime, Scheme, SchemeId, SchemeVisitor, Square, Triple, Walk,
 };
+pub use kinds::{Ability, AnyFilter, Kind};
+#[cfg(feature = "mmap")]
+pub use open::OpenFilter;
 pub use simd::Level;
+pub use spec::Spec;
 pub use theory::bloom::Estimate;
 pub use traits::{Count, Filter, Insert, Merge, Remove};
 

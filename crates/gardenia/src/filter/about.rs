@@ -78,6 +78,11 @@ impl About {
         Self { planned_items: items, planned_fpp: fpp, ..Self::default() }
     }
 
+    /// Notes what was asked for.
+    pub(crate) fn plan(&mut self, items: u64, fpp: f64) {
+        (self.planned_items, self.planned_fpp) = (items, fpp);
+    }
+
     /// Keys the filter was planned for; 0 if it was given by its shape.
     #[must_use]
     pub fn planned_items(&self) -> u64 {

@@ -19,7 +19,6 @@ pub use choice::bloom::{ChoiceBloom, ChoiceForm, MAX_CHOICES};
 pub use choice::builder::{ChoiceBloomBuilder, Effort};
 pub use choice::offline::{ChoiceOffline, OfflineProgress};
 pub use choice::propagation::Propagation;
-pub(crate) use coded::compressed::attach as attach_compressed;
 pub use coded::compressed::{CompressedBloom, CompressedBloomBuilder};
 pub use coded::golomb::{GolombSet, GolombSetBuilder};
 pub use count::bitwise::{BitwiseBloom, BitwiseBloomBuilder, BitwiseLevel};

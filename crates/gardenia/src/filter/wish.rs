@@ -3,6 +3,7 @@
 use crate::filter::About;
 use crate::hash::KeyHasher;
 use crate::index::{AnyScheme, Scheme, SchemeId};
+use crate::spec::{DEFAULT_FPP, Param, Spec};
 use crate::theory::bloom::{Shape, best_hashes, size};
 use crate::{MAX_CELLS, MAX_HASHES, SizeError};
 
@@ -18,6 +19,21 @@ pub(crate) struct Wish {
 }
 
 impl Wish {
+    /// What a spec asks for; a size in bits is turned into cells of `bits_per_cell`.
+    pub(crate) fn of(spec: &Spec, bits_per_cell: f64) -> Self {
+        let in_bits = |bits: u64| (bits as f64 / bits_per_cell.max(1.0)) as u64;
+        let cells = spec.whole(Param::Cells).or(spec.whole(Param::Bits).map(in_bits));
+        let asked = spec.real(Param::Fpp);
+        Self {
+            items: spec.whole(Param::Items),
+            fpp: if cells.is_some() { asked } else { Some(asked.unwrap_or(DEFAULT_FPP)) },
+            cells,
+            hashes: spec.small(Param::Hashes),
+            hasher: spec.hasher(),
+            scheme: spec.scheme_id(),
+        }
+    }
+
     /// [`shape`](Self::shape) for filters that err as a Bloom filter of their scheme does.
     pub(crate) fn bloom_shape<S: Scheme>(&self, scheme: impl Fn(u32) -> S) -> Result<Shape, SizeError> {
         let fit = |shape: Shape| scheme(shape.hashes).fit(shape.cells);

@@ -5,10 +5,11 @@
 //! is a plain filter's; this one knows its fingerprint.
 
 use super::file::{persist_new, sync_folder};
-use super::header::{FIXED, Header, Kind};
+use super::header::{FIXED, Header};
 use super::journal::{self, Journal};
 use super::temporary::{system_run, temporary_beside};
 use crate::cells::{Bits, Counters, MappedWords, Memory};
+use crate::kinds::Kind;
 use crate::{DecodeError, EncodeError, Error};
 use alloc::vec;
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};

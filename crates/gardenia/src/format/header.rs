@@ -6,6 +6,7 @@ use crate::error::Part;
 use crate::filter::{About, Identity};
 use crate::hash::{HasherId, KeyHasher, SecretKey};
 use crate::index::{MAX_CELLS, MAX_HASHES, NumberedScheme, Scheme, SchemeId};
+use crate::kinds::Kind;
 use crate::{DecodeError, EncodeError};
 use alloc::vec::Vec;
 use xxhash_rust::xxh3::xxh3_64;
@@ -24,124 +25,6 @@ const MAX_PARAMS: usize = 64 << 10;
 const ALIGNMENT: usize = 64;
 /// Flag: the secret of the hasher is in the header.
 const SECRET_STORED: u16 = 1;
-
-/// Kind of filter, as stored in files. A number never changes its meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u16)]
-#[non_exhaustive]
-pub enum Kind {
-    /// [`Bloom`](crate::Bloom)
-    Bloom = 1,
-    /// [`BlockedBloom`](crate::BlockedBloom)
-    Blocked = 2,
-    /// [`CountingBloom`](crate::CountingBloom)
-    Counting = 3,
-    /// [`BitwiseBloom`](crate::BitwiseBloom)
-    Bitwise = 4,
-    /// [`SpectralBloom`](crate::SpectralBloom)
-    Spectral = 5,
-    /// [`StableBloom`](crate::StableBloom)
-    Stable = 6,
-    /// [`A2Bloom`](crate::A2Bloom)
-    A2 = 7,
-    /// [`ChoiceBloom`](crate::ChoiceBloom)
-    Choice = 8,
-    /// [`CountMin`](crate::CountMin)
-    CountMin = 9,
-    /// [`CountSketch`](crate::CountSketch)
-    CountSketch = 10,
-    /// [`BinaryFuse`](crate::BinaryFuse)
-    BinaryFuse = 11,
-    /// [`Bloomier`](crate::Bloomier)
-    Bloomier = 12,
-    /// [`Ribbon`](crate::Ribbon)
-    Ribbon = 13,
-    /// [`Cuckoo`](crate::Cuckoo)
-    Cuckoo = 14,
-    /// [`GolombSet`](crate::GolombSet)
-    GolombSet = 15,
-    /// [`CompressedBloom`](crate::CompressedBloom)
-    Compressed = 16,
-    /// [`ScalableBloom`](crate::ScalableBloom)
-    Scalable = 17,
-    /// [`DynamicBloom`](crate::DynamicBloom)
-    Dynamic = 18,
-    /// [`RetouchedBloom`](crate::RetouchedBloom)
-    Retouched = 19,
-    /// [`DistanceSensitiveBloom`](crate::DistanceSensitiveBloom)
-    DistanceSensitive = 20,
-}
-
-impl Kind {
-    /// All kinds, by number.
-    pub const ALL: [Self; 20] = [
-        Self::Bloom,
-        Self::Blocked,
-        Self::Counting,
-        Self::Bitwise,
-        Self::Spectral,
-        Self::Stable,
-        Self::A2,
-        Self::Choice,
-        Self::CountMin,
-        Self::CountSketch,
-        Self::BinaryFuse,
-        Self::Bloomier,
-        Self::Ribbon,
-        Self::Cuckoo,
-        Self::GolombSet,
-        Self::Compressed,
-        Self::Scalable,
-        Self::Dynamic,
-        Self::Retouched,
-        Self::DistanceSensitive,
-    ];
-
-    /// The kind with this number, if there is one.
-    ///
-    /// ```
-    /// use gardenia::Kind;
-    /// assert!(Kind::ALL.iter().all(|&kind| Kind::from_number(kind.number()) == Some(kind)));
-    /// assert_eq!(Kind::from_number(65_535), None);
-    /// ```
-    #[must_use]
-    pub fn from_number(number: u16) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.number() == number)
-    }
-
-    /// The number stored in files.
-    #[must_use]
-    pub const fn number(self) -> u16 {
-        self as u16
-    }
-
-    /// Name for people and for the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bloom => "bloom",
-            Self::Blocked => "blocked",
-            Self::Counting => "counting",
-            Self::Bitwise => "bitwise",
-            Self::Spectral => "spectral",
-            Self::Stable => "stable",
-            Self::A2 => "a2",
-            Self::Choice => "choice",
-            Self::CountMin => "count-min",
-            Self::CountSketch => "count-sketch",
-            Self::BinaryFuse => "fuse",
-            Self::Bloomier => "bloomier",
-            Self::Ribbon => "ribbon",
-            Self::Cuckoo => "cuckoo",
-            Self::GolombSet => "golomb",
-            Self::Compressed => "compressed",
-            Self::Scalable => "scalable",
-            Self::Dynamic => "dynamic",
-            Self::Retouched => "retouched",
-            Self::DistanceSensitive => "distance-sensitive",
-        }
-    }
-}
 
 /// What a file says about its filter before the payload.
 #[derive(Clone, Debug)]

@@ -18,13 +18,14 @@ pub(crate) mod serde;
 #[cfg(feature = "mmap")]
 mod temporary;
 
+pub use crate::kinds::Kind;
 #[cfg(feature = "mmap")]
 pub use file::Mapped;
 #[cfg(feature = "mmap")]
 pub use file::{create_file, replace_file, verify_file};
-pub use header::{Header, Kind};
+pub use header::Header;
 pub(crate) use header::{MAX_METADATA, check_fit};
-pub(crate) use native::{Attach, Cut, Restore, Section, Stored, read_in_place};
+pub(crate) use native::{Attach, Cut, Restore, Section, Stored, file_bytes, read_in_place};
 #[cfg(feature = "std")]
 pub use native::{header, verify};
 

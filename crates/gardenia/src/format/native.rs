@@ -102,6 +102,11 @@ pub(super) fn file_len(header: &Header) -> u64 {
     header.payload_offset() + header.payload_len + trailer_len(header.payload_len)
 }
 
+/// Length of a file whose kind has so many bytes of parameters and of payload.
+pub(crate) fn file_bytes(params: u64, payload: u64) -> u64 {
+    (FIXED as u64 + params + 8).next_multiple_of(64) + payload + trailer_len(payload)
+}
+
 /// Hands the bytes of `filter` to `put`, a piece at a time.
 fn encode<E: From<EncodeError>>(
     filter: &impl Stored,

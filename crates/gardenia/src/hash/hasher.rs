@@ -1,52 +1,19 @@
 //! The numbered hash functions.
 
 use super::{Digest, Key, SecretKey, fnv1, sip13, xxh3};
+use crate::numbered::numbered;
 
-/// Number of a hash function, as stored in files. A number never changes its meaning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum HasherId {
-    /// XXH3-64 with a 64-bit seed.
-    Xxh3 = 1,
-    /// SipHash-1-3 with a secret 128-bit key.
-    Sip13 = 2,
-    /// FNV-1 with 64 bits, of filters in DCSO's format.
-    Fnv1 = 3,
-}
-
-impl HasherId {
-    /// The hasher with this number, if there is one.
-    ///
-    /// ```
-    /// # use gardenia::HasherId;
-    /// assert_eq!(HasherId::from_number(2), Some(HasherId::Sip13));
-    /// assert_eq!(HasherId::from_number(0), None);
-    /// ```
-    #[must_use]
-    pub const fn from_number(number: u8) -> Option<Self> {
-        match number {
-            1 => Some(Self::Xxh3),
-            2 => Some(Self::Sip13),
-            3 => Some(Self::Fnv1),
-            _ => None,
-        }
+numbered! {
+    /// Number of a hash function, as stored in files. A number never changes its meaning.
+    pub enum HasherId: u8 {
+        /// XXH3-64 with a 64-bit seed.
+        Xxh3 = 1 "xxh3",
+        /// SipHash-1-3 with a secret 128-bit key.
+        Sip13 = 2 "sip13",
     }
-
-    /// The number stored in files.
-    #[must_use]
-    pub const fn number(self) -> u8 {
-        self as u8
-    }
-
-    /// Name for people: `xxh3`, `sip13`, `fnv1`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Xxh3 => "xxh3",
-            Self::Sip13 => "sip13",
-            Self::Fnv1 => "fnv1",
-        }
+    foreign {
+        /// FNV-1 with 64 bits, of filters in DCSO's format.
+        Fnv1 = 3 "fnv1",
     }
 }
 

@@ -60,6 +60,7 @@ pub use rows::Form;
 pub use triple::{Triple, TripleWalk};
 
 use crate::hash::Digest;
+use crate::numbered::numbered;
 use crate::theory;
 use crate::theory::distinct::Distinct;
 use core::fmt::Debug;
@@ -71,97 +72,35 @@ pub const MAX_CELLS: u64 = 1 << 40;
 /// The largest number of probes per key.
 pub const MAX_HASHES: u32 = 255;
 
-/// Number of a scheme, as stored in files. A number never changes its meaning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum SchemeId {
-    /// [`Independent`]
-    Independent = 1,
-    /// [`Partition`]
-    Partition = 2,
-    /// [`PartitionPrime`]
-    PartitionPrime = 3,
-    /// [`Double`]
-    Double = 4,
-    /// [`EnhancedSquare`]
-    EnhancedSquare = 5,
-    /// [`EnhancedCube`]
-    EnhancedCube = 6,
-    /// [`Enhanced`]
-    Enhanced = 7,
-    /// [`Triple`]
-    Triple = 8,
-    /// [`PartitionIndependent`]
-    PartitionIndependent = 9,
-    /// [`Fractional`]
-    #[default]
-    Fractional = 10,
-    /// [`Dcso`], which only files of that format need
-    Dcso = 11,
-}
-
-impl SchemeId {
-    /// All schemes that filters of our own can have, by number.
-    pub const ALL: [Self; 10] = [
-        Self::Independent,
-        Self::Partition,
-        Self::PartitionPrime,
-        Self::Double,
-        Self::EnhancedSquare,
-        Self::EnhancedCube,
-        Self::Enhanced,
-        Self::Triple,
-        Self::PartitionIndependent,
-        Self::Fractional,
-    ];
-
-    /// The scheme with this number, if there is one.
-    ///
-    /// ```
-    /// use gardenia::SchemeId;
-    /// assert_eq!(SchemeId::from_number(7), Some(SchemeId::Enhanced));
-    /// assert_eq!(SchemeId::from_number(200), None);
-    /// ```
-    #[must_use]
-    pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().chain([Self::Dcso]).find(|id| id.number() == number)
+numbered! {
+    /// Number of a scheme, as stored in files. A number never changes its meaning.
+    #[derive(Default)]
+    pub enum SchemeId: u8 {
+        /// [`Independent`]
+        Independent = 1 "independent",
+        /// [`Partition`]
+        Partition = 2 "partition",
+        /// [`PartitionPrime`]
+        PartitionPrime = 3 "partition-prime",
+        /// [`Double`]
+        Double = 4 "double",
+        /// [`EnhancedSquare`]
+        EnhancedSquare = 5 "enhanced-square",
+        /// [`EnhancedCube`]
+        EnhancedCube = 6 "enhanced-cube",
+        /// [`Enhanced`]
+        Enhanced = 7 "enhanced",
+        /// [`Triple`]
+        Triple = 8 "triple",
+        /// [`PartitionIndependent`]
+        PartitionIndependent = 9 "partition-independent",
+        /// [`Fractional`]
+        #[default]
+        Fractional = 10 "fractional",
     }
-
-    /// The scheme with this name, if there is one.
-    ///
-    /// ```
-    /// use gardenia::SchemeId;
-    /// assert_eq!(SchemeId::from_name("enhanced"), Some(SchemeId::Enhanced));
-    /// assert!(SchemeId::ALL.iter().all(|&id| SchemeId::from_name(id.name()) == Some(id)));
-    /// ```
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().chain([Self::Dcso]).find(|id| id.name() == name)
-    }
-
-    /// The number stored in files.
-    #[must_use]
-    pub const fn number(self) -> u8 {
-        self as u8
-    }
-
-    /// Name for people and for the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Independent => "independent",
-            Self::Partition => "partition",
-            Self::PartitionPrime => "partition-prime",
-            Self::Double => "double",
-            Self::EnhancedSquare => "enhanced-square",
-            Self::EnhancedCube => "enhanced-cube",
-            Self::Enhanced => "enhanced",
-            Self::Triple => "triple",
-            Self::PartitionIndependent => "partition-independent",
-            Self::Fractional => "fractional",
-            Self::Dcso => "dcso",
-        }
+    foreign {
+        /// [`Dcso`], which only files of that format need
+        Dcso = 11 "dcso",
     }
 }
 
@@ -347,7 +286,7 @@ pub trait NumberedScheme: Scheme {
 }
 
 /// Implements [`NumberedScheme`] for the schemes with one number each.
-macro_rules! numbered {
+macro_rules! restored {
     ($($scheme:ty, $id:ident, $new:expr;)+) => {$(
         impl NumberedScheme for $scheme {
             fn restore(id: SchemeId, hashes: u32) -> Option<Self> {
@@ -357,7 +296,7 @@ macro_rules! numbered {
         }
     )+};
 }
-numbered! {
+restored! {
     Independent, Independent, Self::new;
     Partition, Partition, Self::new;
     PartitionPrime, PartitionPrime, Self::new;

@@ -10,6 +10,7 @@
 use super::linear::{Linear, Modulus, folded};
 use super::{MAX_HASHES, wrap};
 use crate::hash::Digest;
+use crate::numbered::numbered;
 use alloc::vec::Vec;
 
 /// Keys whose positions are computed at a time: few enough that those of some rows stay in the first-level cache.
@@ -21,42 +22,15 @@ const FEW: usize = 8;
 /// Rows of all.
 const MOST: usize = MAX_HASHES as usize;
 
-/// How a sketch finds its cells: a function per row, or two for all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum Form {
-    /// One pairwise independent function per row (Cormode and Muthukrishnan 2005).
-    #[default]
-    Original = 1,
-    /// Two functions for all rows of a copy, modulo a prime (Kirsch and Mitzenmacher 2008): faster.
-    Modified = 2,
-}
-
-impl Form {
-    /// The form with this number, if there is one.
-    #[must_use]
-    pub const fn from_number(number: u8) -> Option<Self> {
-        match number {
-            1 => Some(Self::Original),
-            2 => Some(Self::Modified),
-            _ => None,
-        }
-    }
-
-    /// The number stored in files.
-    #[must_use]
-    pub const fn number(self) -> u8 {
-        self as u8
-    }
-
-    /// Name for people.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Original => "original",
-            Self::Modified => "modified",
-        }
+numbered! {
+    /// How a sketch finds its cells: a function per row, or two for all.
+    #[derive(Default)]
+    pub enum Form: u8 {
+        /// One pairwise independent function per row (Cormode and Muthukrishnan 2005).
+        #[default]
+        Original = 1 "original",
+        /// Two functions for all rows of a copy, modulo a prime (Kirsch and Mitzenmacher 2008): faster.
+        Modified = 2 "modified",
     }
 }
 

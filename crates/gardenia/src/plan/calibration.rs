@@ -16,8 +16,9 @@ pub struct Cost {
     pub far: f64,
 }
 
-/// What the kinds cost on one machine. The default has the figures of one server core; `gardenia bench --calibrate`
-/// measures those of another.
+/// What the kinds cost on one machine. The default has the figures of the table of kinds: the better of two runs of `gardenia
+/// bench --calibrate --items 1e4,1e7` on one core of an AMD EPYC server with other work to do. On another machine
+/// `gardenia bench --calibrate` measures them.
 ///
 /// ```
 /// use gardenia::{Kind, plan::{Calibration, Cost, Need}};
@@ -36,30 +37,9 @@ pub struct Calibration {
     costs: Vec<(Kind, Cost)>,
 }
 
-/// ns per line near and far, in batches of digests: the better of two runs of `gardenia bench --calibrate --items 1e4,1e7` on
-/// one core of an AMD EPYC server with other work to do.
-const DEFAULT: [(Kind, f64, f64); 16] = [
-    (Kind::Bloom, 2.3, 3.9),
-    (Kind::Blocked, 1.7, 6.0),
-    (Kind::Counting, 3.4, 12.6),
-    (Kind::Spectral, 2.8, 10.7),
-    (Kind::Stable, 3.3, 14.6),
-    (Kind::A2, 1.6, 3.7),
-    (Kind::Choice, 2.7, 5.3),
-    (Kind::CountMin, 2.8, 10.7),
-    (Kind::BinaryFuse, 0.7, 2.5),
-    (Kind::Bloomier, 5.7, 8.7),
-    (Kind::Ribbon, 4.2, 7.4),
-    (Kind::Cuckoo, 2.8, 8.3),
-    (Kind::GolombSet, 183.0, 199.0),
-    (Kind::Compressed, 1.8, 6.1),
-    (Kind::Scalable, 2.4, 9.1),
-    (Kind::Dynamic, 3.4, 23.0),
-];
-
 impl Default for Calibration {
     fn default() -> Self {
-        let costs = DEFAULT.into_iter().map(|(kind, near, far)| (kind, Cost { near, far })).collect();
+        let costs = Kind::ALL.into_iter().filter_map(|kind| Some((kind, kind.cost()?))).collect();
         Self { near_bytes: 16 << 10, far_bytes: 12 << 20, costs }
     }
 }

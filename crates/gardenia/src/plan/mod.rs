@@ -17,7 +17,7 @@
 //! let mut urls = Need::of(1_000).fpp(0.001).remove().plan().unwrap().best().build().unwrap();
 //! let digest = urls.digest(b"https://example.org/");
 //! urls.insert_digests(&[digest], &mut [false]).unwrap();
-//! assert!(urls.contains_digest(digest) && urls.removes());
+//! assert!(urls.contains_digest(digest) && urls.can(gardenia::Ability::Remove));
 //! ```
 //!
 //! # What the figures mean
@@ -39,8 +39,9 @@ mod calibration;
 mod candidates;
 mod design;
 mod need;
-mod sizes;
+pub(crate) mod sizes;
 
 pub use calibration::{Calibration, Cost};
-pub use design::{Design, ErrorMeans, Parameters, Plan};
-pub use need::{Ability, Impossible, Need, Prefer, Reason};
+pub use design::{Design, ErrorMeans, Plan};
+pub use need::{Impossible, Need, Prefer, Reason};
+pub(crate) use sizes::{Asked, Figures};

@@ -2,7 +2,7 @@
 
 use super::candidates;
 use super::{Calibration, Design, Plan};
-use crate::{KeyHasher, SizeError};
+use crate::{Ability, KeyHasher, SizeError};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -39,66 +39,6 @@ pub struct Need {
     pub(super) confidence: f64,
     pub(super) prefer: Prefer,
     pub(super) hasher: KeyHasher,
-}
-
-/// What must be possible with a filter, beside asking it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Ability {
-    /// Take keys out again.
-    Remove,
-    /// Tell how often a key came.
-    Count,
-    /// Keep the last keys of an endless stream, and forget older ones.
-    Window,
-    /// Take any number of keys.
-    Grow,
-    /// All keys are at hand, and never change.
-    Fixed,
-    /// Hold a value for each key.
-    Values,
-    /// Unite filters that were filled apart.
-    Unite,
-    /// Insert from several threads at once.
-    Share,
-    /// Be small in a file, or on the wire.
-    Send,
-}
-
-impl Ability {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Remove,
-        Self::Count,
-        Self::Window,
-        Self::Grow,
-        Self::Fixed,
-        Self::Values,
-        Self::Unite,
-        Self::Share,
-        Self::Send,
-    ];
-
-    /// Name for people and for the command line.
-    ///
-    /// ```
-    /// use gardenia::plan::Ability;
-    /// assert_eq!(Ability::ALL.map(Ability::name)[..3], ["remove", "count", "window"]);
-    /// ```
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Remove => "remove",
-            Self::Count => "count",
-            Self::Window => "window",
-            Self::Grow => "grow",
-            Self::Fixed => "fixed",
-            Self::Values => "values",
-            Self::Unite => "unite",
-            Self::Share => "share",
-            Self::Send => "send",
-        }
-    }
 }
 
 /// By what designs are ranked.
@@ -138,7 +78,7 @@ impl Need {
     }
 
     /// Keys are inserted again: `total` insertions in all, at most `most` of one key. Kinds where each copy takes room
-    /// ([`AnyFilter::copies_take_room`](crate::AnyFilter::copies_take_room)) are planned for all of them, or left out.
+    /// ([`Ability::Copies`](crate::Ability::Copies)) are planned for all of them, or left out.
     ///
     /// ```
     /// use gardenia::{Kind, plan::Need};
@@ -155,7 +95,7 @@ impl Need {
     }
 
     /// Insertions of so many distinct keys, and the most of one key.
-    pub(super) fn insertions(&self, items: u64) -> (u64, u64) {
+    pub(crate) fn insertions(&self, items: u64) -> (u64, u64) {
         self.repeated.map_or((items, 1), |(total, most)| (total.max(items), most))
     }
 
@@ -190,7 +130,7 @@ impl Need {
 
     /// Only the last `items` keys of an endless stream matter.
     pub fn window(self) -> Self {
-        self.with(Ability::Window)
+        self.with(Ability::Forget)
     }
 
     /// More keys may come than are known of.
@@ -206,12 +146,12 @@ impl Need {
     /// Each key of a set that never changes has a value of so many bits, 1 to 32.
     pub fn values(mut self, bits: u32) -> Self {
         self.values = bits;
-        self.with(Ability::Values)
+        self.with(Ability::Map)
     }
 
     /// Filters that were filled apart are united.
     pub fn unite(self) -> Self {
-        self.with(Ability::Unite)
+        self.with(Ability::Merge)
     }
 
     /// Several threads insert at once. Designs then name kinds whose filters have `into_shared`.
@@ -233,7 +173,7 @@ impl Need {
         if ability == Ability::Count {
             self.counts = self.counts.max(1);
         }
-        if ability == Ability::Values {
+        if ability == Ability::Map {
             self.values = if self.values == 0 { 8 } else { self.values };
         }
         self
@@ -275,6 +215,11 @@ impl Need {
         &self.abilities
     }
 
+    /// Whether no number of keys is known.
+    pub(crate) fn is_open(&self) -> bool {
+        self.items.is_none()
+    }
+
     pub(super) fn needs(&self, ability: Ability) -> bool {
         self.abilities.contains(&ability)
     }
@@ -282,7 +227,7 @@ impl Need {
     /// All designs that will do, the best first, by the default figures for time.
     ///
     /// ```
-    /// use gardenia::plan::{Ability, Need, Reason};
+    /// use gardenia::{Ability, plan::{Need, Reason}};
     /// let plan = Need::of(1_000).fpp(0.01).plan().unwrap();
     /// assert!(plan.designs().iter().all(|design| design.fpp <= 0.01));
     /// // What cannot be is told, with what could be instead.

@@ -104,6 +104,23 @@ pub fn bits_per_key(bits: Bits) -> f64 {
     (bits.mean() + 2.0 / bucket) / (1.0 - empty)
 }
 
+/// Bytes of a filter of `items` keys, at most: beyond what many keys take, the last layer, the borders of segments, whole
+/// blocks, and an attempt or two more.
+///
+/// ```
+/// use gardenia::theory::ribbon::{bits, most_bytes};
+/// let keys: Vec<u32> = (0..10_000).collect();
+/// let filter = gardenia::Ribbon::new(&keys, 0.01)?;
+/// assert!(filter.memory_bytes() as u64 <= most_bytes(10_000, bits(0.01)?));
+/// # Ok::<(), gardenia::BuildError>(())
+/// ```
+#[must_use]
+pub fn most_bytes(items: u64, bits: Bits) -> u64 {
+    let n = items as f64;
+    let slots = if items <= 2048 { 1.18 * n + 320.0 } else { 1.006 * n + 760.0 };
+    libm::ceil(slots * bits_per_key(bits) / 64.0) as u64 * 8
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

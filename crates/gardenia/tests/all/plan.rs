@@ -1,8 +1,8 @@
 //! What the planner recommends builds, fits, holds its keys, and errs no more often than it said.
 
-use gardenia::plan::{
-    Ability, Calibration, Design, ErrorMeans, Impossible, Need, Parameters, Prefer, Reason,
-};
+use gardenia::Ability;
+use gardenia::plan::{Calibration, Design, ErrorMeans, Impossible, Need, Prefer, Reason};
+use gardenia::spec::Param;
 use gardenia::{AnyFilter, Digest, Filter, Kind, Merge};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
@@ -24,7 +24,7 @@ fn log_uniform(low: f64, high: f64) -> impl Strategy<Value = f64> {
 
 /// What can be asked for together, now and then more than that.
 fn abilities() -> impl Strategy<Value = Vec<Ability>> {
-    use Ability::{Count, Fixed, Grow, Remove, Send, Share, Unite, Values, Window};
+    use Ability::{Count, Fixed, Forget, Grow, Map, Merge, Remove, Send, Share};
     let sets: Vec<Vec<Ability>> = vec![
         vec![],
         vec![],
@@ -33,20 +33,20 @@ fn abilities() -> impl Strategy<Value = Vec<Ability>> {
         vec![Fixed, Send],
         vec![Send],
         vec![Remove],
-        vec![Remove, Unite],
+        vec![Remove, Merge],
         vec![Count],
         vec![Count, Remove],
-        vec![Count, Unite],
-        vec![Window],
-        vec![Window, Share],
+        vec![Count, Merge],
+        vec![Forget],
+        vec![Forget, Share],
         vec![Grow],
         vec![Grow, Remove],
-        vec![Values],
+        vec![Map],
         vec![Share],
-        vec![Unite, Share],
+        vec![Merge, Share],
         vec![Grow, Count],
         vec![Remove, Fixed],
-        vec![Window, Count],
+        vec![Forget, Count],
     ];
     proptest::sample::select(sets)
 }
@@ -114,7 +114,7 @@ fn check(need: &Need, design: &Design, items: u64, seed: u64) -> Result<(), Test
             filter
         }
     };
-    if wants(Ability::Window) {
+    if wants(Ability::Forget) {
         // Far into a stream: the last keys are the ones that matter.
         for round in 1..=12 {
             insert(&mut filter, &keys(seed ^ (round << 32), items));
@@ -140,7 +140,7 @@ fn check(need: &Need, design: &Design, items: u64, seed: u64) -> Result<(), Test
         let wrong = absent.iter().filter(|digest| counts.count_digest(**digest) > 0).count();
         prop_assert!(at_most(wrong as u64, QUERIES.into(), design.bound), "{wrong} counted: {what}");
     }
-    if wants(Ability::Unite) {
+    if wants(Ability::Merge) {
         let united = unite(design, &present).expect("a filter that unites was planned");
         prop_assert_eq!(found(&united, &present), items, "{}", &what);
     }
@@ -316,7 +316,7 @@ fn a_set_that_never_changes_cannot_lose_keys() {
     assert_eq!(impossible.without, "without fixed");
     let nearest = impossible.nearest.unwrap();
     assert_eq!(nearest.kind, Kind::Cuckoo);
-    assert!(nearest.build().unwrap().removes());
+    assert!(nearest.build().unwrap().can(gardenia::Ability::Remove));
 }
 
 #[test]
@@ -337,20 +337,20 @@ fn a_kilobyte_does_not_hold_a_billion_keys() {
 #[test]
 fn needs_that_exclude_each_other_are_named() {
     let reason = |need: Need| need.fpp(0.01).plan().unwrap_err().reason;
-    use Ability::{Count, Fixed, Grow, Remove, Share, Unite, Values, Window};
+    use Ability::{Count, Fixed, Forget, Grow, Map, Merge, Remove, Share};
     for (need, expected) in [
-        (Need::of(10).window().remove(), vec![Remove, Window]),
-        (Need::of(10).window().count(3).send(), vec![Count, Window]),
-        (Need::of(10).grow().unite(), vec![Grow, Unite]),
+        (Need::of(10).window().remove(), vec![Remove, Forget]),
+        (Need::of(10).window().count(3).send(), vec![Count, Forget]),
+        (Need::of(10).grow().unite(), vec![Merge, Grow]),
         (Need::of(10).share().remove(), vec![Remove, Share]),
-        (Need::of(10).values(3).grow(), vec![Grow, Values]),
+        (Need::of(10).values(3).grow(), vec![Grow, Map]),
         (Need::of(10).fixed().grow().send(), vec![Grow, Fixed]),
-        (Need::unknown().unite(), vec![Grow, Unite]),
+        (Need::unknown().unite(), vec![Merge, Grow]),
     ] {
         assert_eq!(reason(need), Reason::Together(expected));
     }
     assert_eq!(reason(Need::unknown().fixed()), Reason::Items(Fixed));
-    assert_eq!(reason(Need::unknown().window()), Reason::Items(Window));
+    assert_eq!(reason(Need::unknown().window()), Reason::Items(Forget));
 }
 
 #[test]
@@ -391,10 +391,10 @@ fn bounds_are_exceeded_as_rarely_as_they_say() {
         for design in need.plan().unwrap().designs() {
             // The rate of a blocked filter and of a sketch does not follow from the share of cells that are set: theory
             // has simulations of the one, and the other has rows as large as this.
-            if seen.contains(&design.parameters) || matches!(design.kind, Kind::Blocked | Kind::CountMin) {
+            if seen.contains(&design.spec) || matches!(design.kind, Kind::Blocked | Kind::CountMin) {
                 continue;
             }
-            seen.push(design.parameters);
+            seen.push(design.spec.clone());
             let rate = |seed: u64| {
                 let mut filter = design.build_from(&keys(seed, ITEMS)).unwrap();
                 if design.kind == Kind::Stable {
@@ -425,7 +425,7 @@ fn of_an_unknown_number_the_figures_are_for_what_fits() {
     // The window of a stream follows from memory and rate.
     let plan = Need::unknown().window().fpp(0.01).memory(100_000).plan().unwrap();
     let a2 = plan.designs().iter().find(|design| design.kind == Kind::A2).unwrap();
-    let Parameters::A2 { window, .. } = a2.parameters else { panic!("{a2:?}") };
+    let window = a2.spec.whole(Param::Items).unwrap();
     assert!((30_000..40_000).contains(&window));
     // Counts of a stream are within a share of its length.
     let plan = Need::unknown().count(1).fpp(0.001).plan().unwrap();
@@ -442,7 +442,8 @@ fn the_tables_of_the_papers_come_out_of_the_planner() {
     {
         let plan = Need::of(items).memory(items * per_key / 8).plan().unwrap();
         let bloom = plan.designs().iter().find(|design| design.kind == Kind::Bloom).unwrap();
-        assert_eq!(bloom.parameters, Parameters::Bloom { bits: items * per_key, hashes: best });
+        let shape = [Param::Bits, Param::Hashes].map(|param| bloom.spec.whole(param));
+        assert_eq!(shape, [Some(items * per_key), Some(best as u64)]);
         assert!((bloom.fpp / p - 1.0).abs() < 1e-3, "{per_key}: {}", bloom.fpp);
     }
 }

@@ -4,8 +4,8 @@
 use crate::common::*;
 use gardenia::theory::retouched::{chi, lost};
 use gardenia::{
-    AnyFilter, AnyScheme, Bloom, Clearing, Digest, Filter, Fractional, InsertError, RetouchedBloom, Scheme,
-    SchemeId,
+    Ability, AnyFilter, AnyScheme, Bloom, Clearing, Digest, Filter, Fractional, InsertError, RetouchedBloom,
+    Scheme, SchemeId,
 };
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -79,7 +79,7 @@ proptest! {
         let mut any = AnyFilter::from_slice(&bytes).unwrap();
         prop_assert_eq!(any.to_vec().unwrap(), &bytes[..]);
         prop_assert_eq!(any.insert_digests(&[Digest(1)], &mut [false]), Err(InsertError::Fixed));
-        prop_assert!(!any.inserts() && any.estimated_items().is_none());
+        prop_assert!(!any.can(Ability::Insert) && any.estimated_items().is_none());
         prop_assert!(Bloom::from_slice(&bytes).is_err());
     }
 }

@@ -5,15 +5,20 @@ use super::offline::ChoiceOffline;
 use super::partitions::{Partitions, different_sets};
 use super::propagation::Propagation;
 use super::rate::{either, excess};
+use crate::BuildError;
 use crate::cells::Bits;
 use crate::filter::wish::{Wish, wish_verbs};
 use crate::hash::{Digest, Key};
-use crate::index::{Fractional, MAX_CELLS, Scheme, prime};
+use crate::index::{AnyScheme, Fractional, MAX_CELLS, Scheme, prime};
+use crate::kinds::{Ability, Kind};
+use crate::plan::{Asked, Figures, sizes};
+use crate::spec::{FromSpec, Measure, Param, Spec, Step, Value, Watch, bit_bytes};
 use crate::theory::bloom::{Shape, size};
 use crate::theory::choices;
 use crate::{MAX_HASHES, SizeError};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use core::ops::ControlFlow;
 
 /// How much work goes into choosing groups. Each effort takes more time than the one before it and leaves fewer false
 /// positives, or cheaper queries.
@@ -247,14 +252,32 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
 
     /// As [`build_from`](Self::build_from), from digests made by the same hasher.
     pub fn build_from_digests(self, digests: Vec<Digest>) -> Result<ChoiceBloom<S>, SizeError> {
+        self.build_watched(digests, &mut |_| {})
+    }
+
+    /// The same, and says how far it has come.
+    fn build_watched(self, digests: Vec<Digest>, watch: &mut Watch<'_>) -> Result<ChoiceBloom<S>, SizeError> {
         let (effort, choices) = (self.effort, self.checked_choices()?);
         let keys = digests.len() as u64;
         let mut offline = self.offline(digests)?;
+        let mut tell = |doing, done, all, fill| {
+            watch(Step { doing, done, all, fill });
+            ControlFlow::Continue(())
+        };
         if effort == Effort::Propagated {
             let filter = offline.filter();
-            offline.propagate(&Propagation::new(filter.bits(), keys, filter.hashes(), choices))?;
+            let how = Propagation::new(filter.bits(), keys, filter.hashes(), choices);
+            let mut done = 0;
+            offline.propagate_with(&how, |now| {
+                done += 1;
+                tell("propagating", done, how.iterations.into(), now.fill)
+            })?;
         }
-        offline.improve(effort.rounds(choices));
+        let (rounds, mut done) = (effort.rounds(choices), 0);
+        offline.improve_with(rounds, |now| {
+            done += 1;
+            tell("choosing", done, rounds, now.fill)
+        });
         Ok(offline.finish())
     }
 
@@ -352,4 +375,64 @@ fn partitions(bits: u64, items: u64) -> Partitions {
     let words = (table * items as f64 / 64.0) as u64;
     // At least one word of each kind is left.
     Partitions::in_bits(bits, words.clamp(1, (bits / 128).max(1)) * 8)
+}
+
+/// The builder that a spec describes.
+fn of(spec: &Spec) -> ChoiceBloomBuilder<AnyScheme, impl Fn(u32) -> AnyScheme + use<>> {
+    let (scheme, effort) = (spec.scheme_id(), spec.effort());
+    let builder = ChoiceBloomBuilder { wish: Wish::of(spec, 1.0), ..ChoiceBloomBuilder::new() };
+    let builder = builder.effort(effort).scheme(move |hashes| AnyScheme::new(scheme, hashes));
+    match spec.small(Param::Choices) {
+        Some(choices) => builder.choices(choices),
+        None => builder,
+    }
+}
+
+impl FromSpec for ChoiceBloom<AnyScheme> {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        let design = |effort| sizes::choice_design(asked.need, asked.items, asked.fpp, asked.within, effort);
+        // Keys that never change choose together; the choice is stored, and all threads may ask.
+        let changes =
+            [Ability::Merge, Ability::Remove, Ability::Count, Ability::Map, Ability::Forget, Ability::Grow];
+        match (asked.has(Ability::Fixed), changes.iter().any(|ability| asked.has(*ability))) {
+            (true, false) => alloc::vec![design(Effort::Partitioned)],
+            (true, true) => Vec::new(),
+            (false, _) => asked.if_able(kind, || design(Effort::Online)),
+        }
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        let builder = of(spec);
+        if builder.effort != Effort::Partitioned {
+            spec.set_whole(Param::Choices, builder.checked_choices()?);
+        }
+        // Without a number of keys the size waits for them.
+        if spec.has(Param::Items) || spec.has(Param::Hashes) || builder.effort == Effort::Online {
+            spec.fill_shape(Param::Bits, builder.shape()?);
+        }
+        spec.default_to(Param::Effort, Value::Word(builder.effort.name()));
+        Ok(())
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let (builder, shape) = (of(spec), of(spec).shape()?);
+        let params = if builder.effort == Effort::Partitioned { 9 } else { 2 };
+        let rate = spec.rate(|items| builder.rate(shape, items, builder.checked_choices().unwrap_or(1)));
+        Ok(Measure::as_stored(bit_bytes(shape.cells), params, rate))
+    }
+    fn empty(spec: &Spec) -> Result<Self, SizeError> {
+        of(spec).build()
+    }
+    fn from_digests(spec: &Spec, digests: Vec<Digest>, watch: &mut Watch<'_>) -> Result<Self, BuildError> {
+        Ok(of(spec).build_watched(digests, watch)?)
+    }
+    fn working_bytes(spec: &Spec, keys: u64) -> u64 {
+        let (bits, hashes) = (spec.whole(Param::Bits).unwrap_or(0), spec.small(Param::Hashes).unwrap_or(0));
+        let sorted = keys.saturating_mul(16);
+        match (spec.effort(), spec.small(Param::Choices)) {
+            (Effort::Online, _) => 0,
+            (Effort::Propagated, Some(choices)) => {
+                sorted.saturating_add(Propagation::memory_bytes(bits, keys, hashes, choices))
+            }
+            _ => sorted,
+        }
+    }
 }

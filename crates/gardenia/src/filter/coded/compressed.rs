@@ -12,9 +12,13 @@ use crate::filter::wish::{Wish, wish_verbs};
 use crate::filter::{About, Bloom, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Section, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
+use crate::index::AnyScheme;
 use crate::index::{Fractional, NumberedScheme, Scheme};
+use crate::plan::{Asked, Figures, sizes};
+use crate::spec::{FromSpec, Measure, Param, Spec, bit_bytes};
 use crate::theory::bloom::{Estimate, Shape};
 use crate::theory::compressed::{MAX_BITS_PER_ITEM, Plan, plan, plan_for_fpp};
+use crate::theory::{bloom, compressed::entropy};
 use crate::{DecodeError, EncodeError, Filter, Full, Insert, Merge, Mismatch, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -491,17 +495,15 @@ impl<S: NumberedScheme> format::Restore for CompressedBloom<S> {
 }
 
 /// There is nothing to be asked in a coded payload: it is decoded into own memory.
-pub(crate) fn attach<S: NumberedScheme>(
-    header: &Header,
-    options: &ReadOptions,
-    payload: &[u8],
-) -> Result<CompressedBloom<S>, DecodeError> {
-    let parts = Parts::new(header, options)?;
-    let mut code = Owned::zeroed(payload.len() / 8)?;
-    for (word, bytes) in code.as_mut_slice().iter_mut().zip(payload.as_chunks::<8>().0) {
-        *word = u64::from_le_bytes(*bytes);
+impl<S: NumberedScheme, B: format::Cut> format::Attach<B> for CompressedBloom<S> {
+    fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
+        let (parts, payload) = (Parts::new(header, options)?, payload.as_ref());
+        let mut code = Owned::zeroed(payload.len() / 8)?;
+        for (word, bytes) in code.as_mut_slice().iter_mut().zip(payload.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        parts.decode(code.as_slice())
     }
-    parts.decode(code.as_slice())
 }
 
 format::stored_methods!(CompressedBloom<S> where S: NumberedScheme);
@@ -550,6 +552,50 @@ impl CompressedBloom {
         options: &ReadOptions,
     ) -> Result<CompressedBloom<S>, DecodeError> {
         format::methods::load(path.as_ref(), options)
+    }
+}
+
+/// Bits per key in memory where nothing is asked for: about three times those of a plain filter.
+const MEMORY: f64 = 32.0;
+
+/// The builder that a spec describes.
+fn of(spec: &Spec) -> CompressedBloomBuilder<AnyScheme, impl Fn(u32) -> AnyScheme + use<>> {
+    let (scheme, mut wish) = (spec.scheme_id(), Wish::of(spec, 1.0));
+    let (wire, shaped) = (spec.real(Param::Wire), wish.cells.is_some());
+    if wire.is_some() {
+        wish.fpp = None;
+    }
+    let memory = (!shaped).then(|| spec.real(Param::MemoryPerKey).unwrap_or(MEMORY));
+    let scheme = move |hashes| AnyScheme::new(scheme, hashes);
+    CompressedBloomBuilder { wish, wire, memory, scheme, _scheme: PhantomData }
+}
+
+impl FromSpec for CompressedBloom<AnyScheme> {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        asked.if_able(kind, || sizes::compressed_design(asked.need, asked.items, asked.fpp, asked.within))
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        let (shape, by_wire) = (of(spec).shape()?, spec.has(Param::Wire));
+        spec.fill_shape(Param::Bits, shape);
+        if by_wire {
+            spec.forget(&[Param::PlannedFpp]);
+        }
+        spec.forget(&[Param::Wire, Param::MemoryPerKey]);
+        Ok(())
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let shape = spec.shape(Param::Bits);
+        // The coder stays within 1 % of the entropy.
+        let coded = |items| {
+            let fill = bloom::expected_fill(shape.cells, items, shape.hashes);
+            libm::ceil(1.01 * shape.cells as f64 * entropy(fill) / 8.0) as u64 + 16
+        };
+        let memory = bit_bytes(shape.cells);
+        let payload = spec.whole(Param::Items).map_or(memory, coded).next_multiple_of(8);
+        Ok(Measure { memory, params: 8, payload, fpp: spec.bloom_rate(shape) })
+    }
+    fn empty(spec: &Spec) -> Result<Self, SizeError> {
+        of(spec).build()
     }
 }
 

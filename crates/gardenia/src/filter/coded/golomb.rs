@@ -9,13 +9,16 @@
 //! filters" (2007), section 4, for sets of hash values.
 
 use super::gaps::{Code, Codes, MAX_DIVISOR, Writer, code_words};
+use crate::BuildError;
 use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::verbs::{ask_verbs, filter_impl};
 use crate::filter::wish::{filter_facts, hash_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
+use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Sink, Source};
+use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, Watch};
 use crate::theory::bloom::Estimate;
 use crate::theory::golomb;
 use crate::{DecodeError, EncodeError, MAX_CELLS, SizeError};
@@ -611,6 +614,31 @@ impl<B: AsRef<[u8]>> format::Attach<B> for GolombSet<Bytes<B>> {
 format::stored_methods!(GolombSet<M> where M: Memory);
 format::read_methods!(GolombSet);
 format::serde_impls!([M: Memory] GolombSet<M>, [] GolombSet);
+
+impl GolombSetBuilder {
+    fn of(spec: &Spec) -> Self {
+        GolombSet::builder().hasher(spec.hasher()).fpp(spec.real(Param::Fpp).unwrap_or(DEFAULT_FPP))
+    }
+}
+
+impl FromSpec for GolombSet {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        asked.if_able(kind, || {
+            sizes::search(asked.fpp, asked.within, |fpp| sizes::golomb_design(asked.items, fpp))
+        })
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        spec.default_to(Param::Fpp, Value::Real(DEFAULT_FPP));
+        Ok(())
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let bytes = GolombSetBuilder::of(spec).memory_bytes(spec.expected_items()?)?;
+        Ok(Measure::as_stored(bytes, 32, spec.real(Param::Fpp)))
+    }
+    fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
+        Ok(GolombSetBuilder::of(spec).build_from_digests(digests)?)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -17,7 +17,10 @@ use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme};
+use crate::kinds::Ability;
+use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Sink, Source};
+use crate::spec::{FromSpec, Measure, Param, Spec, cell_bytes};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
 use crate::{DecodeError, EncodeError, Merge, Mismatch, Overflow, RemoveError, SizeError};
 use alloc::vec;
@@ -110,7 +113,7 @@ impl CountingBloom {
 
     /// A filter with choices: shape, width, seed, secret, scheme.
     pub fn builder() -> CountingBloomBuilder {
-        CountingBloomBuilder { wish: Wish::default(), width: 4 }
+        CountingBloomBuilder { wish: Wish::default(), width: WIDTH }
     }
 
     insert_verbs!();
@@ -375,6 +378,37 @@ impl<B: AsRef<[u8]>> format::Attach<B> for CountingBloom<Bytes<B>> {
 format::stored_methods!(CountingBloom<M> where M: Memory);
 format::read_methods!(CountingBloom);
 format::serde_impls!([M: Memory] CountingBloom<M>, [] CountingBloom);
+
+/// Bits per cell, unless set.
+const WIDTH: u32 = 4;
+
+impl CountingBloomBuilder {
+    fn of(spec: &Spec) -> Self {
+        let width = spec.small(Param::Width).unwrap_or(WIDTH);
+        Self { wish: Wish::of(spec, width.into()), width }
+    }
+}
+
+impl FromSpec for CountingBloom {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        let design = || sizes::counting_design(asked.need, asked.items, asked.fpp, asked.within);
+        let of_use = (asked.has(Ability::Remove) || asked.has(Ability::Count)) && !asked.has(Ability::Fixed);
+        if of_use { asked.if_able(kind, design) } else { Vec::new() }
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        let builder = CountingBloomBuilder::of(spec);
+        spec.fill_shape(Param::Cells, builder.shape()?);
+        spec.set_whole(Param::Width, builder.width);
+        Ok(())
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let (shape, width) = (spec.shape(Param::Cells), CountingBloomBuilder::of(spec).width);
+        Ok(Measure::as_stored(cell_bytes(shape.cells, width), 0, spec.bloom_rate(shape)))
+    }
+    fn empty(spec: &Spec) -> Result<Self, SizeError> {
+        CountingBloomBuilder::of(spec).build()
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -24,7 +24,9 @@ use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::scale;
+use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Bools, Given, Sink, Source, with_best};
+use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value};
 use crate::theory::bloom::Estimate;
 use crate::theory::cuckoo::{self, Shape};
 use crate::{DecodeError, EncodeError, Full, MAX_CELLS, RemoveError, SizeError};
@@ -616,3 +618,40 @@ impl<B: AsRef<[u8]>> format::Attach<B> for Cuckoo<Bytes<B>> {
 format::stored_methods!(Cuckoo<M> where M: Memory);
 format::read_methods!(Cuckoo);
 format::serde_impls!([M: Memory] Cuckoo<M>, [] Cuckoo);
+
+impl CuckooBuilder {
+    fn of(spec: &Spec) -> Self {
+        let (cells, width) = (spec.whole(Param::Cells), spec.small(Param::Width));
+        let fpp = spec.real(Param::Fpp).or((width.is_none() && cells.is_none()).then_some(DEFAULT_FPP));
+        Self { items: spec.whole(Param::Items), fpp, cells, width, hasher: spec.hasher() }
+    }
+}
+
+impl FromSpec for Cuckoo {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        // Copies of a key crowd its two buckets.
+        let room = cuckoo::room(0, asked.need.insertions(0).1).is_some();
+        let design = || sizes::cuckoo_design(asked.need, asked.items, asked.fpp, asked.within);
+        if room { asked.if_able(kind, design) } else { Vec::new() }
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        let builder = CuckooBuilder::of(spec);
+        let shape = builder.shape()?;
+        spec.forget(&[Param::Fpp]);
+        if let Some(fpp) = builder.fpp {
+            spec.default_to(Param::PlannedFpp, Value::Real(fpp));
+        }
+        spec.set_whole(Param::Cells, shape.cells());
+        spec.set_whole(Param::Width, shape.width);
+        Ok(())
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let shape = CuckooBuilder::of(spec).shape()?;
+        let (cells, width) = (shape.cells(), shape.width);
+        let bytes = bucket_bytes(shape.buckets, width).ok_or(SizeError::Width { width })?;
+        Ok(Measure::as_stored(bytes, 0, spec.rate(|items| cuckoo::fpp(cells, items.min(cells), width))))
+    }
+    fn empty(spec: &Spec) -> Result<Self, SizeError> {
+        CuckooBuilder::of(spec).build()
+    }
+}

@@ -7,6 +7,7 @@
 //!
 //! Source: Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters" (2022).
 
+use super::builder::threads;
 use super::builder::{Means, means_verbs};
 use super::digests::{Entries, Hashing, Keys, digests_of, try_on, try_seeds};
 use super::fuse::{Cell, Layout, Peeled, Picked, build};
@@ -16,7 +17,9 @@ use crate::filter::wish::filter_facts;
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, KeyHasher};
+use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Sink, Source, with_best};
+use crate::spec::{FromSpec, Measure, Param, Spec, Watch};
 use crate::theory::binary_fuse::{self, Shape};
 use crate::theory::bloom::Estimate;
 use crate::{BuildError, DecodeError, EncodeError, SizeError};
@@ -466,3 +469,36 @@ impl<M: Memory> BinaryFuse<M> {
 format::stored_methods!(BinaryFuse<M> where M: Memory);
 format::read_methods!(BinaryFuse);
 format::serde_impls!([M: Memory] BinaryFuse<M>, [] BinaryFuse);
+
+impl BinaryFuseBuilder {
+    fn of(spec: &Spec) -> Self {
+        Self {
+            means: Means { hasher: spec.hasher(), ..Means::default() },
+            arity: spec.small(Param::Arity).unwrap_or(3),
+            width: spec.small(Param::Fingerprint),
+            fpp: spec.real(Param::Fpp),
+        }
+    }
+}
+
+impl FromSpec for BinaryFuse {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        asked.if_able(kind, || sizes::fuse_design(asked.items, asked.fpp, asked.within))
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        let builder = BinaryFuseBuilder::of(spec);
+        spec.set_whole(Param::Fingerprint, builder.width()?);
+        spec.set_whole(Param::Arity, builder.arity);
+        spec.forget(&[Param::Fpp]);
+        Ok(())
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let (builder, items) = (BinaryFuseBuilder::of(spec), spec.expected_items()?);
+        let (cells, width) = (builder.shape(items)?.cells(), builder.width()?);
+        let bytes = cells.saturating_mul(width.into()).div_ceil(64) * 8;
+        Ok(Measure::as_stored(bytes, 2, Some(binary_fuse::fpp(items, width))))
+    }
+    fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
+        BinaryFuseBuilder::of(spec).threads(threads()).build_from_digests(&digests)
+    }
+}

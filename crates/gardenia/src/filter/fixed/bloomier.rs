@@ -10,6 +10,7 @@
 //!
 //! Source: Chazelle, Kilian, Rubinfeld and Tal, "The Bloomier Filter" (2004).
 
+use super::builder::threads;
 use super::builder::{Means, means_verbs};
 use super::digests::{Entries, digests_of, reserved, try_seeds};
 use super::fuse::{Layout, Peeled, Picked, build};
@@ -19,7 +20,9 @@ use crate::filter::wish::filter_facts;
 use crate::filter::{About, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
+use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Given, Keys, Sink, Source};
+use crate::spec::{FromSpec, Measure, Param, Spec, SpecError, Watch};
 use crate::theory::binary_fuse::{self, Shape};
 use crate::theory::bloom::Estimate;
 use crate::{BuildError, DecodeError, EncodeError, SizeError, UpdateError};
@@ -641,5 +644,60 @@ impl<B: Cut> format::Attach<B> for MutableBloomier<Bytes<B>> {
         let map = Self { hasher: header.hasher(options)?, plan, sides, values, about: header.about() };
         map.check_tails()?;
         Ok(map)
+    }
+}
+
+impl BloomierBuilder {
+    fn of(spec: &Spec) -> Self {
+        Self {
+            means: Means { hasher: spec.hasher(), ..Means::default() },
+            arity: spec.small(Param::Arity).unwrap_or(3),
+            value_bits: spec.small(Param::ValueBits),
+            check_bits: spec.small(Param::Check).unwrap_or(8),
+        }
+    }
+}
+
+impl FromSpec for Bloomier {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        asked.if_able(kind, || sizes::bloomier_design(asked.need, asked.items, asked.fpp, asked.within))
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        let builder = BloomierBuilder::of(spec);
+        spec.set_whole(Param::Arity, builder.arity);
+        spec.set_whole(Param::Check, builder.check_bits);
+        Ok(())
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let (builder, items) = (BloomierBuilder::of(spec), spec.expected_items()?);
+        let cells = binary_fuse::shape(items, builder.arity)?.cells();
+        let bits = u64::from(builder.value_bits.unwrap_or(32) + builder.check_bits);
+        let rate = libm::exp2(-f64::from(builder.check_bits));
+        Ok(Measure::as_stored(cells.saturating_mul(bits).div_ceil(64) * 8, 5, Some(rate)))
+    }
+    /// The values come beside the keys: see [`Spec::build_map`].
+    fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
+        let values = alloc::vec![0; digests.len()];
+        BloomierBuilder::of(spec).threads(threads()).build_from_digests(&digests, &values)
+    }
+}
+
+impl Spec {
+    /// The map of these keys to their values, of the kind [`Bloomier`](crate::Kind::Bloomier).
+    ///
+    /// ```
+    /// use gardenia::{Digest, Spec};
+    /// let map = "bloomier value-bits=4".parse::<Spec>()?.build_map(&[Digest(1), Digest(2)], &[7, 8])?;
+    /// assert_eq!(map.get_digest(Digest(2)), Some(8));
+    /// # Ok::<(), gardenia::spec::SpecError>(())
+    /// ```
+    pub fn build_map(&self, digests: &[Digest], values: &[u32]) -> Result<Bloomier, SpecError> {
+        let filled = self.filled()?;
+        if self.kind() != Kind::Bloomier {
+            return Err(
+                SizeError::Conflict("a filter of this kind holds no values: use the kind bloomier").into()
+            );
+        }
+        Ok(BloomierBuilder::of(&filled).threads(threads()).build_from_digests(digests, values)?)
     }
 }

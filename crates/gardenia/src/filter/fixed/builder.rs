@@ -9,6 +9,14 @@ pub(crate) struct Means {
     pub(crate) threads: usize,
 }
 
+/// As many threads as there are cores, where threads can be had.
+pub(crate) fn threads() -> usize {
+    #[cfg(feature = "std")]
+    return std::thread::available_parallelism().map_or(1, usize::from);
+    #[cfg(not(feature = "std"))]
+    1
+}
+
 impl Default for Means {
     fn default() -> Self {
         Self { hasher: KeyHasher::default(), threads: 1 }

@@ -23,7 +23,10 @@ use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme};
+use crate::kinds::Ability;
+use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Sink, Source};
+use crate::spec::{FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
 use crate::theory::scalable::compound;
 use crate::{DecodeError, EncodeError, Full, InsertError, RemoveError, SizeError};
@@ -125,7 +128,7 @@ impl DynamicBloom {
 
     /// A filter with choices: shape and width of a layer, seed, secret, scheme. A layer takes 10,000 keys unless set.
     pub fn builder() -> DynamicBloomBuilder {
-        DynamicBloomBuilder { wish: Wish { items: Some(10_000), ..Wish::default() }, width: 4 }
+        DynamicBloomBuilder { wish: Wish { items: Some(LAYER), ..Wish::default() }, width: WIDTH }
     }
 
     try_insert_verbs!();
@@ -538,3 +541,41 @@ impl<B: Cut> format::Attach<B> for DynamicBloom<Bytes<B>> {
 format::stored_methods!(DynamicBloom<M> where M: Memory);
 format::read_methods!(DynamicBloom);
 format::serde_impls!([M: Memory] DynamicBloom<M>, [] DynamicBloom);
+
+/// Bits per cell, unless set.
+const WIDTH: u32 = 4;
+
+/// Keys of a layer, unless set.
+const LAYER: u64 = 10_000;
+
+impl DynamicBloomBuilder {
+    fn of(spec: &Spec) -> Self {
+        let width = spec.small(Param::Width).unwrap_or(WIDTH);
+        let mut wish = Wish::of(spec, width.into());
+        wish.items.get_or_insert(LAYER);
+        Self { wish, width }
+    }
+}
+
+impl FromSpec for DynamicBloom {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        let within = asked.within.filter(|_| !asked.need.is_open());
+        let design = || sizes::search(asked.fpp, within, |fpp| sizes::dynamic_design(asked.need, fpp));
+        if asked.has(Ability::Remove) { asked.if_able(kind, design) } else { Vec::new() }
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        let builder = DynamicBloomBuilder::of(spec);
+        let shape = builder.shape()?;
+        spec.default_to(Param::Items, Value::Whole(LAYER));
+        spec.fill_shape(Param::Cells, shape);
+        spec.set_whole(Param::Width, builder.width);
+        Ok(())
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let (shape, width) = (spec.shape(Param::Cells), DynamicBloomBuilder::of(spec).width);
+        Ok(Measure::as_stored(cell_bytes(shape.cells, width), 16, spec.bloom_rate(shape)))
+    }
+    fn empty(spec: &Spec) -> Result<Self, SizeError> {
+        DynamicBloomBuilder::of(spec).build()
+    }
+}

@@ -14,10 +14,13 @@ use super::radix;
 use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
 use crate::filter::verbs::{ask_verbs, filter_impl, insert_impl, insert_verbs};
 use crate::filter::wish::{Wish, bit_filter_facts, wish_verbs};
-use crate::filter::{About, Identity};
+use crate::filter::{About, Bloom, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
+use crate::index::AnyScheme;
+use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{self, Given, Keys, Level, Mask, Pattern, Sink, Source};
+use crate::spec::{FromSpec, Measure, Param, Spec, bit_bytes};
 use crate::theory::blocked::{self, BLOCK_BITS, MAX_BLOCK_HASHES};
 use crate::theory::bloom::{Estimate, Shape};
 use crate::{DecodeError, EncodeError, Merge, Mismatch, SizeError};
@@ -444,3 +447,29 @@ impl<B: AsRef<[u8]>> format::Attach<B> for BlockedBloom<Bytes<B>> {
 format::stored_methods!(BlockedBloom<M> where M: Memory);
 format::read_methods!(BlockedBloom);
 format::serde_impls!([M: Memory] BlockedBloom<M>, [] BlockedBloom);
+
+const TOO_LOW: &str = "a blocked filter cannot have a false-positive rate this low: the kind bloom can";
+
+impl FromSpec for BlockedBloom {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        asked.if_able(kind, || sizes::blocked_design(asked.need, asked.items, asked.fpp, asked.within))
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        let shape = BlockedBloomBuilder { wish: Wish::of(spec, 1.0) }.shape();
+        let bloom = || Bloom::<AnyScheme>::fill_in(&mut spec.clone()).is_ok();
+        let shape = match shape {
+            Err(SizeError::TooManyCells { .. }) if bloom() => return Err(SizeError::Conflict(TOO_LOW)),
+            shape => shape?,
+        };
+        spec.fill_shape(Param::Bits, shape);
+        Ok(())
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let Shape { cells, hashes } = spec.shape(Param::Bits);
+        let rate = |items| blocked::fpp(cells / blocked::BLOCK_BITS, items, hashes);
+        Ok(Measure::as_stored(bit_bytes(cells), 0, spec.rate(rate)))
+    }
+    fn empty(spec: &Spec) -> Result<Self, SizeError> {
+        BlockedBloomBuilder { wish: Wish::of(spec, 1.0) }.build()
+    }
+}

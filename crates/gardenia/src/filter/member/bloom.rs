@@ -12,9 +12,12 @@ use crate::filter::wish::{Wish, bit_filter_facts, wish_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
+use crate::index::AnyScheme;
 use crate::index::shifts::stated_fpp;
 use crate::index::{Fractional, NumberedScheme, Scheme};
+use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Given, Sink, Source};
+use crate::spec::{FromSpec, Measure, Param, Spec, bit_bytes};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
 use crate::{DecodeError, EncodeError, Merge, Mismatch, SizeError};
 use alloc::vec;
@@ -415,6 +418,26 @@ impl<S, M: Memory> Bloom<S, M> {
 format::stored_methods!(Bloom<S, M> where S: NumberedScheme, M: Memory);
 format::read_methods!(Bloom of schemes);
 format::serde_impls!([S: NumberedScheme, M: Memory] Bloom<S, M>, [S: NumberedScheme] Bloom<S>);
+
+impl FromSpec for Bloom<AnyScheme> {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        asked.if_able(kind, || sizes::bloom_design(asked.need, asked.items, asked.fpp, asked.within))
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        let shape = Wish::of(spec, 1.0).any_shape()?;
+        spec.fill_shape(Param::Bits, shape);
+        Ok(())
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let shape = spec.shape(Param::Bits);
+        Ok(Measure::as_stored(bit_bytes(shape.cells), 0, spec.bloom_rate(shape)))
+    }
+    fn empty(spec: &Spec) -> Result<Self, SizeError> {
+        let scheme = spec.scheme_id();
+        let builder = BloomBuilder { wish: Wish::of(spec, 1.0), ..Bloom::builder() };
+        builder.scheme(move |hashes| AnyScheme::new(scheme, hashes)).build()
+    }
+}
 
 #[cfg(test)]
 mod tests {

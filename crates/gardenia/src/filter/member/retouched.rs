@@ -9,6 +9,7 @@
 //! false positives against false negatives" (2006).
 
 use super::probe::{Contains, ContainsMany};
+use crate::BuildError;
 use crate::cells::{Bits, Bytes, Memory, Owned};
 use crate::filter::verbs::{ask_verbs, filter_impl};
 use crate::filter::wish::bit_filter_facts;
@@ -17,30 +18,29 @@ use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, NumberedScheme, Scheme};
+use crate::numbered::numbered;
+use crate::plan::{Asked, Figures};
 use crate::simd::{Sink, Source};
+use crate::spec::{FromSpec, Measure, Param, Spec, SpecError, Value, Watch};
 use crate::{DecodeError, EncodeError, MAX_HASHES, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Which of its bits is cleared to remove a troublesome key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Clearing {
-    /// Any of them.
-    Random,
-    /// The one with the fewest elements: *minimum FN selection*.
-    FewestElements,
-    /// The one with the most troublesome keys: *maximum FP selection*.
-    MostTroublesome,
-    /// The one that costs the fewest elements for each troublesome key that goes with it: *ratio selection*. The best.
-    #[default]
-    Ratio,
-}
-
-impl Clearing {
-    /// All strategies.
-    pub const ALL: [Self; 4] = [Self::Random, Self::FewestElements, Self::MostTroublesome, Self::Ratio];
+numbered! {
+    /// Which of its bits is cleared to remove a troublesome key.
+    #[derive(Default)]
+    pub enum Clearing: u8 {
+        /// Any of them.
+        Random = 1 "random",
+        /// The one with the fewest elements: *minimum FN selection*.
+        FewestElements = 2 "fewest-elements",
+        /// The one with the most troublesome keys: *maximum FP selection*.
+        MostTroublesome = 3 "most-troublesome",
+        /// The one that costs the fewest elements for each troublesome key that goes with it: *ratio selection*. The best.
+        #[default]
+        Ratio = 4 "ratio",
+    }
 }
 
 /// A Bloom filter from which known false positives were taken out: some elements went with them.
@@ -403,3 +403,63 @@ impl<B: AsRef<[u8]>> format::Attach<B> for RetouchedBloom<Bytes<B>> {
 format::stored_methods!(RetouchedBloom<M> where M: Memory);
 format::read_methods!(RetouchedBloom);
 format::serde_impls!([M: Memory] RetouchedBloom<M>, [] RetouchedBloom);
+
+/// Figures as the Bloom filter that it is made from.
+impl FromSpec for RetouchedBloom {
+    /// Which keys are in the way is no matter of a plan.
+    fn designs(_: Kind, _: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        Vec::new()
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        spec.default_to(Param::Clearing, Value::Word(Clearing::default().name()));
+        // Without a number of keys the size waits for them.
+        if spec.has(Param::Items) || spec.has(Param::Hashes) {
+            Bloom::<AnyScheme>::fill_in(spec)
+        } else {
+            Ok(())
+        }
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let bloom = Bloom::<AnyScheme>::measure(spec)?;
+        Ok(Measure { params: 24, ..bloom })
+    }
+    /// With nothing to be rid of: see [`Spec::build_retouched`].
+    fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
+        spec.retouched(&digests, &[])
+    }
+    /// Beside its bits, how many keys of either sort have each of them.
+    fn working_bytes(spec: &Spec, _: u64) -> u64 {
+        spec.whole(Param::Bits).unwrap_or(0).saturating_mul(9)
+    }
+}
+
+impl Spec {
+    /// The filter of these keys that does not find the `spared` ones, of the kind [`Retouched`](crate::Kind::Retouched).
+    ///
+    /// ```
+    /// use gardenia::{Digest, Filter, Spec};
+    /// let keys: Vec<Digest> = (1..=100).map(|i| Digest(Digest(7).word(i))).collect();
+    /// let spared: Vec<Digest> = (101..=900).map(|i| Digest(Digest(7).word(i))).collect();
+    /// let filter = "retouched fpp=10%".parse::<Spec>()?.build_retouched(&keys, &spared)?;
+    /// assert!(spared.iter().all(|key| !filter.contains_digest(*key)));
+    /// # Ok::<(), gardenia::spec::SpecError>(())
+    /// ```
+    pub fn build_retouched(
+        &self,
+        digests: &[Digest],
+        spared: &[Digest],
+    ) -> Result<RetouchedBloom, SpecError> {
+        let sized = self.has(Param::Items) || self.has(Param::Hashes);
+        let spec = if sized { self.clone() } else { self.clone().items((digests.len() as u64).max(1)) };
+        Ok(spec.filled()?.retouched(digests, spared)?)
+    }
+
+    fn retouched(&self, digests: &[Digest], spared: &[Digest]) -> Result<RetouchedBloom, BuildError> {
+        let how = self.word(Param::Clearing).and_then(Clearing::from_name).unwrap_or_default();
+        let mut bloom = Bloom::<AnyScheme>::empty(self)?;
+        let mut new = alloc::vec![false; digests.len()];
+        bloom.insert_digests(digests, &mut new);
+        let seed = self.whole(Param::Seed).unwrap_or(0);
+        Ok(RetouchedBloom::selective_digests(bloom, digests, spared, how, seed)?)
+    }
+}

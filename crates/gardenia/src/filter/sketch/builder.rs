@@ -6,6 +6,9 @@ use crate::cells::CellKind;
 use crate::filter::wish::hash_verbs;
 use crate::hash::KeyHasher;
 use crate::index::{Form, prime};
+use crate::kinds::{Ability, Kind};
+use crate::plan::{Asked, Figures, sizes};
+use crate::spec::{FromSpec, Measure, Param, Spec, Value};
 use crate::theory::count_min::{SketchShape, fit, shape};
 use crate::{MAX_CELLS, SizeError};
 
@@ -146,6 +149,67 @@ impl CountMinBuilder {
     /// The sketch.
     pub fn build(self) -> Result<CountMin, SizeError> {
         CountMin::with(self.hasher.clone(), self.form, self.update, self.cells, self.shape()?)
+    }
+}
+
+/// How far a count may be above the truth, as a share of all, and how often farther, where nothing is asked for.
+const EPSILON: f64 = 1e-4;
+const DELTA: f64 = 0.01;
+/// Rows of a sketch that is given by its size.
+const ROWS: u32 = 4;
+/// Bits of a cell: those that merge suit most streams.
+const WIDTH: u32 = 8;
+
+impl CountMinBuilder {
+    fn of(spec: &Spec) -> Result<Self, SizeError> {
+        let width = spec.small(Param::Width).unwrap_or(WIDTH);
+        let cells = CellKind::from_width(width);
+        let bytes = spec.whole(Param::Bits).map(|bits| bits / 8);
+        let columns = spec.whole(Param::Columns);
+        let sized = bytes.is_some() || columns.is_some();
+        Ok(Self {
+            epsilon: (!sized).then(|| spec.real(Param::Epsilon).unwrap_or(EPSILON)),
+            delta: (!sized).then(|| spec.real(Param::Delta).unwrap_or(DELTA)),
+            columns,
+            rows: sized.then(|| spec.small(Param::Rows).unwrap_or(ROWS)),
+            bytes,
+            copies: spec.small(Param::Copies),
+            form: spec.word(Param::Form).and_then(Form::from_name).unwrap_or_default(),
+            update: spec.word(Param::Update).and_then(Update::from_name).unwrap_or(Update::Conservative),
+            cells: cells.ok_or(SizeError::Conflict("cells of a sketch have 4, 8, 32 or 64 bits"))?,
+            hasher: spec.hasher(),
+        })
+    }
+}
+
+impl FromSpec for CountMin {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        let stream = asked.need.is_open() || asked.has(Ability::Grow);
+        let design = || match stream {
+            true => sizes::stream_design(asked.need),
+            false => sizes::count_min_design(asked.need, asked.items, asked.fpp, asked.within),
+        };
+        if asked.has(Ability::Count) { asked.if_able(kind, design) } else { Vec::new() }
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        let builder = CountMinBuilder::of(spec)?;
+        let SketchShape { columns, rows, copies } = builder.shape()?;
+        spec.forget(&[Param::Epsilon, Param::Delta, Param::Bits]);
+        spec.set_whole(Param::Columns, columns);
+        spec.set_whole(Param::Rows, rows / copies);
+        if copies > 1 {
+            spec.set_whole(Param::Copies, copies);
+        }
+        spec.default_to(Param::Form, Value::Word(builder.form.name()));
+        spec.default_to(Param::Update, Value::Word(builder.update.name()));
+        spec.set_whole(Param::Width, builder.cells.width());
+        Ok(())
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        Ok(Measure::as_stored(CountMinBuilder::of(spec)?.memory_bytes()?, 16, None))
+    }
+    fn empty(spec: &Spec) -> Result<Self, SizeError> {
+        CountMinBuilder::of(spec)?.build()
     }
 }
 

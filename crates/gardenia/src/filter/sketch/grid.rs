@@ -9,6 +9,7 @@ use crate::cells::region::{self, CellLayout, Census, Fixed, Join, Slot, top};
 use crate::cells::{Bytes, CellKind, Lines, Memory, Owned};
 use crate::hash::Digest;
 use crate::index::rows::{CHUNK, Rows};
+use crate::numbered::numbered;
 use crate::{DecodeError, MAX_CELLS, MAX_HASHES, SizeError};
 
 /// Keys whose lines are asked for before they are visited.
@@ -28,45 +29,20 @@ pub(super) struct Grid<M> {
     map: usize,
 }
 
-/// What happens to the cells of a key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum Update {
-    /// Every cell is raised: sketches add up, and can answer for inner products.
-    #[default]
-    Plain = 1,
-    /// Only cells below the new estimate are raised, up to it (*minimum increase*, *conservative update*): smaller
-    /// errors, but a cell no longer holds the sum of its keys.
-    Conservative = 2,
+numbered! {
+    /// What happens to the cells of a key.
+    #[derive(Default)]
+    pub enum Update: u8 {
+        /// Every cell is raised: sketches add up, and can answer for inner products.
+        #[default]
+        Plain = 1 "plain",
+        /// Only cells below the new estimate are raised, up to it (*minimum increase*, *conservative update*): smaller
+        /// errors, but a cell no longer holds the sum of its keys.
+        Conservative = 2 "conservative",
+    }
 }
 
 impl Update {
-    /// The update with this number, if there is one.
-    #[must_use]
-    pub const fn from_number(number: u8) -> Option<Self> {
-        match number {
-            1 => Some(Self::Plain),
-            2 => Some(Self::Conservative),
-            _ => None,
-        }
-    }
-
-    /// The number stored in files.
-    #[must_use]
-    pub const fn number(self) -> u8 {
-        self as u8
-    }
-
-    /// Name for people.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Conservative => "conservative",
-        }
-    }
-
     fn join(self) -> Join {
         match self {
             Self::Plain => Join::Sum,

@@ -21,7 +21,9 @@ use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk};
+use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Sink, Source};
+use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory::a2::{self, Shape, buffer_fpp};
 use crate::theory::bloom::{self, Estimate, estimate_items};
 use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, SizeError};
@@ -158,13 +160,20 @@ impl A2BloomBuilder {
         }
     }
 
+    /// The rate with both buffers full.
+    fn planned_fpp(&self, Shape { bits, hashes, capacity }: Shape) -> f64 {
+        let cells = bits / 2;
+        let met = a2::stored(cells, hashes, capacity as f64) as u64;
+        let one = AnyScheme::new(self.wish.scheme, hashes).planned_fpp(cells, met);
+        both(one, one)
+    }
+
     /// The filter.
     pub fn build(self) -> Result<A2Bloom, SizeError> {
-        let Shape { bits, hashes, capacity } = self.shape()?;
-        let Wish { fpp, hasher, scheme, .. } = self.wish;
+        let shape @ Shape { bits, hashes, capacity } = self.shape()?;
+        let about = About::planned(capacity, self.wish.fpp.unwrap_or_else(|| self.planned_fpp(shape)));
+        let Wish { hasher, scheme, .. } = self.wish;
         let (cells, scheme) = (bits / 2, AnyScheme::new(scheme, hashes));
-        let rate = || scheme.planned_fpp(cells, a2::stored(cells, hashes, capacity as f64) as u64);
-        let about = About::planned(capacity, fpp.unwrap_or_else(|| both(rate(), rate())));
         Ok(A2Bloom { hasher, scheme, pair: Pair::new(cells)?, capacity, turn: Turn::default(), about })
     }
 }
@@ -608,6 +617,41 @@ impl<B: AsRef<[u8]>> format::Attach<B> for A2Bloom<Bytes<B>> {
 format::stored_methods!(A2Bloom<M> where M: Still);
 format::read_methods!(A2Bloom);
 format::serde_impls!([M: Still] A2Bloom<M>, [] A2Bloom);
+
+impl A2BloomBuilder {
+    fn of(spec: &Spec) -> Self {
+        let mut wish = Wish::of(spec, 1.0);
+        // A size leaves the rate or the window open.
+        if wish.items.is_none() {
+            wish.fpp.get_or_insert(DEFAULT_FPP);
+        }
+        Self { wish }
+    }
+}
+
+impl FromSpec for A2Bloom {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        asked.if_able(kind, || sizes::a2_design(asked.need, asked.fpp, asked.within))
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        let builder = A2BloomBuilder::of(spec);
+        let Shape { bits, hashes, capacity } = builder.shape()?;
+        if let Some(fpp) = builder.wish.fpp {
+            spec.default_to(Param::PlannedFpp, Value::Real(fpp));
+        }
+        spec.fill_shape(Param::Bits, bloom::Shape { cells: bits, hashes });
+        spec.set_whole(Param::Items, capacity);
+        Ok(())
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let builder = A2BloomBuilder::of(spec);
+        let bytes = cell_bytes(spec.shape(Param::Bits).cells / 2, 2);
+        Ok(Measure::as_stored(bytes, 24, Some(builder.planned_fpp(builder.shape()?))))
+    }
+    fn empty(spec: &Spec) -> Result<Self, SizeError> {
+        A2BloomBuilder::of(spec).build()
+    }
+}
 
 #[cfg(test)]
 mod tests {

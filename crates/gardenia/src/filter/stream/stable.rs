@@ -21,7 +21,9 @@ use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk, scale};
+use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Sink, Source};
+use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory::bloom;
 use crate::theory::stable::{self, Shape};
 use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, SizeError};
@@ -291,7 +293,7 @@ impl StableBloom {
 
     /// A filter with choices: shape, width, seeds, secret, scheme.
     pub fn builder() -> StableBloomBuilder {
-        StableBloomBuilder { wish: Wish::default(), width: 4, decrements: None, aging_seed: 0 }
+        StableBloomBuilder { wish: Wish::default(), width: WIDTH, decrements: None, aging_seed: 0 }
     }
 
     insert_verbs!("absent, or forgotten");
@@ -612,6 +614,54 @@ impl<B: AsRef<[u8]>> format::Attach<B> for StableBloom<Bytes<B>> {
 format::stored_methods!(StableBloom<M> where M: Memory);
 format::read_methods!(StableBloom);
 format::serde_impls!([M: Memory] StableBloom<M>, [] StableBloom);
+
+/// Bits per cell, unless set.
+const WIDTH: u32 = 4;
+
+impl StableBloomBuilder {
+    fn of(spec: &Spec) -> Self {
+        let (width, decrements) = (spec.small(Param::Width).unwrap_or(WIDTH), spec.whole(Param::Decrements));
+        let mut wish = Wish::of(spec, width.into());
+        // A size leaves the rate open, unless decrements fix it.
+        if decrements.is_none() {
+            wish.fpp.get_or_insert(DEFAULT_FPP);
+        }
+        Self { wish, width, decrements, aging_seed: 0 }
+    }
+}
+
+impl FromSpec for StableBloom {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        asked.if_able(kind, || {
+            sizes::search(asked.fpp, asked.within, |fpp| sizes::stable_design(asked.need, fpp))
+        })
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        let builder = StableBloomBuilder::of(spec);
+        let Shape { cells, hashes, decrements, .. } = builder.shape()?;
+        if let Some(fpp) = builder.wish.fpp {
+            spec.default_to(Param::PlannedFpp, Value::Real(fpp));
+        }
+        spec.fill_shape(Param::Cells, bloom::Shape { cells, hashes });
+        spec.set_whole(Param::Width, builder.width);
+        spec.set_whole(Param::Decrements, decrements);
+        Ok(())
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let StableBloomBuilder { width, decrements, .. } = StableBloomBuilder::of(spec);
+        let (bloom::Shape { cells, hashes }, max) =
+            (spec.shape(Param::Cells), u32::MAX >> (32 - width.clamp(1, 32)));
+        let rate = stable::stable_fpp(cells, hashes, max, decrements.unwrap_or(1));
+        Ok(Measure::as_stored(cell_bytes(cells, width), 24, Some(rate)))
+    }
+    fn empty(spec: &Spec) -> Result<Self, SizeError> {
+        let mut filter = StableBloomBuilder::of(spec).build()?;
+        if let Some(fpp) = spec.real(Param::PlannedFpp) {
+            filter.about.plan(spec.whole(Param::Items).unwrap_or(0), fpp);
+        }
+        Ok(filter)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -2,9 +2,11 @@
 
 use super::member::cells_shape;
 use super::{
-    Ability, ErrorMeans, FPP, MANY, Need, Parameters, Sized, bloom_probes, bloom_rates, cell_bytes, cells_in,
-    floor, no_room,
+    Ability, ErrorMeans, FPP, Figures, MANY, Need, bloom_probes, bloom_rates, cell_bytes, cells_in, floor,
+    no_room, shaped, sketch,
 };
+use crate::Kind;
+use crate::spec::Param;
 use crate::theory::concentration::ones_at_most;
 use crate::theory::{bloom, count_min};
 use crate::{CountMin, CountingBloom, Form, PolicyId, SizeError, SpectralBloom, Update};
@@ -19,23 +21,23 @@ pub(super) fn width_of(counts: u64, least: u32) -> u32 {
     (64 - counts.leading_zeros()).clamp(least, 32)
 }
 
-pub(in crate::plan) fn counting_design(
+pub(crate) fn counting_design(
     need: &Need,
     items: u64,
     fpp: f64,
     within: Option<u64>,
-) -> Result<Sized, SizeError> {
+) -> Result<Figures, SizeError> {
     let width = width_of(need.counts, 4);
     let shape = match within {
         None => CountingBloom::builder().items(items).fpp(fpp).width(width).shape()?,
         Some(bytes) => cells_shape(items, fpp, Some(cells_in(bytes, width)))?,
     };
     let (fpp, bound) = bloom_rates(need, shape, items);
-    Ok(Sized {
-        parameters: Parameters::Counting { cells: shape.cells, hashes: shape.hashes, width },
+    Ok(Figures {
+        spec: shaped(Kind::Counting, items, Param::Cells, shape).with(Param::Width, width),
         items,
         bytes: cell_bytes(shape.cells, width),
-        file_bytes: None,
+        payload: None,
         fpp,
         bound,
         error: ErrorMeans::FalsePositive,
@@ -46,14 +48,14 @@ pub(in crate::plan) fn counting_design(
     })
 }
 
-pub(in crate::plan) fn spectral_design(
+pub(crate) fn spectral_design(
     need: &Need,
     items: u64,
     fpp: f64,
     within: Option<u64>,
-) -> Result<Sized, SizeError> {
+) -> Result<Figures, SizeError> {
     let width = width_of(need.counts, 4);
-    let policy = if need.needs(Ability::Remove) || need.needs(Ability::Unite) {
+    let policy = if need.needs(Ability::Remove) || need.needs(Ability::Merge) {
         PolicyId::MinimumSelection
     } else {
         PolicyId::MinimumIncrease
@@ -63,11 +65,13 @@ pub(in crate::plan) fn spectral_design(
         Some(bytes) => cells_shape(items, fpp, Some(cells_in(bytes, width)))?,
     };
     let (fpp, bound) = bloom_rates(need, shape, items);
-    Ok(Sized {
-        parameters: Parameters::Spectral { cells: shape.cells, hashes: shape.hashes, width, policy },
+    Ok(Figures {
+        spec: shaped(Kind::Spectral, items, Param::Cells, shape)
+            .with(Param::Width, width)
+            .with(Param::Policy, policy.name()),
         items,
         bytes: cell_bytes(shape.cells, width),
-        file_bytes: None,
+        payload: None,
         fpp,
         bound,
         error: ErrorMeans::FalsePositive,
@@ -83,12 +87,12 @@ pub(in crate::plan) fn spectral_design(
 }
 
 /// A sketch whose rows tell absent keys from present ones.
-pub(in crate::plan) fn count_min_design(
+pub(crate) fn count_min_design(
     need: &Need,
     items: u64,
     fpp: f64,
     within: Option<u64>,
-) -> Result<Sized, SizeError> {
+) -> Result<Figures, SizeError> {
     const WIDTH: u32 = 32;
     let rate = |columns: u64, rows: u32| {
         bloom::fpp_partitioned(columns.saturating_mul(rows.into()), items, rows) + floor(items)
@@ -112,15 +116,15 @@ pub(in crate::plan) fn count_min_design(
             .min_by_key(|(columns, rows)| columns.saturating_mul((*rows).into()))
             .unwrap_or((1, 1)),
     };
-    let update = if need.needs(Ability::Unite) { Update::Plain } else { Update::Conservative };
+    let update = if need.needs(Ability::Merge) { Update::Plain } else { Update::Conservative };
     // Each row has its share of the doubt.
     let confidence = 1.0 - (1.0 - need.confidence) / f64::from(rows);
     let fill = ones_at_most(columns, items, 1, confidence) / columns as f64;
-    Ok(Sized {
-        parameters: Parameters::CountMin { columns, rows, update },
+    Ok(Figures {
+        spec: sketch(columns, rows, update),
         items,
         bytes: CountMin::builder().columns(columns).rows(rows).memory_bytes()?,
-        file_bytes: None,
+        payload: None,
         fpp: rate(columns, rows),
         bound: libm::pow(fill.min(1.0), f64::from(rows)) + floor(items),
         error: ErrorMeans::FalsePositive,
@@ -130,20 +134,20 @@ pub(in crate::plan) fn count_min_design(
 }
 
 /// A sketch for a stream of any length: the rate is how far a count may be above the truth.
-pub(in crate::plan) fn stream_design(need: &Need) -> Result<Sized, SizeError> {
+pub(crate) fn stream_design(need: &Need) -> Result<Figures, SizeError> {
     let builder = match (need.fpp, need.bytes) {
         (None, Some(bytes)) => CountMin::builder().bytes(bytes).rows(5),
         (fpp, _) => CountMin::builder().epsilon(fpp.unwrap_or(FPP)).delta(DELTA),
     };
     let shape = builder.shape()?;
-    let update = if need.needs(Ability::Unite) { Update::Plain } else { Update::Conservative };
+    let update = if need.needs(Ability::Merge) { Update::Plain } else { Update::Conservative };
     let epsilon = count_min::epsilon(Form::Original, shape.columns);
     let delta = count_min::failure_original(epsilon, shape.columns, shape.rows);
-    Ok(Sized {
-        parameters: Parameters::CountMin { columns: shape.columns, rows: shape.rows, update },
+    Ok(Figures {
+        spec: sketch(shape.columns, shape.rows, update),
         items: need.items.unwrap_or(MANY),
         bytes: builder.memory_bytes()?,
-        file_bytes: None,
+        payload: None,
         fpp: delta,
         bound: delta,
         error: ErrorMeans::CountAbove(need.fpp.unwrap_or(epsilon).max(epsilon)),

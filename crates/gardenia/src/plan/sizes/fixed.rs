@@ -1,12 +1,14 @@
 //! Sets and maps that are made of all their keys at once.
 
-use super::{ErrorMeans, LINE, Need, Parameters, Sized, floor, no_room};
+use super::{ErrorMeans, Figures, LINE, Need, floor, no_room};
+use crate::Kind;
+use crate::spec::{Param, Spec};
 use crate::theory::{binary_fuse, golomb, ribbon};
 use crate::{GolombSet, SizeError};
 use alloc::borrow::ToOwned;
 use alloc::format;
 
-pub(in crate::plan) fn fuse_design(items: u64, fpp: f64, within: Option<u64>) -> Result<Sized, SizeError> {
+pub(crate) fn fuse_design(items: u64, fpp: f64, within: Option<u64>) -> Result<Figures, SizeError> {
     const ARITY: u32 = 3;
     let cells = binary_fuse::shape(items, ARITY)?.cells();
     let bytes_of = |width: u32| (cells * u64::from(width)).div_ceil(64) * 8;
@@ -17,11 +19,11 @@ pub(in crate::plan) fn fuse_design(items: u64, fpp: f64, within: Option<u64>) ->
         }
     };
     let rate = binary_fuse::fpp(items, fingerprint);
-    Ok(Sized {
-        parameters: Parameters::Fuse { fingerprint, arity: ARITY },
+    Ok(Figures {
+        spec: Spec::new(Kind::BinaryFuse).with(Param::Fingerprint, fingerprint).with(Param::Arity, ARITY),
         items,
         bytes: bytes_of(fingerprint),
-        file_bytes: None,
+        payload: None,
         fpp: rate,
         bound: rate,
         error: ErrorMeans::FalsePositive,
@@ -37,20 +39,16 @@ fn above_floor(fpp: f64, items: u64) -> f64 {
     if floor > 9e-10 * fpp { fpp - floor } else { fpp }
 }
 
-pub(in crate::plan) fn ribbon_design(items: u64, fpp: f64) -> Result<Sized, SizeError> {
+pub(crate) fn ribbon_design(items: u64, fpp: f64) -> Result<Figures, SizeError> {
     let fpp = above_floor(fpp, items);
     let bits = ribbon::bits(fpp)?;
-    // Beyond what many keys take: the last layer, the borders of segments, whole blocks, and an attempt or two more.
-    let n = items as f64;
-    let slots = if items <= 2048 { 1.18 * n + 320.0 } else { 1.006 * n + 760.0 };
-    let per_slot = ribbon::bits_per_key(bits);
-    let bytes = libm::ceil(slots * per_slot / 64.0) as u64 * 8;
+    let bytes = ribbon::most_bytes(items, bits);
     let rate = bits.fpp() + floor(items);
-    Ok(Sized {
-        parameters: Parameters::Ribbon { fpp },
+    Ok(Figures {
+        spec: Spec::new(Kind::Ribbon).fpp(fpp),
         items,
         bytes,
-        file_bytes: None,
+        payload: None,
         fpp: rate,
         bound: rate,
         error: ErrorMeans::FalsePositive,
@@ -59,7 +57,7 @@ pub(in crate::plan) fn ribbon_design(items: u64, fpp: f64) -> Result<Sized, Size
     })
 }
 
-pub(in crate::plan) fn golomb_design(items: u64, fpp: f64) -> Result<Sized, SizeError> {
+pub(crate) fn golomb_design(items: u64, fpp: f64) -> Result<Figures, SizeError> {
     let fpp = above_floor(fpp, items);
     let builder = GolombSet::builder().fpp(fpp);
     let mean = builder.memory_bytes(items)?;
@@ -69,11 +67,11 @@ pub(in crate::plan) fn golomb_design(items: u64, fpp: f64) -> Result<Sized, Size
     let gap = golomb::bits(1.0 / fpp, golomb::divisor(1.0 / fpp));
     // The index, and half a run of 2,400 bits.
     let run = (1200.0f64).min(items as f64 * gap) / 8.0 / LINE;
-    Ok(Sized {
-        parameters: Parameters::Golomb { fpp },
+    Ok(Figures {
+        spec: Spec::new(Kind::GolombSet).fpp(fpp),
         items,
         bytes: bytes.next_multiple_of(8),
-        file_bytes: None,
+        payload: None,
         fpp: golomb::fpp(items, range) + floor(items),
         bound: items as f64 / range as f64 + floor(items),
         error: ErrorMeans::FalsePositive,
@@ -82,12 +80,12 @@ pub(in crate::plan) fn golomb_design(items: u64, fpp: f64) -> Result<Sized, Size
     })
 }
 
-pub(in crate::plan) fn bloomier_design(
+pub(crate) fn bloomier_design(
     need: &Need,
     items: u64,
     fpp: f64,
     within: Option<u64>,
-) -> Result<Sized, SizeError> {
+) -> Result<Figures, SizeError> {
     const ARITY: u32 = 3;
     const MAX_CHECK: u32 = 30;
     let cells = binary_fuse::shape(items, ARITY)?.cells();
@@ -107,11 +105,14 @@ pub(in crate::plan) fn bloomier_design(
         Some(bytes) => (1..=MAX_CHECK).rev().find(|check| bytes_of(*check) <= bytes).ok_or(no_room(bytes))?,
     };
     let rate = libm::exp2(-f64::from(check_bits)) + floor(items);
-    Ok(Sized {
-        parameters: Parameters::Bloomier { value_bits: need.values, check_bits, arity: ARITY },
+    Ok(Figures {
+        spec: Spec::new(Kind::Bloomier)
+            .with(Param::ValueBits, need.values)
+            .with(Param::Check, check_bits)
+            .with(Param::Arity, ARITY),
         items,
         bytes: bytes_of(check_bits) + 8,
-        file_bytes: None,
+        payload: None,
         fpp: rate,
         bound: rate,
         error: ErrorMeans::FalsePositive,

@@ -2,13 +2,15 @@
 
 use super::count::width_of;
 use super::{
-    ErrorMeans, MANY, Need, Parameters, Shape, Sized, bits_bytes, bloom_probes, cell_bytes, cells_in, floor,
-    no_room, probes, rates_at, scheme,
+    ErrorMeans, Figures, MANY, Need, Shape, bits_bytes, bloom_probes, cell_bytes, cells_in, floor, no_room,
+    probes, rates_at, scheme,
 };
+use crate::Kind;
+use crate::spec::{Param, Spec};
 use crate::theory::concentration::bennett;
 use crate::theory::scalable::compound;
 use crate::theory::stable;
-use crate::{A2Bloom, DynamicBloom, ScalableBloom, Scheme, SizeError, StableBloom};
+use crate::{A2Bloom, DynamicBloom, ScalableBloomBuilder, Scheme, SizeError, StableBloom};
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::vec::Vec;
@@ -16,10 +18,11 @@ use alloc::vec::Vec;
 /// Keys in a layer of a dynamic filter for any number.
 const LAYER: u64 = 100_000;
 
-pub(in crate::plan) fn scalable_design(need: &Need, fpp: f64) -> Result<Sized, SizeError> {
+pub(crate) fn scalable_design(need: &Need, fpp: f64) -> Result<Figures, SizeError> {
     // The first slice takes what is expected; of an unknown number, some thousand.
     let first = need.items.unwrap_or(10_000);
-    let builder = ScalableBloom::builder().fpp(fpp).items(first);
+    let spec = Spec::new(Kind::Scalable).items(first).fpp(fpp);
+    let builder = ScalableBloomBuilder::of(&spec);
     let (mut items, mut bytes, mut slices) = (0u64, 0u64, Vec::new());
     let goal = need.items.unwrap_or(if need.bytes.is_some() { u64::MAX } else { MANY });
     while items < goal {
@@ -57,11 +60,11 @@ pub(in crate::plan) fn scalable_design(need: &Need, fpp: f64) -> Result<Sized, S
             Some((1.0 - need.present) * absent + need.present * found)
         })
         .sum();
-    Ok(Sized {
-        parameters: Parameters::Scalable { first, fpp },
+    Ok(Figures {
+        spec,
         items,
         bytes,
-        file_bytes: None,
+        payload: None,
         fpp: compound(rates.iter().map(|rate| rate.0)),
         bound: compound(rates.iter().map(|rate| rate.1)),
         error: ErrorMeans::FalsePositive,
@@ -70,7 +73,7 @@ pub(in crate::plan) fn scalable_design(need: &Need, fpp: f64) -> Result<Sized, S
     })
 }
 
-pub(in crate::plan) fn dynamic_design(need: &Need, fpp: f64) -> Result<Sized, SizeError> {
+pub(crate) fn dynamic_design(need: &Need, fpp: f64) -> Result<Figures, SizeError> {
     let width = width_of(need.counts, 4);
     let layer = need.items.map_or(LAYER, |items| need.insertions(items).0);
     let of = |rate: f64| DynamicBloom::builder().items(layer).fpp(rate).width(width).shape();
@@ -94,11 +97,11 @@ pub(in crate::plan) fn dynamic_design(need: &Need, fpp: f64) -> Result<Sized, Si
     let (probes, hashes) = (bloom_probes(&Need { present: 0.0, ..need.clone() }, shape, layer), shape.hashes);
     let asked = layers as f64;
     let present = f64::from(hashes) + (asked - 1.0) / 2.0 * probes;
-    Ok(Sized {
-        parameters: Parameters::Dynamic { layer, fpp: rate, width },
+    Ok(Figures {
+        spec: Spec::new(Kind::Dynamic).items(layer).fpp(rate).with(Param::Width, width),
         items: need.items.unwrap_or(layers * layer),
         bytes: layers * cell_bytes(shape.cells, width),
-        file_bytes: None,
+        payload: None,
         fpp: compound((0..layers).map(|_| one.0)),
         bound: compound((0..layers).map(|_| one.1)),
         error: ErrorMeans::FalsePositive,
@@ -109,7 +112,7 @@ pub(in crate::plan) fn dynamic_design(need: &Need, fpp: f64) -> Result<Sized, Si
     })
 }
 
-pub(in crate::plan) fn a2_design(need: &Need, fpp: f64, within: Option<u64>) -> Result<Sized, SizeError> {
+pub(crate) fn a2_design(need: &Need, fpp: f64, within: Option<u64>) -> Result<Figures, SizeError> {
     let builder = A2Bloom::builder();
     let builder = match (need.items, need.bytes, within) {
         (Some(items), _, None) => builder.items(items).fpp(fpp),
@@ -125,11 +128,14 @@ pub(in crate::plan) fn a2_design(need: &Need, fpp: f64, within: Option<u64>) -> 
     let (one, _) = rates_at(half, shape.capacity, need.confidence);
     let (_, most) = rates_at(half, met, 1.0 - (1.0 - need.confidence) / 2.0);
     let absent = bloom_probes(&Need { present: 0.0, ..need.clone() }, half, shape.capacity);
-    Ok(Sized {
-        parameters: Parameters::A2 { bits: shape.bits, hashes: shape.hashes, window: shape.capacity },
+    Ok(Figures {
+        spec: Spec::new(Kind::A2)
+            .items(shape.capacity)
+            .with(Param::Bits, shape.bits)
+            .with(Param::Hashes, shape.hashes),
         items: shape.capacity,
         bytes: 2 * bits_bytes(half.cells),
-        file_bytes: None,
+        payload: None,
         fpp: compound([one, one]),
         bound: compound([most, most]),
         error: ErrorMeans::FalsePositive,
@@ -138,7 +144,7 @@ pub(in crate::plan) fn a2_design(need: &Need, fpp: f64, within: Option<u64>) -> 
     })
 }
 
-pub(in crate::plan) fn stable_design(need: &Need, fpp: f64) -> Result<Sized, SizeError> {
+pub(crate) fn stable_design(need: &Need, fpp: f64) -> Result<Figures, SizeError> {
     const WIDTH: u32 = 4;
     let builder = StableBloom::builder().fpp(fpp).width(WIDTH);
     let builder = match (need.items, need.bytes) {
@@ -154,11 +160,15 @@ pub(in crate::plan) fn stable_design(need: &Need, fpp: f64) -> Result<Sized, Siz
     // Cells are set and lowered by chance; a run lowers neighbours together, which the factor allows for.
     let variance = 2.0 * cells as f64 * zeros * (1.0 - zeros);
     let fill = 1.0 - zeros + bennett(variance, need.confidence) / cells as f64;
-    Ok(Sized {
-        parameters: Parameters::Stable { cells, hashes, width: WIDTH, decrements },
+    Ok(Figures {
+        spec: Spec::new(Kind::Stable)
+            .with(Param::Cells, cells)
+            .with(Param::Hashes, hashes)
+            .with(Param::Width, WIDTH)
+            .with(Param::Decrements, decrements),
         items,
         bytes: cell_bytes(cells, WIDTH),
-        file_bytes: None,
+        payload: None,
         fpp: rate + floor(items),
         bound: libm::pow(fill.min(1.0), f64::from(hashes)) + floor(items),
         error: ErrorMeans::FalsePositive,

@@ -1,10 +1,12 @@
 //! Sets that keys are put into one by one.
 
 use super::{
-    ErrorMeans, LEAST, Need, Parameters, Shape, Sized, bits_bytes, bloom_probes, bloom_rates, cells_in,
-    floor, no_room, probes,
+    ErrorMeans, Figures, LEAST, Need, Shape, bits_bytes, bloom_probes, bloom_rates, cells_in, floor, no_room,
+    probes, shaped,
 };
+use crate::Kind;
 use crate::cells::{WIDTHS, bucket_bytes};
+use crate::spec::{Param, Spec};
 use crate::theory::concentration::{bennett, blocked_rate_at_most, ones};
 use crate::theory::{blocked, bloom, choices, compressed, cuckoo};
 use crate::{BlockedBloom, Bloom, ChoiceBloom, CompressedBloom, Effort, SizeError};
@@ -14,12 +16,12 @@ use alloc::format;
 /// Bits per key in memory that a compressed filter may take where no memory is given.
 const WIRE_MEMORY: f64 = 32.0;
 
-pub(in crate::plan) fn blocked_design(
+pub(crate) fn blocked_design(
     need: &Need,
     items: u64,
     fpp: f64,
     within: Option<u64>,
-) -> Result<Sized, SizeError> {
+) -> Result<Figures, SizeError> {
     let shape = match within {
         None => BlockedBloom::builder().items(items).fpp(fpp).shape()?,
         Some(bytes) => {
@@ -33,11 +35,11 @@ pub(in crate::plan) fn blocked_design(
     let blocks = shape.cells / blocked::BLOCK_BITS;
     // The closed form cancels below this.
     let fpp = blocked::fpp(blocks, items, shape.hashes).max(1e-11) + floor(items);
-    Ok(Sized {
-        parameters: Parameters::Blocked { bits: shape.cells, hashes: shape.hashes },
+    Ok(Figures {
+        spec: shaped(Kind::Blocked, items, Param::Bits, shape),
         items,
         bytes: bits_bytes(shape.cells),
-        file_bytes: None,
+        payload: None,
         fpp,
         bound: blocked_rate_at_most(blocks, items, shape.hashes, need.confidence) + floor(items),
         error: ErrorMeans::FalsePositive,
@@ -55,19 +57,19 @@ pub(super) fn cells_shape(items: u64, fpp: f64, cells: Option<u64>) -> Result<Sh
     }
 }
 
-pub(in crate::plan) fn bloom_design(
+pub(crate) fn bloom_design(
     need: &Need,
     items: u64,
     fpp: f64,
     within: Option<u64>,
-) -> Result<Sized, SizeError> {
+) -> Result<Figures, SizeError> {
     let shape = cells_shape(items, fpp, within.map(|bytes| cells_in(bytes, 1)))?;
     let (fpp, bound) = bloom_rates(need, shape, items);
-    Ok(Sized {
-        parameters: Parameters::Bloom { bits: shape.cells, hashes: shape.hashes },
+    Ok(Figures {
+        spec: shaped(Kind::Bloom, items, Param::Bits, shape),
         items,
         bytes: bits_bytes(shape.cells),
-        file_bytes: None,
+        payload: None,
         fpp,
         bound,
         error: ErrorMeans::FalsePositive,
@@ -76,13 +78,13 @@ pub(in crate::plan) fn bloom_design(
     })
 }
 
-pub(in crate::plan) fn choice_design(
+pub(crate) fn choice_design(
     need: &Need,
     items: u64,
     fpp: f64,
     within: Option<u64>,
     effort: Effort,
-) -> Result<Sized, SizeError> {
+) -> Result<Figures, SizeError> {
     // The law of keys that choose takes minutes for hundreds of hashes, and nothing is gained there.
     if within.is_none() && fpp > 0.0 && fpp < LEAST {
         return Err(SizeError::FppBelowFloor { fpp, floor: LEAST, items });
@@ -109,11 +111,12 @@ pub(in crate::plan) fn choice_design(
         // A present key is found in its first group, or in its second after a look at the first.
         (1.0 - need.present) * 2.0 * absent + need.present * (f64::from(hashes) + 0.5 * absent)
     };
-    Ok(Sized {
-        parameters: Parameters::Choice { bits: cells, hashes, effort },
+    Ok(Figures {
+        spec: shaped(Kind::Choice, items, Param::Bits, Shape { cells, hashes })
+            .with(Param::Effort, effort.name()),
         items,
         bytes: bits_bytes(cells),
-        file_bytes: None,
+        payload: None,
         fpp,
         bound,
         error: ErrorMeans::FalsePositive,
@@ -127,12 +130,12 @@ pub(in crate::plan) fn choice_design(
     })
 }
 
-pub(in crate::plan) fn cuckoo_design(
+pub(crate) fn cuckoo_design(
     need: &Need,
     items: u64,
     fpp: f64,
     within: Option<u64>,
-) -> Result<Sized, SizeError> {
+) -> Result<Figures, SizeError> {
     let (total, most) = need.insertions(items);
     let room = cuckoo::room(total, most).ok_or(SizeError::Conflict("one key has too many copies"))?;
     let shape = match within {
@@ -145,11 +148,14 @@ pub(in crate::plan) fn cuckoo_design(
     };
     // Each of n keys has one fingerprint in one pair of buckets, and no query meets more than all of them.
     let same = 8.0 / (shape.cells() as f64 * (libm::exp2(f64::from(shape.width)) - 1.0));
-    Ok(Sized {
-        parameters: Parameters::Cuckoo { cells: shape.cells(), width: shape.width },
+    Ok(Figures {
+        spec: Spec::new(Kind::Cuckoo)
+            .items(total)
+            .with(Param::Cells, shape.cells())
+            .with(Param::Width, shape.width),
         items,
         bytes: cuckoo_bytes(shape),
-        file_bytes: None,
+        payload: None,
         fpp: cuckoo::fpp(shape.cells(), total, shape.width) + floor(items),
         bound: total as f64 * same + floor(items),
         error: ErrorMeans::FalsePositive,
@@ -166,12 +172,12 @@ fn cuckoo_bytes(shape: cuckoo::Shape) -> u64 {
     bucket_bytes(shape.buckets, shape.width).unwrap_or(u64::MAX)
 }
 
-pub(in crate::plan) fn compressed_design(
+pub(crate) fn compressed_design(
     need: &Need,
     items: u64,
     fpp: f64,
     within: Option<u64>,
-) -> Result<Sized, SizeError> {
+) -> Result<Figures, SizeError> {
     let memory = match need.bytes {
         // Rounding up to whole words must not exceed it.
         Some(bytes) => {
@@ -191,12 +197,12 @@ pub(in crate::plan) fn compressed_design(
     let (rate, bound) = bloom_rates(need, shape, items);
     let fill = bloom::expected_fill(shape.cells, items, shape.hashes);
     let wire = shape.cells as f64 * compressed::entropy(fill) / 8.0;
-    Ok(Sized {
-        parameters: Parameters::Compressed { bits: shape.cells, hashes: shape.hashes, fpp, memory },
+    Ok(Figures {
+        spec: Spec::new(Kind::Compressed).items(items).fpp(fpp).with(Param::MemoryPerKey, memory),
         items,
         bytes: bits_bytes(shape.cells),
         // The coder stays within 1 % of the entropy.
-        file_bytes: Some(libm::ceil(1.01 * wire) as u64 + 16),
+        payload: Some(libm::ceil(1.01 * wire) as u64 + 16),
         fpp: rate,
         bound,
         error: ErrorMeans::FalsePositive,

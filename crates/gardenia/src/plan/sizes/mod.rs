@@ -8,17 +8,20 @@ mod fixed;
 mod grow;
 mod member;
 
-pub(super) use count::{count_min_design, counting_design, spectral_design, stream_design};
-pub(super) use fixed::{bloomier_design, fuse_design, golomb_design, ribbon_design};
-pub(super) use grow::{a2_design, dynamic_design, scalable_design, stable_design};
-pub(super) use member::{blocked_design, bloom_design, choice_design, compressed_design, cuckoo_design};
+pub(crate) use count::{count_min_design, counting_design, spectral_design, stream_design};
+pub(crate) use fixed::{bloomier_design, fuse_design, golomb_design, ribbon_design};
+pub(crate) use grow::{a2_design, dynamic_design, scalable_design, stable_design};
+pub(crate) use member::{blocked_design, bloom_design, choice_design, compressed_design, cuckoo_design};
 
-use super::design::{ErrorMeans, Parameters};
-use super::need::{Ability, Need};
+use super::design::ErrorMeans;
+use super::need::Need;
+use crate::spec::{Param, Spec};
 use crate::theory::bloom::{self, Shape};
 use crate::theory::concentration::rate_at_most;
-use crate::{AnyScheme, Scheme, SchemeId, SizeError};
+use crate::{Ability, AnyScheme, Kind, Scheme, SchemeId, SizeError, Update};
+use alloc::borrow::ToOwned;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 /// The rate without another wish.
 pub(super) const FPP: f64 = 0.01;
@@ -36,24 +39,120 @@ pub(super) const MANY: u64 = 1_000_000;
 pub(super) const LINE: f64 = 64.0;
 
 /// The figures of a sized design, before they are put together.
-pub(super) struct Sized {
-    pub(super) parameters: Parameters,
-    pub(super) items: u64,
-    pub(super) bytes: u64,
-    pub(super) file_bytes: Option<u64>,
-    pub(super) fpp: f64,
-    pub(super) bound: f64,
-    pub(super) error: ErrorMeans,
-    pub(super) lines: f64,
-    pub(super) why: String,
+pub(crate) struct Figures {
+    pub(crate) spec: Spec,
+    pub(crate) items: u64,
+    pub(crate) bytes: u64,
+    /// Bytes of the payload in a file, where they are not those of memory.
+    pub(crate) payload: Option<u64>,
+    pub(crate) fpp: f64,
+    pub(crate) bound: f64,
+    pub(crate) error: ErrorMeans,
+    pub(crate) lines: f64,
+    pub(crate) why: String,
+}
+
+/// What is asked of every kind in turn.
+pub(crate) struct Asked<'a> {
+    pub(crate) need: &'a Need,
+    pub(crate) items: u64,
+    pub(crate) fpp: f64,
+    /// The memory that decides the rate, where no rate is given.
+    pub(crate) within: Option<u64>,
+    /// Whether any number of keys may come.
+    pub(crate) grows: bool,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn new(need: &'a Need) -> Self {
+        let open = need.items.is_none() && !need.needs(Ability::Forget) && !need.needs(Ability::Fixed);
+        Self {
+            need,
+            items: need.items.unwrap_or(MANY),
+            fpp: need.fpp.unwrap_or(FPP),
+            within: need.bytes.filter(|_| need.fpp.is_none()),
+            grows: need.needs(Ability::Grow) || open,
+        }
+    }
+
+    /// All designs, kind by kind.
+    pub(super) fn designs(&self) -> impl Iterator<Item = Result<Figures, SizeError>> {
+        Kind::ALL.into_iter().flat_map(|kind| crate::kinds::designs(kind, self))
+    }
+
+    /// Whether any kind does what is needed.
+    pub(super) fn is_possible(&self) -> bool {
+        self.designs().next().is_some()
+    }
+
+    /// Whether this must be possible.
+    pub(crate) fn has(&self, ability: Ability) -> bool {
+        self.need.needs(ability)
+    }
+
+    /// A design, if the kind does what is needed. Any kind can be asked for keys that never change, and any filter can be
+    /// sent; but what is to be built once, to forget or to hold values, only a kind for that does well.
+    pub(crate) fn if_able(
+        &self,
+        kind: Kind,
+        design: impl FnOnce() -> Result<Figures, SizeError>,
+    ) -> Vec<Result<Figures, SizeError>> {
+        use Ability::{Copies, Count, Fixed, Forget, Grow, Map, Remove, Send, Share};
+        let can = |ability: &Ability| match ability {
+            Send => true,
+            // No thread inserts into a set that never changes, and all may ask.
+            Share => kind.can(Share) || kind.can(Fixed),
+            // What never changes cannot lose keys, whatever the kind could.
+            Fixed => {
+                !self.has(Remove)
+                    && ![Copies, Forget].iter().any(|other| kind.can(*other))
+                    && (kind.can(Count) || !kind.can(Grow))
+            }
+            // Copies that take room are no way to count.
+            Count => kind.can(Count) && !kind.can(Copies),
+            ability => kind.can(*ability),
+        };
+        let only = |ability: Ability| !kind.can(ability) || self.has(ability);
+        let at_once = kind.can(Map) || only(Fixed);
+        let growing = if kind.can(Grow) { self.grows || self.has(Count) } else { !self.grows };
+        let suits = only(Forget) && at_once && only(Map) && only(Send) && growing;
+        match suits && self.need.abilities.iter().all(can) {
+            true => alloc::vec![design()],
+            false => Vec::new(),
+        }
+    }
+
+    /// The design of a kind whose options and theory say all there is to know.
+    pub(crate) fn by_spec(&self, kind: Kind) -> Result<Figures, SizeError> {
+        search(self.fpp, self.within, |fpp| {
+            let (copies, _) = self.need.insertions(self.items);
+            let items = if kind.can(Ability::Copies) { copies } else { self.items };
+            let mut spec = Spec::new(kind).items(items).fpp(fpp);
+            crate::kinds::fill(&mut spec)?;
+            let found = crate::kinds::measure(&spec)?;
+            let fpp = found.fpp.unwrap_or(fpp);
+            Ok(Figures {
+                spec,
+                items: self.items,
+                bytes: found.memory,
+                payload: Some(found.payload),
+                fpp,
+                // If each of n keys collides alone, the sum is the most that they do together.
+                bound: -libm::log1p(-fpp),
+                error: ErrorMeans::FalsePositive,
+                lines: 1.0,
+                why: kind.summary().trim_end_matches('.').to_owned(),
+            })
+        })
+    }
 }
 
 /// The design for a rate, or with the least rate that fits.
-pub(super) fn search(
+pub(crate) fn search(
     fpp: f64,
     within: Option<u64>,
-    sized: impl Fn(f64) -> Result<Sized, SizeError>,
-) -> Result<Sized, SizeError> {
+    sized: impl Fn(f64) -> Result<Figures, SizeError>,
+) -> Result<Figures, SizeError> {
     let Some(bytes) = within else { return sized(fpp) };
     let fits = |log: f64| sized(libm::exp2(-log)).ok().filter(|design| design.bytes <= bytes);
     let (mut low, mut high) = (-libm::log2(USELESS), -libm::log2(LEAST));
@@ -67,6 +166,17 @@ pub(super) fn search(
         }
     }
     Ok(best)
+}
+
+/// A filter of this shape.
+fn shaped(kind: Kind, items: u64, size: Param, Shape { cells, hashes }: Shape) -> Spec {
+    Spec::new(kind).items(items).with(size, cells).with(Param::Hashes, hashes)
+}
+
+/// A Count-Min sketch with cells of 32 bits.
+fn sketch(columns: u64, rows: u32, update: Update) -> Spec {
+    let spec = Spec::new(Kind::CountMin).with(Param::Columns, columns).with(Param::Rows, rows);
+    spec.with(Param::Width, 32_u32).with(Param::Update, update.name())
 }
 
 fn floor(items: u64) -> f64 {

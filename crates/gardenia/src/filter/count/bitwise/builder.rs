@@ -7,6 +7,9 @@ use crate::filter::About;
 use crate::filter::wish::{Wish, scheme_verb, wish_verbs};
 use crate::hash::{Digest, Key};
 use crate::index::{AnyScheme, Scheme};
+use crate::kinds::Kind;
+use crate::plan::{Asked, Figures};
+use crate::spec::{FromSpec, Measure, Param, Spec, cell_bytes};
 use crate::theory::bloom::{Shape, size};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -229,4 +232,36 @@ fn place(filter: &mut BitwiseBloom, digest: Digest, count: u64) -> Result<(), Si
         }
     }
     Ok(())
+}
+
+impl BitwiseBloomBuilder {
+    fn of(spec: &Spec) -> Self {
+        let [digit, width] = [Param::Digit, Param::Width].map(|param| spec.small(param));
+        let mut builder = Self { digit, width, ..Self::new() };
+        builder.wish = Wish::of(spec, builder.digit_and_width().1.into());
+        builder
+    }
+}
+
+impl FromSpec for BitwiseBloom {
+    /// The planner knows better: its counts are rarely worth their cells.
+    fn designs(_: Kind, _: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        Vec::new()
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        for BitwiseLevel { cells, hashes, digit, width } in BitwiseBloomBuilder::of(spec).shape()? {
+            spec.fill_shape(Param::Cells, Shape { cells, hashes });
+            spec.set_whole(Param::Digit, digit);
+            spec.set_whole(Param::Width, width);
+        }
+        Ok(())
+    }
+    /// Of the first level; what counts add to it depends on them.
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let (shape, width) = (spec.shape(Param::Cells), spec.small(Param::Width).unwrap_or(0));
+        Ok(Measure::as_stored(cell_bytes(shape.cells, width), 32, spec.bloom_rate(shape)))
+    }
+    fn empty(spec: &Spec) -> Result<Self, SizeError> {
+        BitwiseBloomBuilder::of(spec).build()
+    }
 }

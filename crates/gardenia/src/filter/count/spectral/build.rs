@@ -7,6 +7,9 @@ use crate::SizeError;
 use crate::cells::Counters;
 use crate::filter::wish::{Wish, scheme_verb, wish_verbs};
 use crate::index::{AnyScheme, Scheme};
+use crate::kinds::{Ability, Kind};
+use crate::plan::{Asked, Figures, sizes};
+use crate::spec::{FromSpec, Measure, Param, Spec, Value, bit_bytes, cell_bytes};
 use crate::theory::bloom::Shape;
 
 /// Bits per cell unless another width is asked for: counts up to 65,534.
@@ -146,5 +149,59 @@ impl<P: Policy> SpectralBloomBuilder<P> {
             (true, Some(_)) => return Err(SizeError::Conflict("compact cells have no width: leave it out")),
         };
         Ok(SpectralBloom { hasher: self.wish.hasher, scheme, policy: self.policy, store, about })
+    }
+}
+
+impl SpectralBloomBuilder<PolicyId> {
+    fn of(spec: &Spec) -> Self {
+        let compact = spec.has(Param::Compact);
+        let recurring = spec.policy() == PolicyId::RecurringMinimum;
+        let marker = !spec.has(Param::NoMarker);
+        // Compact cells are taken for as wide as they may become. Recurring minimum has half as many cells again, unless
+        // told otherwise, and a marker bit per cell.
+        let width = if compact { u32::BITS } else { spec.small(Param::Width).unwrap_or(WIDTH) };
+        let per_cell = f64::from(width) * if recurring { 1.5 } else { 1.0 };
+        Self {
+            wish: Wish::of(spec, per_cell + f64::from(u8::from(recurring && marker))),
+            width: (!compact).then_some(width),
+            compact,
+            policy: spec.policy(),
+            secondary_cells: spec.whole(Param::SecondaryCells),
+            secondary_hashes: spec.small(Param::SecondaryHashes),
+            marker: recurring.then_some(marker),
+        }
+    }
+}
+
+impl FromSpec for SpectralBloom<PolicyId> {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        let design = || sizes::spectral_design(asked.need, asked.items, asked.fpp, asked.within);
+        if asked.has(Ability::Count) { asked.if_able(kind, design) } else { Vec::new() }
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        let builder = SpectralBloomBuilder::of(spec);
+        let shape = builder.shape()?;
+        let secondary = builder.secondary_shape(shape)?;
+        spec.fill_shape(Param::Cells, shape);
+        spec.default_to(Param::Policy, Value::Word(builder.policy.name()));
+        if let Some(width) = builder.width {
+            spec.set_whole(Param::Width, width);
+        }
+        if let Some(Shape { cells, hashes }) = secondary {
+            spec.set_whole(Param::SecondaryCells, cells);
+            spec.set_whole(Param::SecondaryHashes, hashes);
+        }
+        Ok(())
+    }
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let (builder, shape) = (SpectralBloomBuilder::of(spec), spec.shape(Param::Cells));
+        let cells = |cells| cell_bytes(cells, builder.width.unwrap_or(u32::BITS));
+        let marks = if builder.marker == Some(true) { bit_bytes(shape.cells) } else { 0 };
+        let secondary = builder.secondary_cells.map_or(0, cells);
+        let bytes = cells(shape.cells).saturating_add(secondary).saturating_add(marks);
+        Ok(Measure::as_stored(bytes, 16, spec.bloom_rate(shape)))
+    }
+    fn empty(spec: &Spec) -> Result<Self, SizeError> {
+        SpectralBloomBuilder::of(spec).build()
     }
 }

@@ -1,64 +1,19 @@
 //! The three algorithms of the spectral filter, as types and as numbers.
 
+use crate::numbered::numbered;
 use core::fmt::Debug;
 
-/// Number of an algorithm, as stored in files. A number never changes its meaning.
-///
-/// It is itself a [`Policy`]: that of filters whose algorithm is learnt at run time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum PolicyId {
-    /// [`MinimumSelection`]
-    MinimumSelection = 1,
-    /// [`MinimumIncrease`]
-    MinimumIncrease = 2,
-    /// [`RecurringMinimum`]
-    RecurringMinimum = 3,
-}
-
-impl PolicyId {
-    /// All algorithms, by number.
-    pub const ALL: [Self; 3] = [Self::MinimumSelection, Self::MinimumIncrease, Self::RecurringMinimum];
-
-    /// The algorithm with this number, if there is one.
+numbered! {
+    /// Number of an algorithm, as stored in files. A number never changes its meaning.
     ///
-    /// ```
-    /// use gardenia::PolicyId;
-    /// assert_eq!(PolicyId::from_number(2), Some(PolicyId::MinimumIncrease));
-    /// assert_eq!(PolicyId::from_number(9), None);
-    /// ```
-    #[must_use]
-    pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|id| id.number() == number)
-    }
-
-    /// The algorithm with this name, if there is one.
-    ///
-    /// ```
-    /// use gardenia::PolicyId;
-    /// assert!(PolicyId::ALL.iter().all(|&id| PolicyId::from_name(id.name()) == Some(id)));
-    /// assert_eq!(PolicyId::from_name("maximum"), None);
-    /// ```
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|id| id.name() == name)
-    }
-
-    /// The number stored in files.
-    #[must_use]
-    pub const fn number(self) -> u8 {
-        self as u8
-    }
-
-    /// Name for people and for the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::MinimumSelection => "minimum-selection",
-            Self::MinimumIncrease => "minimum-increase",
-            Self::RecurringMinimum => "recurring-minimum",
-        }
+    /// It is itself a [`Policy`]: that of filters whose algorithm is learnt at run time.
+    pub enum PolicyId: u8 {
+        /// [`MinimumSelection`]
+        MinimumSelection = 1 "minimum-selection",
+        /// [`MinimumIncrease`]
+        MinimumIncrease = 2 "minimum-increase",
+        /// [`RecurringMinimum`]
+        RecurringMinimum = 3 "recurring-minimum",
     }
 }
 

@@ -35,8 +35,10 @@ use crate::filter::wish::filter_facts;
 use crate::filter::{About, Identity};
 use crate::format::Kind;
 use crate::hash::{Digest, Key, KeyHasher};
+use crate::plan::{Asked, Figures, sizes};
 use crate::simd::ribbon::{self as simd, Table};
 use crate::simd::{Level, Sink, Source};
+use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, Watch};
 use crate::theory::bloom::Estimate;
 use crate::theory::ribbon::{self as theory, Bits};
 use crate::{BuildError, Mismatch, SizeError};
@@ -307,3 +309,40 @@ impl<M: Memory, N: Memory> PartialEq<Ribbon<N>> for Ribbon<M> {
 impl<M: Memory> Eq for Ribbon<M> {}
 
 filter_impl!([M: Memory] Ribbon<M>);
+
+impl RibbonBuilder {
+    fn of(spec: &Spec) -> Self {
+        let fingerprint = spec.small(Param::Fingerprint);
+        Self {
+            fpp: spec.real(Param::Fpp).or(fingerprint.is_none().then_some(DEFAULT_FPP)),
+            fingerprint,
+            means: Means { hasher: spec.hasher(), ..Means::default() },
+            level: simd::best(),
+        }
+    }
+}
+
+impl FromSpec for Ribbon {
+    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+        asked.if_able(kind, || {
+            sizes::search(asked.fpp, asked.within, |fpp| sizes::ribbon_design(asked.items, fpp))
+        })
+    }
+    fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
+        let builder = RibbonBuilder::of(spec);
+        builder.bits()?;
+        if let Some(fpp) = builder.fpp {
+            spec.default_to(Param::Fpp, Value::Real(fpp));
+        }
+        Ok(())
+    }
+    /// Of many keys within a hundredth; of few, an upper bound.
+    fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        let (bits, items) = (RibbonBuilder::of(spec).bits()?, spec.expected_items()?);
+        let bytes = theory::most_bytes(items, bits);
+        Ok(Measure::as_stored(bytes, 48, Some(bits.fpp())))
+    }
+    fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
+        RibbonBuilder::of(spec).threads(super::builder::threads()).build_from_digests(&digests)
+    }
+}

@@ -1,0 +1,791 @@
+//! The table of kinds: every kind of filter once, with its number, name, type and abilities.
+//!
+//! Everything that lists kinds comes from here: [`Kind`], [`AnyFilter`] with its conversions, how a file finds the type that
+//! reads it, and which calls reach which filters. A kind that stands in the table is stored, opened, asked, merged and tested
+//! like all others; what is particular about it stands in its own file under `filter/`.
+
+use crate::cells::{Bytes, Memory, Owned};
+use crate::filter::{
+    A2Bloom, About, BinaryFuse, BitwiseBloom, BlockedBloom, Bloom, Bloomier, ChoiceBloom, ChoiceForm,
+    CompressedBloom, CountMin, CountingBloom, Cuckoo, DynamicBloom, GolombSet, Identity, MinimumIncrease,
+    MinimumSelection, MutableBloomier, PolicyId, RecurringMinimum, RetouchedBloom, Ribbon, ScalableBloom,
+    SpectralBloom, StableBloom, is_mutable,
+};
+use crate::format::{self, Attach, Cut, Header, Restore, Section, Stored};
+use crate::hash::{Digest, KeyHasher};
+use crate::index::AnyScheme;
+use crate::plan::{Asked, Cost, Figures};
+use crate::spec::{FromSpec, Measure, Param, Spec, Value, Watch};
+use crate::theory::bloom::Estimate;
+use crate::{
+    BuildError, Count, DecodeError, EncodeError, Filter, Full, InsertError, Merge, Mismatch, ReadOptions,
+    Remove, RemoveError, SizeError,
+};
+use alloc::vec::Vec;
+
+/// Declares the kinds: [`Kind`], [`AnyFilter`], and macros that do the same with the filter of every kind.
+macro_rules! kinds {
+    (
+        filters { $($number:literal $kind:ident($type:ty), $name:literal, $near:literal $far:literal, [$($ability:ident)*], {$($param:ident)*}, $summary:literal;)+ }
+        forms { $($form:ident($form_type:ty), $of:ident if $guard:ident, [$($form_ability:ident)*], $form_summary:literal;)+ }
+        others { $($other_number:literal $other:ident, $other_name:literal, [$($other_ability:ident)*], {$($other_param:ident)*}, $other_summary:literal;)+ }
+    ) => {
+        /// Kind of filter, as stored in files. A number never changes its meaning.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u16)]
+        #[non_exhaustive]
+        pub enum Kind {
+            $(#[doc = $summary] $kind = $number,)+
+            $(#[doc = $other_summary] $other = $other_number,)+
+        }
+
+        impl Kind {
+            /// All kinds, by number.
+            pub const ALL: [Self; [$($number,)+ $($other_number,)+].len()] =
+                by_number([$(Self::$kind,)+ $(Self::$other,)+]);
+
+            /// Name for people and for the command line.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)+
+                    $(Self::$other => $other_name,)+
+                }
+            }
+
+            /// What the kind is, in a sentence.
+            #[must_use]
+            pub const fn summary(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $summary,)+
+                    $(Self::$other => $other_summary,)+
+                }
+            }
+
+            /// What filters of this kind can do. Some can do it in some forms only: [`AnyFilter::can`] knows.
+            #[must_use]
+            pub const fn abilities(self) -> &'static [Ability] {
+                match self {
+                    $(Self::$kind => &[$(ability!($ability),)*],)+
+                    $(Self::$other => &[$(ability!($other_ability),)*],)+
+                }
+            }
+        }
+
+        impl Kind {
+            /// Whether filters of this kind answer for keys, so that an [`AnyFilter`] can hold them.
+            #[must_use]
+            pub const fn holds_keys(self) -> bool {
+                match self {
+                    $(Self::$kind)|+ => true,
+                    $(Self::$other)|+ => false,
+                }
+            }
+
+            /// Nanoseconds per cache line of a query, in a table near the core and in one far from it; of the kinds that
+            /// can be planned.
+            pub(crate) const fn cost(self) -> Option<Cost> {
+                match self {
+                    $(Self::$kind => if $near > 0.0 { Some(Cost { near: $near, far: $far }) } else { None },)+
+                    $(Self::$other)|+ => None,
+                }
+            }
+
+            /// The options of this kind.
+            #[must_use]
+            pub const fn params(self) -> &'static [Param] {
+                match self {
+                    $(Self::$kind => &[Param::Seed, Param::Memory, Param::PlannedFpp, $(Param::$param,)*],)+
+                    $(Self::$other => &[Param::Seed, $(Param::$other_param,)*],)+
+                }
+            }
+        }
+
+        /// Does the same with the type of every kind.
+        macro_rules! each_type {
+            ($named:expr, $this:ident => $work:expr) => {
+                match $named {
+                    $(Kind::$kind => {
+                        #[allow(dead_code, reason = "not every type has a memory of its choice")]
+                        type M = Owned;
+                        type $this = $type;
+                        $work
+                    })+
+                    $(Kind::$other)|+ => Err(SizeError::Conflict("a filter of this kind does not hold keys").into()),
+                }
+            };
+        }
+
+        /// A filter of any kind, as files, the command line and engines hold it.
+        ///
+        /// ```
+        /// use gardenia::{AnyFilter, Bloom, Filter};
+        /// let mut filter = Bloom::new(100, 0.01)?;
+        /// filter.insert("rose");
+        /// let any = AnyFilter::from_slice(&filter.to_vec().unwrap()).unwrap();
+        /// assert!(any.contains_digest(any.digest(b"rose")));
+        /// # Ok::<(), gardenia::SizeError>(())
+        /// ```
+        #[derive(Clone)]
+        #[non_exhaustive]
+        pub enum AnyFilter<M = Owned> {
+            $(#[doc = $summary] $kind($type),)+
+            $(#[doc = $form_summary] $form($form_type),)+
+        }
+
+        $(impl<M> From<$type> for AnyFilter<M> {
+            fn from(filter: $type) -> Self {
+                Self::$kind(filter)
+            }
+        })+
+        $(impl<M> From<$form_type> for AnyFilter<M> {
+            fn from(filter: $form_type) -> Self {
+                Self::$form(filter)
+            }
+        })+
+
+        impl<M> AnyFilter<M> {
+            /// Kind of filter.
+            #[must_use]
+            pub fn kind(&self) -> Kind {
+                match self {
+                    $(Self::$kind(_) => Kind::$kind,)+
+                    $(Self::$form(_) => Kind::$of,)+
+                }
+            }
+        }
+
+        /// Does the same with the filter of every kind.
+        macro_rules! each {
+            ($any:expr, $filter:ident => $work:expr) => {
+                match $any {
+                    $(AnyFilter::$kind($filter) => $work,)+
+                    $(AnyFilter::$form($filter) => $work,)+
+                }
+            };
+        }
+
+        /// Does the same with the filter of every kind that has an ability; other kinds give the last value.
+        macro_rules! each_able {
+            ($able:ident, $any:expr, $filter:ident => $work:expr, $or:expr) => {
+                match $any {
+                    $(AnyFilter::$kind($filter) => {
+                        let _ = &$filter;
+                        able!($able in [$($ability)*] $work; $or)
+                    })+
+                    $(AnyFilter::$form($filter) => {
+                        let _ = &$filter;
+                        able!($able in [$($form_ability)*] $work; $or)
+                    })+
+                }
+            };
+        }
+
+        /// Does the same with two filters of one kind that has an ability. Of two kinds nothing can be done: the
+        /// error says so.
+        macro_rules! each_pair {
+            ($able:ident, $any:expr, $ours:ident, $theirs:ident => $work:expr) => {
+                match $any {
+                    $((AnyFilter::$kind($ours), AnyFilter::$kind($theirs)) => {
+                        let _ = (&$ours, &$theirs);
+                        able!($able in [$($ability)*] $work; None)
+                    })+
+                    (ours, theirs) => Some(ours.identity().check(&theirs.identity())),
+                }
+            };
+        }
+
+        /// The filter of the kind that a header names.
+        macro_rules! of_kind {
+            ($header:expr, $made:expr) => {
+                match $header.identity.kind {
+                    $(Kind::$of if $guard($header) => AnyFilter::$form($made),)+
+                    $(Kind::$kind => AnyFilter::$kind($made),)+
+                    // Stored in the same way, but answers other questions: its own type reads it.
+                    $(Kind::$other)|+ => {
+                        let found = $header.identity.kind.name();
+                        return Err(DecodeError::Kind { expected: "one that can be asked for keys", found });
+                    }
+                }
+            };
+        }
+    };
+}
+
+/// Declares the abilities: the words of the table, and what they mean.
+macro_rules! abilities {
+    ($($word:ident $ability:ident $meaning:literal;)+) => {
+        /// What a filter can do beside answering queries.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Ability {
+            $(#[doc = $meaning] $ability,)+
+        }
+
+        impl Ability {
+            /// All of them.
+            pub const ALL: [Self; [$(stringify!($word)),+].len()] = [$(Self::$ability),+];
+
+            /// Name for people and for the command line.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$ability => stringify!($word),)+
+                }
+            }
+        }
+
+        /// The ability that a word of the table names.
+        macro_rules! ability {
+            $(($word) => { Ability::$ability };)+
+        }
+
+        abilities! { @able ($) $($word)+ }
+    };
+    // The first expression if the list names the ability, else the second. One rule for each word.
+    (@able ($d:tt) $($word:ident)+) => {
+        macro_rules! able {
+            $(($word in [$word $d($d rest:ident)*] $d yes:expr; $d no:expr) => { $d yes };)+
+            ($d ability:ident in [$d other:ident $d($d rest:ident)*] $d yes:expr; $d no:expr) => {
+                able!($d ability in [$d($d rest)*] $d yes; $d no)
+            };
+            ($d ability:ident in [] $d yes:expr; $d no:expr) => { $d no };
+        }
+    };
+}
+
+abilities! {
+    insert Insert "Keys can be added one by one.";
+    remove Remove "Keys can be removed again.";
+    count Count "It knows how often a key was added.";
+    merge Merge "Filters that were filled apart can be merged.";
+    intersect Intersect "The common keys of two filters can be kept.";
+    grow Grow "It accepts any number of keys.";
+    forget Forget "It forgets old keys of an endless stream.";
+    fixed Fixed "It is built from all its keys at once.";
+    map Map "It holds a value for each key.";
+    share Share "Several threads can insert at once.";
+    copies Copies "Each copy of a key takes room of its own.";
+    estimate Estimate "It can estimate how many distinct keys it holds.";
+    send Send "It is smaller in a file than in memory.";
+}
+
+kinds! {
+    filters {
+        1 Bloom(Bloom<AnyScheme, M>), "bloom", 2.3 3.9, [insert merge intersect share estimate], {Items Fpp Bits Hashes Scheme},
+            "The classical Bloom filter: k cache lines per key, 9.6 bits per key at 1 %.";
+        2 Blocked(BlockedBloom<M>), "blocked", 1.7 6.0, [insert merge intersect share estimate], {Items Fpp Bits Hashes},
+            "One cache line per key, 9.9 bits per key at 1 %.";
+        3 Counting(CountingBloom<M>), "counting", 3.4 12.6, [insert remove count merge estimate], {Items Fpp Bits Cells Hashes Width Scheme},
+            "Counts keys and removes them again; four times the size of bloom.";
+        4 Bitwise(BitwiseBloom<M>), "bitwise", 0.0 0.0, [insert count], {Items Fpp Bits Cells Hashes Digit Width Scheme},
+            "Counts without a limit, one digit per level.";
+        5 Spectral(SpectralBloom<PolicyId, M>), "spectral", 2.8 10.7, [insert remove count merge estimate], {Policy Items Fpp Bits Cells Hashes Width Compact SecondaryCells SecondaryHashes NoMarker Scheme},
+            "Counts by the least of a key's cells, under one of three policies.";
+        6 Stable(StableBloom<M>), "stable", 3.3 14.6, [insert forget], {Items Fpp Bits Cells Hashes Width Decrements Scheme},
+            "Forgets keys at random, the older the more likely.";
+        7 A2(A2Bloom<M>), "a2", 1.6 3.7, [insert forget share estimate], {Items Fpp Bits Hashes Scheme},
+            "Remembers the last keys for certain, and forgets older ones.";
+        8 Choice(ChoiceBloom<AnyScheme, M>), "choice", 2.7 5.3, [insert merge estimate], {Items Fpp Bits Hashes Choices Effort Scheme},
+            "Fewer false positives in the same bits: keys choose among groups of positions.";
+        9 CountMin(CountMin<M>), "count-min", 2.8 10.7, [insert count merge grow estimate], {Epsilon Delta Columns Rows Bits Width Copies Form Update},
+            "Counts a stream of any length, in a size that does not depend on it.";
+        11 BinaryFuse(BinaryFuse<M>), "fuse", 0.7 2.5, [fixed estimate], {Items Fpp Fingerprint Arity},
+            "Built once from all keys: three reads per query, 9 bits per key at 1 in 256.";
+        12 Bloomier(Bloomier<M>), "bloomier", 5.7 8.7, [fixed map estimate], {Items ValueBits Check Arity},
+            "A static map from keys to numbers.";
+        13 Ribbon(Ribbon<M>), "ribbon", 4.2 7.4, [fixed estimate], {Items Fpp Fingerprint},
+            "Built once from all keys in the fewest bits, 6.7 per key at 1 %; any rate.";
+        14 Cuckoo(Cuckoo<M>), "cuckoo", 2.8 8.3, [insert remove count copies estimate], {Items Fpp Cells Width},
+            "Fingerprints: keys can be removed again, in the size of bloom.";
+        15 GolombSet(GolombSet<M>), "golomb", 183.0 199.0, [fixed estimate], {Items Fpp},
+            "Built once as a code of sorted numbers: 8.1 bits per key at 1 %, and slow queries.";
+        16 Compressed(CompressedBloom<AnyScheme>), "compressed", 1.8 6.1, [insert merge intersect estimate send], {Items Fpp Bits Hashes Wire MemoryPerKey Scheme},
+            "A Bloom filter that is large in memory and small in files.";
+        17 Scalable(ScalableBloom<M>), "scalable", 2.4 9.1, [insert grow estimate], {Items Fpp Growth Tightening Peak Scheme},
+            "Grows with its keys and keeps the rate, however many come.";
+        18 Dynamic(DynamicBloom<M>), "dynamic", 3.4 23.0, [insert remove count grow copies estimate], {Items Fpp Cells Hashes Width Scheme},
+            "Grows, and keys can be removed; the rate of each layer adds up.";
+        19 Retouched(RetouchedBloom<M>), "retouched", 0.0 0.0, [fixed], {Items Fpp Bits Hashes Clearing Scheme},
+            "A Bloom filter that gives up known false positives, and loses a few keys for it.";
+    }
+    forms {
+        MutableBloomier(MutableBloomier<M>), Bloomier if is_mutable, [fixed map estimate],
+            "A static map whose values can be changed.";
+    }
+    others {
+        10 CountSketch, "count-sketch", [insert count merge], {Epsilon Delta Columns Rows}, "Counts with signs, and the second moment of a stream.";
+        20 DistanceSensitive, "distance-sensitive", [insert], {Items Fpp Space Near Far}, "Finds what is similar to what was added.";
+    }
+}
+
+/// A name, its kind, what it says beside it, and what is particular about it.
+type Preset = (&'static str, Kind, Option<(Param, Value)>, &'static str);
+
+/// Other names for a kind, some with one of its options.
+pub(crate) const PRESETS: [Preset; 4] = [
+    (
+        "spectral-ms",
+        Kind::Spectral,
+        policy(PolicyId::MinimumSelection),
+        "Spectral, by the least of a key's cells.",
+    ),
+    (
+        "spectral-mi",
+        Kind::Spectral,
+        policy(PolicyId::MinimumIncrease),
+        "Spectral, raising only the least cells: the smallest errors, no removal.",
+    ),
+    (
+        "spectral-rm",
+        Kind::Spectral,
+        policy(PolicyId::RecurringMinimum),
+        "Spectral, with a second filter for keys that have a single least cell.",
+    ),
+    ("distance", Kind::DistanceSensitive, None, "The same as distance-sensitive."),
+];
+
+const fn policy(policy: PolicyId) -> Option<(Param, Value)> {
+    Some((Param::Policy, Value::Word(policy.name())))
+}
+
+/// Fills in what a spec leaves open.
+pub(crate) fn fill(spec: &mut Spec) -> Result<(), SizeError> {
+    each_type!(spec.kind(), This => <This as FromSpec>::fill_in(spec))
+}
+
+/// What a filled spec takes.
+pub(crate) fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+    each_type!(spec.kind(), This => <This as FromSpec>::measure(spec))
+}
+
+/// The designs of a kind for what is asked, or why there is none; nothing if the kind is of no use for it.
+pub(crate) fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+    let designs: Result<_, SizeError> =
+        each_type!(kind, This => Ok(<This as FromSpec>::designs(kind, asked)));
+    designs.unwrap_or_default()
+}
+
+/// The empty filter of a filled spec.
+pub(crate) fn empty(spec: &Spec) -> Result<AnyFilter, SizeError> {
+    each_type!(spec.kind(), This => Ok(<This as FromSpec>::empty(spec)?.into()))
+}
+
+/// The filter of a filled spec that is built from all its keys at once.
+pub(crate) fn from_digests(
+    spec: &Spec,
+    digests: Vec<Digest>,
+    watch: &mut Watch<'_>,
+) -> Result<AnyFilter, BuildError> {
+    each_type!(spec.kind(), This => Ok(<This as FromSpec>::from_digests(spec, digests, watch)?.into()))
+}
+
+/// Bytes that building takes beside the filter.
+pub(crate) fn working_bytes(spec: &Spec, keys: u64) -> Result<u64, SizeError> {
+    each_type!(spec.kind(), This => Ok(<This as FromSpec>::working_bytes(spec, keys)))
+}
+
+impl Kind {
+    /// The kind with this number, if there is one.
+    ///
+    /// ```
+    /// use gardenia::Kind;
+    /// assert!(Kind::ALL.iter().all(|&kind| Kind::from_number(kind.number()) == Some(kind)));
+    /// assert_eq!(Kind::from_number(65_535), None);
+    /// ```
+    #[must_use]
+    pub fn from_number(number: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.number() == number)
+    }
+
+    /// The kind with this name, if there is one.
+    ///
+    /// ```
+    /// use gardenia::Kind;
+    /// assert!(Kind::ALL.iter().all(|&kind| Kind::from_name(kind.name()) == Some(kind)));
+    /// ```
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The number stored in files.
+    #[must_use]
+    pub const fn number(self) -> u16 {
+        self as u16
+    }
+
+    /// Whether filters of this kind can do it, in some form.
+    #[must_use]
+    pub fn can(self, ability: Ability) -> bool {
+        self.abilities().contains(&ability)
+    }
+}
+
+/// The kinds in the order of their numbers.
+const fn by_number<const N: usize>(mut kinds: [Kind; N]) -> [Kind; N] {
+    let mut done = 1;
+    while done < N {
+        let mut at = done;
+        while at > 0 && kinds[at].number() < kinds[at - 1].number() {
+            (kinds[at - 1], kinds[at]) = (kinds[at], kinds[at - 1]);
+            at -= 1;
+        }
+        done += 1;
+    }
+    kinds
+}
+
+impl AnyFilter {
+    /// Adds the keys with these digests in order, and reports of each whether it was certainly absent (of filters that
+    /// forget: absent or forgotten). A filter that is built from all its keys at once refuses.
+    ///
+    /// ```
+    /// use gardenia::{Ability, AnyFilter, Bloom, Digest, InsertError, RetouchedBloom};
+    /// let mut any = AnyFilter::from(RetouchedBloom::random(Bloom::new(10, 0.1)?, 1, 0));
+    /// assert_eq!(any.insert_digests(&[Digest(1)], &mut [false]), Err(InsertError::Fixed));
+    /// assert!(!any.can(Ability::Insert));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    #[allow(clippy::unit_arg, reason = "filters that are never full return nothing")]
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) -> Result<(), InsertError> {
+        let inserted = each_able!(insert, self, filter => filter.insert_digests(digests, new).inserted(), Err(InsertError::Fixed));
+        inserted.map_err(|error| match (&*self, error) {
+            (Self::Scalable(filter), InsertError::Full(full)) => filter.refusal(full),
+            (Self::Dynamic(filter), InsertError::Full(full)) => filter.refusal(full),
+            (_, error) => error,
+        })
+    }
+
+    /// As [`insert_digests`](Self::insert_digests), but where the filter holds no further copy of a key
+    /// ([`Full::copies`](crate::Full::copies)), leaves that copy out and goes on: how many were left out.
+    ///
+    /// A copy that was left out cannot be removed. Of filters that hold any number of copies none is.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, CountingBloom, Cuckoo, Digest};
+    /// for (filter, left_out) in [
+    ///     (AnyFilter::from(Cuckoo::new(1_000, 0.01)?), 2),
+    ///     (AnyFilter::from(CountingBloom::new(1_000, 0.01)?), 0),
+    /// ] {
+    ///     let mut filter = filter;
+    ///     assert_eq!(filter.insert_digests_capped(&[Digest(7); 10], &mut [false; 10]), Ok(left_out));
+    /// }
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests_capped(
+        &mut self,
+        digests: &[Digest],
+        new: &mut [bool],
+    ) -> Result<u64, InsertError> {
+        match self {
+            Self::Cuckoo(filter) => Ok(filter.insert_digests_capped(digests, new)?),
+            filter => filter.insert_digests(digests, new).map(|()| 0),
+        }
+    }
+
+    /// Removes the key with this digest once; `None` if this filter cannot remove keys.
+    ///
+    /// ```
+    /// use gardenia::{Ability, AnyFilter, CountingBloom, Filter};
+    /// let mut filter = CountingBloom::new(100, 0.01)?;
+    /// filter.insert("rose");
+    /// let mut any = AnyFilter::from(filter);
+    /// let digest = any.digest(b"rose");
+    /// assert_eq!(any.as_count().unwrap().count_digest(digest), 1);
+    /// assert_eq!(any.remove_digest(digest), Some(Ok(())));
+    /// assert!(any.can(Ability::Remove) && !any.contains_digest(digest));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn remove_digest(&mut self, digest: Digest) -> Option<Result<(), RemoveError>> {
+        each_able!(remove, self, filter => filter.remove_if(digest), None)
+    }
+
+    /// Merges the keys of `other` into this filter: all keys of both are found afterwards, and counts add up. `None` if this
+    /// filter [`can`](Self::can)not be merged; an error says what differs, and nothing has changed then.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, CountingBloom, Filter};
+    /// let (mut a, mut b) = (CountingBloom::new(10, 0.01)?, CountingBloom::new(10, 0.01)?);
+    /// a.insert("rose");
+    /// b.insert("rose");
+    /// let (mut both, other) = (AnyFilter::from(a), AnyFilter::from(b));
+    /// assert!(both.merge(&other).unwrap().is_ok());
+    /// assert_eq!(both.as_count().unwrap().count_digest(both.digest(b"rose")), 2);
+    /// let small = AnyFilter::from(CountingBloom::new(5, 0.01)?);
+    /// assert_eq!(both.merge(&small).unwrap().unwrap_err().what, "cells");
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn merge(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
+        if !self.can(Ability::Merge) {
+            return None;
+        }
+        each_pair!(merge, (&mut *self, other), ours, theirs => ours.merge_if(theirs))
+    }
+
+    /// Keeps the bits that `other` has too: every key of both is still found, at a false-positive rate above that of a filter
+    /// of the common keys. `None` if filters of this kind cannot be intersected; an error says what differs, and nothing has
+    /// changed then.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, BlockedBloom, Filter};
+    /// let (mut a, mut b) = (BlockedBloom::new(10, 1e-6)?, BlockedBloom::new(10, 1e-6)?);
+    /// a.insert_many(&["rose", "tulip"]);
+    /// b.insert_many(&["rose", "lily"]);
+    /// let mut common = AnyFilter::from(a);
+    /// assert!(common.intersect(&AnyFilter::from(b)).unwrap().is_ok());
+    /// let found = ["rose", "tulip", "lily"].map(|key| common.contains_digest(common.digest(key.as_bytes())));
+    /// assert_eq!(found, [true, false, false]);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn intersect(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
+        if !self.can(Ability::Intersect) {
+            return None;
+        }
+        each_pair!(intersect, (&mut *self, other), ours, theirs => Some(ours.intersection(theirs)))
+    }
+
+    /// What the filter was made for, to be changed.
+    pub fn about_mut(&mut self) -> &mut About {
+        each!(self, filter => filter.about_mut())
+    }
+}
+
+impl<M: Memory> AnyFilter<M> {
+    /// Whether this filter can do it: what its kind can do, unless its form cannot.
+    ///
+    /// ```
+    /// use gardenia::{Ability, AnyFilter, MinimumIncrease, SpectralBloom};
+    /// let filter = SpectralBloom::builder().items(9).fpp(0.1).policy(MinimumIncrease).build()?;
+    /// let any = AnyFilter::from(filter.into_any());
+    /// assert!(any.can(Ability::Count) && !any.can(Ability::Remove));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn can(&self, ability: Ability) -> bool {
+        let in_this_form = match (self, ability) {
+            (Self::Spectral(filter), Ability::Remove) => filter.policy() != PolicyId::MinimumIncrease,
+            (Self::Spectral(filter), Ability::Merge) => filter.policy() != PolicyId::RecurringMinimum,
+            (Self::Choice(filter), Ability::Merge) => matches!(filter.form(), ChoiceForm::Groups { .. }),
+            _ => true,
+        };
+        in_this_form && self.kind().can(ability)
+    }
+
+    /// Hasher, scheme and shape.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        each!(self, filter => filter.identity())
+    }
+
+    /// The hash function.
+    pub fn hasher(&self) -> &KeyHasher {
+        each!(self, filter => filter.hasher())
+    }
+
+    /// What the filter was made for.
+    #[must_use]
+    pub fn about(&self) -> &About {
+        each!(self, filter => filter.about())
+    }
+
+    /// The share of cells that are set.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        each!(self, filter => filter.fill())
+    }
+
+    /// The current false-positive rate.
+    #[must_use]
+    pub fn fpp(&self) -> f64 {
+        each!(self, filter => filter.fpp())
+    }
+
+    /// How many distinct keys are in the filter, estimated; `None` if this kind cannot estimate it.
+    #[must_use]
+    pub fn estimated_items(&self) -> Option<Estimate> {
+        each_able!(estimate, self, filter => Some(filter.estimated_items()), None)
+    }
+
+    /// The filter as one that counts; `None` if this kind does not.
+    #[must_use]
+    pub fn as_count(&self) -> Option<&dyn Count> {
+        each_able!(count, self, filter => Some(filter), None)
+    }
+
+    /// The values of the keys with these digests, `None` of keys that are certainly absent; false, and nothing is written,
+    /// if this kind holds no values.
+    ///
+    /// ```
+    /// use gardenia::{Digest, Spec};
+    /// let map = "bloomier".parse::<Spec>()?.build_map(&[Digest(1), Digest(2)], &[7, 8])?;
+    /// let mut values = [None; 2];
+    /// assert!(gardenia::AnyFilter::from(map).get_digests(&[Digest(2), Digest(1)], &mut values));
+    /// assert_eq!(values, [Some(8), Some(7)]);
+    /// # Ok::<(), gardenia::spec::SpecError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If this kind holds values, and `values` is not as long as `digests`.
+    pub fn get_digests(&self, digests: &[Digest], values: &mut [Option<u32>]) -> bool {
+        each_able!(map, self, filter => {
+            filter.get_digests(digests, values);
+            true
+        }, false)
+    }
+
+    /// Bytes of memory that the cells take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        each!(self, filter => filter.memory_bytes())
+    }
+
+    /// Checks what must hold of the cells beside the checksums, for filters that are viewed or mapped and not loaded: so far
+    /// that no slice of a scalable filter claims more keys than it has bits set. Reads all of them.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, ScalableBloom};
+    /// let bytes = ScalableBloom::new(0.01)?.to_vec().unwrap();
+    /// assert!(AnyFilter::view(&bytes).unwrap().check_cells().is_ok());
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn check_cells(&self) -> Result<(), DecodeError> {
+        match self {
+            Self::Scalable(filter) => filter.check_cells(),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<M: Memory> core::fmt::Debug for AnyFilter<M> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        each!(self, filter => filter.fmt(f))
+    }
+}
+
+impl<M: Memory> Filter for AnyFilter<M> {
+    fn digest(&self, key: &[u8]) -> Digest {
+        self.hasher().digest(key)
+    }
+    fn contains_digest(&self, digest: Digest) -> bool {
+        each!(self, filter => filter.contains_digest(digest))
+    }
+    fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        each!(self, filter => filter.contains_digests(digests, out));
+    }
+}
+
+impl<M: Memory> Stored for AnyFilter<M> {
+    fn header(&self) -> Result<Header, EncodeError> {
+        each!(self, filter => filter.header())
+    }
+    fn sections(&self) -> Vec<&dyn Memory> {
+        each!(self, filter => filter.sections())
+    }
+    fn payload(&self) -> Result<Vec<Section<'_>>, EncodeError> {
+        each!(self, filter => filter.payload())
+    }
+}
+
+impl Restore for AnyFilter {
+    fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
+        Ok(of_kind!(header, Restore::restore(header, options)?))
+    }
+    fn sections_mut(&mut self) -> Vec<&mut [u64]> {
+        each!(self, filter => filter.sections_mut())
+    }
+    fn check(&self) -> Result<(), DecodeError> {
+        each!(self, filter => filter.check())
+    }
+    fn read(
+        header: &Header,
+        options: &ReadOptions,
+        fill: impl FnOnce(Vec<&mut [u64]>) -> Result<(), DecodeError>,
+    ) -> Result<Self, DecodeError> {
+        Ok(of_kind!(header, Restore::read(header, options, fill)?))
+    }
+}
+
+impl<B: Cut> Attach<B> for AnyFilter<Bytes<B>> {
+    fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
+        Ok(of_kind!(header, Attach::attach(header, options, payload)?))
+    }
+}
+
+/// Spectral filters whose policy is a type.
+macro_rules! from_spectral {
+    ($($policy:ident)+) => {$(
+        impl<M: Memory> From<SpectralBloom<$policy, M>> for AnyFilter<M> {
+            fn from(filter: SpectralBloom<$policy, M>) -> Self {
+                Self::Spectral(filter.into_any())
+            }
+        }
+    )+};
+}
+from_spectral!(MinimumSelection MinimumIncrease RecurringMinimum);
+
+/// What an insertion of a batch returns: nothing, or that the filter was full.
+trait Inserted {
+    fn inserted(self) -> Result<(), InsertError>;
+}
+
+impl Inserted for () {
+    fn inserted(self) -> Result<(), InsertError> {
+        Ok(())
+    }
+}
+
+impl Inserted for Result<(), Full> {
+    fn inserted(self) -> Result<(), InsertError> {
+        Ok(self?)
+    }
+}
+
+/// Removal, of filters that can in some form.
+trait RemoveIf {
+    fn remove_if(&mut self, digest: Digest) -> Option<Result<(), RemoveError>>;
+}
+
+impl<F: Remove> RemoveIf for F {
+    fn remove_if(&mut self, digest: Digest) -> Option<Result<(), RemoveError>> {
+        Some(self.remove_digest(digest))
+    }
+}
+
+impl RemoveIf for SpectralBloom<PolicyId> {
+    fn remove_if(&mut self, digest: Digest) -> Option<Result<(), RemoveError>> {
+        self.try_remove_digest(digest)
+    }
+}
+
+/// Merging, of filters that can in some form.
+trait MergeIf: Sized {
+    fn merge_if(&mut self, other: &Self) -> Option<Result<(), Mismatch>>;
+}
+
+impl<F: Merge> MergeIf for F {
+    fn merge_if(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
+        Some(self.merge(other))
+    }
+}
+
+impl MergeIf for SpectralBloom<PolicyId> {
+    fn merge_if(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
+        self.try_merge(other)
+    }
+}
+
+impl MergeIf for ChoiceBloom<AnyScheme> {
+    fn merge_if(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
+        Some(self.union(other))
+    }
+}
+
+format::stored_methods!(AnyFilter<M> where M: Memory);
+format::read_methods!(AnyFilter);
