@@ -2,7 +2,7 @@
 //!
 //! | command | answer |
 //! |---|---|
-//! | `GD.RESERVE key KIND kind [option ...]` | OK; the options are listed in [`values::wanted`](crate::values::wanted) |
+//! | `GD.RESERVE key KIND kind [option ...]` | OK; the options are those of [`gardenia::Spec`] |
 //! | `GD.ADD key item [item ...]` | of each item whether it was certainly new; an error ends the array |
 //! | `GD.EXISTS key item [item ...]` | of each item whether it may be in |
 //! | `GD.DEL key item [item ...]` | of each item whether it was in, and is taken out |

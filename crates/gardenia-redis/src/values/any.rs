@@ -12,8 +12,8 @@ use super::bloom::Scaling;
 use super::stored::{Stored, Whole};
 use crate::engine::types::TypeHandle;
 use gardenia::{
-    AnyFilter, BitwiseBloom, DecodeError, Digest, DynamicBloom, EncodeError, Filter, Full, InsertError,
-    KeyHasher, PolicyId, ReadOptions, RemoveError,
+    Ability, AnyFilter, BitwiseBloom, DecodeError, Digest, DynamicBloom, EncodeError, Filter, Full,
+    InsertError, KeyHasher, PolicyId, ReadOptions, RemoveError,
 };
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
@@ -167,7 +167,7 @@ impl Kept<'_> {
     #[must_use]
     pub fn inserts(&self) -> bool {
         match self {
-            Self::Any(filter) => filter.inserts(),
+            Self::Any(filter) => filter.can(Ability::Insert),
             Self::Scaling(_) => true,
         }
     }

@@ -7,7 +7,6 @@ pub mod cuckoo;
 pub mod redisbloom;
 pub mod stored;
 pub mod top_k;
-pub mod wanted;
 
 /// Items that are hashed and visited together.
 pub const BATCH: usize = 128;

@@ -14,7 +14,7 @@ class Law(Case):
     def kinds(self):
         """The kinds of GD.RESERVE whose filters remove, as the server tells."""
         known = self.do("GD.RESERVE", "k", "KIND", "?").text
-        kinds = known.split(": ", 1)[1].removesuffix(" are known").split(", ")
+        kinds = known.split(": ", 1)[1].removesuffix(" are known").split(", ") + ["spectral-rm"]
         removing = []
         for kind in kinds:
             size = ("COLUMNS", "300", "ROWS", "3") if kind == "count-min" else ("ITEMS", "100")

@@ -2,55 +2,112 @@
 
 use super::{EXISTS, NOT_MADE, Refusal, announce, find, told, words};
 use crate::commands::bf::pass_on_creation;
-use crate::commands::parse_number;
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
 use crate::engine::ffi::Setting;
-use crate::engine::settings::InitialSize;
+use crate::engine::settings::{InitialSize, MAX_CAPACITY};
 use crate::values::any::Any;
-use crate::values::bloom::Bloom;
-use crate::values::wanted::{Kind, Made, Name, Takes, Value, Wanted};
+use crate::values::bloom::{Bloom, Plan, Scaling};
+use gardenia::spec::{Param, SpecError, Takes, Value};
+use gardenia::{Ability, AnyFilter, Kind, Spec};
 
 /// Parses what follows the key of GD.RESERVE; the error says what to change.
-pub(super) fn parse(args: &[impl AsRef<[u8]>]) -> Result<Wanted, String> {
-    let mut args = args.iter().map(AsRef::as_ref);
-    let kinds = || Kind::ALL.map(|(name, _)| name).join(", ");
+pub(super) fn parse(args: &[impl AsRef<[u8]>]) -> Result<Spec, String> {
+    let mut args = args.iter().map(|arg| String::from_utf8_lossy(arg.as_ref()));
+    let reserved = |kind: &Kind| kind.holds_keys() && kind.can(Ability::Insert);
+    let kinds = || Kind::ALL.into_iter().filter(reserved).map(Kind::name).collect::<Vec<_>>().join(", ");
     match args.next() {
-        Some(word) if word.eq_ignore_ascii_case(b"KIND") => {}
+        Some(word) if word.eq_ignore_ascii_case("KIND") => {}
         _ => return Err("KIND and a kind of filter must follow the key".to_owned()),
     }
     let name = args.next().ok_or_else(|| format!("KIND needs one of {}", kinds()))?;
-    let known = Kind::ALL.into_iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()));
-    let (_, kind) = known.ok_or_else(|| {
-        format!("kind {} is unknown, or not made here: {} are known", String::from_utf8_lossy(name), kinds())
-    })?;
-    let mut wanted = Wanted::new(kind);
+    let known = Spec::named(&name).filter(|spec| reserved(&spec.kind()));
+    let mut spec =
+        known.ok_or_else(|| format!("kind {name} is unknown, or not made here: {} are known", kinds()))?;
     while let Some(word) = args.next() {
-        let known = Name::ALL.into_iter().find(|(known, ..)| word.eq_ignore_ascii_case(known.as_bytes()));
-        let (word, name, takes) =
-            known.ok_or_else(|| format!("option {} is unknown", String::from_utf8_lossy(word)))?;
-        let mut value = || args.next().ok_or_else(|| format!("{word} needs a value"));
-        let value = match takes {
-            Takes::Nothing => Value::Given,
-            Takes::Whole(most) => {
-                let number = str::from_utf8(value()?).ok().filter(|text| !text.starts_with('+'));
-                let number = number.and_then(|text| text.parse().ok()).filter(|number| *number <= most);
-                Value::Whole(number.ok_or_else(|| format!("{word} must be a whole number from 0 to {most}"))?)
-            }
-            Takes::Share => {
-                let share = parse_number(value()?).filter(|share| *share > 0.0 && *share < 1.0);
-                Value::Share(share.ok_or_else(|| format!("{word} must be a number between 0 and 1"))?)
-            }
-            Takes::Word(names) => {
-                let given = value()?;
-                let number = names.iter().position(|name| given.eq_ignore_ascii_case(name.as_bytes()));
-                Value::Word(number.ok_or_else(|| format!("{word} must be one of {}", names.join(", ")))?)
-            }
-        };
-        if !wanted.set(name, value) {
-            return Err(format!("{word} is given twice"));
+        let param = Param::from_word(&word).ok_or_else(|| format!("option {word} is unknown"))?;
+        if spec.has(param) {
+            return Err(format!("{} is given twice", word.to_ascii_uppercase()));
         }
+        let value = match param.takes() {
+            Takes::Nothing => "".into(),
+            _ => args.next().ok_or_else(|| format!("{} needs a value", spell(param)))?,
+        };
+        spec = spec.parse_option(param, &value).map_err(explain)?;
     }
-    Ok(wanted)
+    Ok(spec)
+}
+
+/// An option as it is written here.
+fn spell(param: Param) -> String {
+    param.word().to_ascii_uppercase()
+}
+
+/// What is wrong, and what to change.
+pub(super) fn explain(error: SpecError) -> String {
+    match error.remedy(spell) {
+        remedy if remedy.is_empty() => error.what(spell),
+        remedy => format!("{}: {remedy}", error.what(spell)),
+    }
+}
+
+/// The same with everything filled in that was left open; `first` is where scalable filters begin.
+fn filled(spec: Spec, first: u64) -> Result<Spec, String> {
+    spec.check_insertable().map_err(explain)?;
+    let open = spec.kind() == Kind::Scalable && !spec.has(Param::Items);
+    let spec = if open { spec.items(first) } else { spec };
+    spec.filled().map_err(explain)
+}
+
+/// The words that ask for it.
+fn words_of(spec: &Spec) -> Vec<String> {
+    let options = spec.given().flat_map(|param| {
+        let value = spec.get(param).filter(|value| *value != Value::Given);
+        [Some(spell(param)), value.map(|value| value.to_string())].into_iter().flatten()
+    });
+    ["KIND".to_owned(), spec.kind().name().to_owned()].into_iter().chain(options).collect()
+}
+
+/// A filter that was made.
+#[derive(Debug)]
+pub(super) enum Made {
+    /// A key of `GD.*`.
+    Any(AnyFilter),
+    /// A key of `BF.*`, and the plan that it was made of.
+    Scaling(Plan, Scaling),
+}
+
+/// The filter of a filled spec; refused if it takes more than `limit` bytes, before any are taken.
+fn build(spec: &Spec, limit: u64) -> Result<Made, String> {
+    let over = |needed: u64| {
+        format!(
+            "the filter needs {needed} bytes, over the limit of {limit}: lower its size, or raise bf.memory-limit"
+        )
+    };
+    match spec.size().map_err(explain)?.bytes {
+        needed if needed > limit => return Err(over(needed)),
+        _ => {}
+    }
+    if spec.kind() == Kind::Scalable {
+        let whole = |param| spec.whole(param).unwrap_or(0);
+        let real = |param| spec.real(param).unwrap_or(0.0);
+        let plan = Plan {
+            error: real(Param::Fpp),
+            capacity: whole(Param::Items),
+            expansion: whole(Param::Growth) as u32,
+            seed: whole(Param::Seed),
+            tightening: real(Param::Tightening),
+            peak: whole(Param::Peak) as u32,
+        };
+        if plan.capacity > MAX_CAPACITY.unsigned_abs() {
+            return Err("ITEMS of kind scalable must be 1073741824 at most".to_owned());
+        }
+        let filter = plan.build(limit).map_err(|_| over(limit.saturating_add(1)))?;
+        return Ok(Made::Scaling(plan, filter));
+    }
+    Ok(Made::Any(match spec.build().map_err(explain)? {
+        AnyFilter::Compressed(filter) => filter.into_bloom().into(),
+        filter => filter,
+    }))
 }
 
 pub(super) fn reserve(ctx: &Context<'_>) -> Result<(), Failure> {
@@ -62,18 +119,17 @@ fn make(ctx: &Context<'_>) -> Result<(), Refusal> {
     if rest.len() < 2 {
         return Err(Failure::Arity.into());
     }
-    let wanted = parse(rest).map_err(words)?;
-    let wanted = wanted.settled(InitialSize::get().unsigned_abs()).map_err(words)?;
+    let spec = filled(parse(rest).map_err(words)?, InitialSize::get().unsigned_abs()).map_err(words)?;
     let mut key = ctx.open_mut(*name)?;
     if !key.is_empty() {
         return Err(if find(&mut key).is_other() { WRONG_TYPE } else { EXISTS }.into());
     }
-    match wanted.build(ctx.limit()).map_err(words)? {
+    match build(&spec, ctx.limit()).map_err(words)? {
         Made::Any(filter) => {
             if !key.set(Any::Whole(filter)) {
                 return Err(NOT_MADE.into());
             }
-            ctx.replicate_made(c"GD.RESERVE", *name, &wanted.words());
+            ctx.replicate_made(c"GD.RESERVE", *name, &words_of(&spec));
         }
         Made::Scaling(plan, filter) => {
             if !key.set(Bloom::Whole(filter)) {
@@ -93,14 +149,17 @@ mod tests {
     use crate::engine::alloc::peak_of;
     use gardenia::AnyFilter;
 
-    fn wanted(line: &str) -> Result<Wanted, String> {
+    fn reserved() -> impl Iterator<Item = Kind> {
+        Kind::ALL.into_iter().filter(|kind| kind.holds_keys() && kind.can(Ability::Insert))
+    }
+
+    fn asked(line: &str) -> Result<Spec, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let wanted = parse(&words)?;
-        wanted.settled(100).map_err(|error| error.to_string())
+        filled(parse(&words)?, 100)
     }
 
     fn made(line: &str) -> Result<Made, String> {
-        wanted(line)?.build(1 << 20).map_err(|error| error.to_string())
+        build(&asked(line)?, 1 << 20)
     }
 
     #[test]
@@ -109,51 +168,41 @@ mod tests {
             ("ROSE bloom", "KIND and a kind of filter must follow the key"),
             ("KIND bloom ROSES 1", "option ROSES is unknown"),
             ("KIND bloom ITEMS", "ITEMS needs a value"),
-            ("KIND bloom ITEMS -1", "ITEMS must be a whole number from 0 to 18446744073709551615"),
-            ("KIND bloom ITEMS +1", "ITEMS must be a whole number from 0 to 18446744073709551615"),
+            ("KIND bloom ITEMS -1", "ITEMS is \"-1\": a number such as 1000, 10M or 1e7 is expected"),
             (
                 "KIND bloom ITEMS 18446744073709551616",
-                "ITEMS must be a whole number from 0 to 18446744073709551615",
+                "ITEMS is \"18446744073709551616\": too large for 64 bits",
             ),
             ("KIND bloom ITEMS 1 ITEMS 2", "ITEMS is given twice"),
             ("KIND bloom ITEMS 1 WINDOW 2", "WINDOW is given twice"),
-            ("KIND bloom ITEMS 9 FPP nan", "FPP must be a number between 0 and 1"),
-            ("KIND bloom ITEMS 9 FPP 1", "FPP must be a number between 0 and 1"),
-            ("KIND bloom ITEMS 9 ERROR 0", "ERROR must be a number between 0 and 1"),
-            ("KIND bloom ITEMS 9 WIDTH 4", "a filter of kind bloom has no WIDTH: leave it out"),
+            (
+                "KIND bloom ITEMS 9 ERROR 1",
+                "FPP is \"1\": it must be between 0 and 1 (exclusive), such as 0.01 or 1%",
+            ),
+            (
+                "KIND bloom ITEMS 9 WIDTH 4",
+                "a filter of kind bloom has no WIDTH: leave it out, or choose another kind, such as counting, bitwise, spectral",
+            ),
             (
                 "KIND bloom",
-                "a filter of kind bloom needs ITEMS, the items to make room for, or a size and HASHES",
+                "nothing says how large a filter of kind bloom is to be: give ITEMS, the number of keys",
             ),
-            ("KIND bloom BITS 100", "a filter of kind bloom needs ITEMS or HASHES beside its size"),
-            ("KIND bloom ITEMS 9 HASHES 3", "HASHES needs a size: BITS, CELLS or MEMORY"),
-            ("KIND bloom ITEMS 9 BITS 99 FPP 0.1", "BITS and FPP are both given: leave out one of them"),
-            ("KIND counting CELLS 9 BITS 99 ITEMS 3", "BITS and CELLS are both given: leave out one of them"),
-            ("KIND bloom ITEMS 0", "a filter needs room for at least 1 item, not 0"),
-            ("KIND bloom BITS 0 ITEMS 9", "a filter needs at least 1 cell, not 0"),
+            ("KIND bloom ITEMS 9 HASHES 3", "HASHES is given alone: give a size, too: BITS or CELLS"),
             (
-                "KIND bloom ITEMS 9 SCHEME rose",
-                "SCHEME must be one of independent, partition, partition-prime, double, enhanced-square, enhanced-cube, enhanced, triple, partition-independent, fractional",
+                "KIND bloom ITEMS 9 BITS 99 FPP 0.1",
+                "BITS and FPP are both given, and each fixes the other: leave out one of them",
             ),
-            ("KIND cuckoo", "a filter of kind cuckoo needs ITEMS, or CELLS and WIDTH"),
-            ("KIND cuckoo CELLS 100", "CELLS needs WIDTH, the bits of a fingerprint, such as 12"),
+            ("KIND bloom ITEMS 0", "ITEMS is \"0\": it must be at least 1"),
+            ("KIND bloom BITS 0 ITEMS 9", "a filter needs at least 1 cell, not 0: raise BITS or CELLS"),
             (
-                "KIND stable",
-                "a filter of kind stable needs ITEMS, the items to be remembered, or a size and FPP",
+                "KIND cuckoo CELLS 100",
+                "CELLS is given alone: give WIDTH, the bits of a fingerprint such as 12, too",
             ),
-            ("KIND count-min ITEMS 9", "a filter of kind count-min has no ITEMS: leave it out"),
-            ("KIND count-min ROWS 3", "ROWS needs a size: COLUMNS, BITS or MEMORY"),
             (
-                "KIND count-min EPSILON 0.1 COLUMNS 9",
-                "EPSILON and COLUMNS are both given: leave out one of them",
+                "KIND count-min ITEMS 9",
+                "a filter of kind count-min has no ITEMS: leave it out, or choose another kind, such as bloom, blocked, counting",
             ),
-            ("KIND count-min WIDTH 5", "WIDTH needs to be 4, 8, 32 or 64"),
-            ("KIND scalable ITEMS 0", "a filter needs room for at least 1 item, not 0"),
-            ("KIND scalable ITEMS 1073741825", "ITEMS of kind scalable needs to be 1073741824 at most"),
-            (
-                "KIND bloom ITEMS 1000 FPP 0.01 MEMORY 1000",
-                "the filter needs 1200 bytes, and MEMORY allows 1000: raise it, or FPP, or leave out FPP",
-            ),
+            ("KIND scalable ITEMS 1073741825", "ITEMS of kind scalable must be 1073741824 at most"),
         ] {
             assert_eq!(made(line).err().as_deref(), Some(text), "{line}");
         }
@@ -164,6 +213,7 @@ mod tests {
             "KIND blocked BITS 80000000 HASHES 3",
             "KIND dynamic ITEMS 1000000",
             "KIND scalable ITEMS 10000000",
+            "KIND compressed ITEMS 1000000",
             "KIND count-min COLUMNS 1000000 ROWS 5",
             "KIND cuckoo ITEMS 9000000",
             "KIND spectral-rm ITEMS 100000",
@@ -176,7 +226,8 @@ mod tests {
 
     #[test]
     fn sizes_beyond_all_bounds_are_refused_and_take_no_memory() {
-        for (name, kind) in Kind::ALL {
+        for kind in reserved() {
+            let name = kind.name();
             let sizes = match kind {
                 Kind::CountMin => ["COLUMNS N ROWS 5", "BITS N ROWS 3", "COLUMNS N ROWS 4294967295"],
                 Kind::Cuckoo => ["ITEMS N", "ITEMS N FPP 0.000001", "CELLS N WIDTH 32"],
@@ -187,8 +238,7 @@ mod tests {
             for size in sizes {
                 for number in [100_000_000, 1_000_000_000_000, 1_000_000_000_000_000_000, u64::MAX] {
                     let line = format!("KIND {name} {}", size.replace(" N", &format!(" {number}")));
-                    let wanted = wanted(&line).unwrap();
-                    let (made, peak) = peak_of(|| wanted.build(1 << 20));
+                    let (made, peak) = peak_of(|| made(&line));
                     assert!(made.is_err() && peak < 1 << 20, "{line}: {peak} bytes");
                 }
             }
@@ -220,16 +270,15 @@ mod tests {
             "KIND dynamic SEED 18446744073709551615",
         ];
         for line in lines {
-            let settled = wanted(line).unwrap();
-            let words = settled.words();
+            let asked = asked(line).unwrap();
             // Nothing is left open: no setting is asked for.
-            let again = parse(&words).unwrap().settled(0).unwrap();
-            assert_eq!(again, settled, "{line}");
-            let bytes = |wanted: &Wanted| match wanted.build(u64::MAX).unwrap() {
+            let again = filled(parse(&words_of(&asked)).unwrap(), 0).unwrap();
+            assert_eq!(again, asked, "{line}");
+            let bytes = |spec: &Spec| match build(spec, u64::MAX).unwrap() {
                 Made::Any(filter) => filter.to_vec().unwrap(),
                 Made::Scaling(..) => panic!(),
             };
-            assert_eq!(bytes(&again), bytes(&settled), "{line}");
+            assert_eq!(bytes(&again), bytes(&asked), "{line}");
         }
     }
 
@@ -239,14 +288,11 @@ mod tests {
             Made::Any(filter) => filter,
             Made::Scaling(..) => panic!("{line}"),
         };
-        for (name, kind) in Kind::ALL {
-            if kind == Kind::Scalable {
-                continue;
-            }
-            let sketch = kind == Kind::CountMin;
+        for kind in reserved().filter(|kind| *kind != Kind::Scalable && *kind != Kind::Compressed) {
+            let (name, sketch) = (kind.name(), kind == Kind::CountMin);
             let filter =
                 any(&format!("KIND {name} {} SEED 5", if sketch { "" } else { "ITEMS 50 FPP 0.002" }));
-            assert_eq!(crate::values::any::kind_name(&filter), name);
+            assert_eq!(filter.kind(), kind);
             assert_eq!(filter.identity().mark, 5, "{name}");
             if !sketch {
                 let about = filter.about();

@@ -9,7 +9,7 @@ use crate::values::any::{Any, Kept, Loaded, bytes, kind_name};
 use crate::values::bloom::Bloom;
 use crate::values::count_min::Counts;
 use crate::values::stored::{Stored, Whole};
-use gardenia::{DecodeError, HasherId, SizeError};
+use gardenia::{Ability, DecodeError, HasherId, SizeError};
 use std::ffi::CStr;
 
 pub(super) fn card(ctx: &Context<'_>) -> Result<(), Failure> {
@@ -50,10 +50,10 @@ impl Facts {
         match filter {
             Kept::Any(filter) => {
                 let able = [
-                    (filter.inserts(), "add"),
-                    (filter.removes(), "del"),
+                    (filter.can(Ability::Insert), "add"),
+                    (filter.can(Ability::Remove), "del"),
                     (filter.as_count().is_some(), "count"),
-                    (filter.merges(), "merge"),
+                    (filter.can(Ability::Merge), "merge"),
                 ];
                 Self {
                     kind: kind_name(filter),
@@ -236,7 +236,7 @@ fn copy(key: &mut Key<'_>) -> Result<Loaded, Refusal> {
 fn unite(sum: &mut Loaded, source: &Kept<'_>, number: usize) -> Result<(), Refusal> {
     let (kind, merged) = match (sum, source) {
         (Loaded::Any(sum), Kept::Any(source)) => (kind_name(sum), sum.merge(source)),
-        (Loaded::Any(sum), Kept::Scaling(_)) if sum.merges() => {
+        (Loaded::Any(sum), Kept::Scaling(_)) if sum.can(Ability::Merge) => {
             return Err(words(format!(
                 "source {number}: the filters differ in kind: {} here, scalable there",
                 kind_name(sum)
