@@ -5,15 +5,17 @@ use crate::cmd::dedup::DedupArgs;
 use crate::cmd::diff::DiffArgs;
 use crate::cmd::generate::{CompletionsArgs, ManArgs};
 use crate::cmd::improve::ImproveArgs;
+use crate::cmd::kinds::KindsArgs;
 use crate::cmd::lab::LabArgs;
 use crate::cmd::map::GetArgs;
 use crate::cmd::merge::MergeArgs;
 use crate::cmd::plan::PlanArgs;
 use crate::input::KeyArgs;
+use crate::spec::SpecArgs;
 use crate::{human, secret};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand};
-use gardenia::{SchemeId, SecretKey};
+use gardenia::SecretKey;
 use std::path::PathBuf;
 
 /// Bloom filters at the shell: sets of millions of keys in a byte or two each.
@@ -31,6 +33,7 @@ const EXAMPLES: &str = "\
 Examples:
   gardenia tour                                  see all of it in a few seconds
   gardenia plan -n 10M -p 0.1% --remove          which filter to take, and how large
+  gardenia kinds                                 all kinds of filters, what they can do, their options
   gardenia build -o seen.gdn urls.txt            a filter of the lines of a file
   gardenia query seen.gdn new.txt                the lines that may be in it
   gardenia query -v seen.gdn new.txt             the lines that certainly are not
@@ -70,6 +73,7 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     Improve(ImproveArgs),
     Plan(Box<PlanArgs>),
+    Kinds(KindsArgs),
     Tour(TourArgs),
     Bench(BenchArgs),
     Lab(LabArgs),
@@ -123,77 +127,20 @@ pub(crate) struct BuildArgs {
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Kind of filter: blocked is fastest, bloom is smallest, the others can do more [default: blocked, or bloom with --scheme]
-    #[arg(short, long, value_enum)]
-    pub(crate) kind: Option<Kind>,
-
-    /// Keys to make room for, such as 10M; for cuckoo and dynamic, every copy of a line counts
-    #[arg(short = 'n', long, value_name = "N", value_parser = human::parse_count, allow_negative_numbers = true)]
-    pub(crate) items: Option<u64>,
-
-    /// False-positive probability once they are in: 0.01, 1%, 1/100 [default: 1%]
-    #[arg(
-        short = 'p',
-        long,
-        value_name = "P",
-        value_parser = human::parse_share,
-        allow_negative_numbers = true
-    )]
-    pub(crate) fpp: Option<f64>,
-
-    /// Size of the filter instead: bits such as 8M, or bytes such as 1MiB
-    #[arg(
-        long,
-        value_name = "M",
-        value_parser = human::parse_bits,
-        allow_negative_numbers = true,
-        group = "size"
-    )]
-    pub(crate) bits: Option<u64>,
-
-    /// The most memory the filter may take, such as 64MiB: without --fpp all of it, for the lowest rate
-    #[arg(short, long, value_name = "M", value_parser = human::parse_bytes, allow_negative_numbers = true,
-          conflicts_with = "size")]
-    pub(crate) memory: Option<u64>,
+    #[command(flatten)]
+    pub(crate) spec: SpecArgs,
 
     /// When more different keys come than were planned [default: warn]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) on_full: Option<OnFull>,
 
-    /// The same as a number of cells, for kinds whose cells have several bits
-    #[arg(
-        long,
-        value_name = "M",
-        value_parser = human::parse_count,
-        allow_negative_numbers = true,
-        group = "size"
-    )]
-    pub(crate) cells: Option<u64>,
+    /// Where a record has its value, for the kind bloomier, as -f or --json-key says it of the key [default: field 2]
+    #[arg(long, value_name = "N|PATH")]
+    pub(crate) value: Option<String>,
 
-    /// Bits per cell, 1 to 32, for kinds that count or age [default: 4; 16 for spectral, 8 for bitwise and count-min]
-    #[arg(short, long, value_name = "W", allow_negative_numbers = true)]
-    pub(crate) width: Option<u32>,
-
-    /// Bits or cells that a key sets, with --bits or --cells; left out, the best number for the items
-    #[arg(long, value_name = "K", requires = "size", allow_negative_numbers = true)]
-    pub(crate) hashes: Option<u32>,
-
-    /// How positions follow from a key's digest, for all kinds but blocked [default: fractional]
-    #[arg(long, value_name = "NAME", value_parser = scheme())]
-    pub(crate) scheme: Option<SchemeId>,
-
-    /// Seed of the hash function; filters can be united if they have one seed [default: 0]
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = human::parse_count,
-        allow_negative_numbers = true,
-        conflicts_with_all = ["secret", "secret_file"]
-    )]
-    pub(crate) seed: Option<u64>,
-
-    #[command(flatten)]
-    pub(crate) more: MoreArgs,
+    /// File of lines that must not be found, for the kind retouched: some lines that went in are lost for it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) spare: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) threads: ThreadArgs,
@@ -211,174 +158,6 @@ pub(crate) struct BuildArgs {
     /// Print no summary and no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
-}
-
-/// What only some kinds have.
-#[derive(Debug, Default, Args)]
-pub(crate) struct MoreArgs {
-    /// Cells that an insertion ages, for the kind stable; with --cells and --hashes, instead of --fpp
-    #[arg(long, alias = "evict", value_name = "P", value_parser = human::parse_count, allow_negative_numbers = true)]
-    pub(crate) decrements: Option<u64>,
-
-    /// Cells of the secondary filter, for the kind spectral-rm [default: half of the primary's]
-    #[arg(long, value_name = "M", value_parser = human::parse_count, allow_negative_numbers = true)]
-    pub(crate) secondary_cells: Option<u64>,
-
-    /// Cells that a key sets there [default: as in the primary]
-    #[arg(long, value_name = "K", allow_negative_numbers = true)]
-    pub(crate) secondary_hashes: Option<u32>,
-
-    /// Leave out the marker of spectral-rm, as its paper's basic form does: some counts are then too small
-    #[arg(long)]
-    pub(crate) no_marker: bool,
-
-    /// Cells as wide as their counts need, for the kinds spectral-*: smaller and slower
-    #[arg(long)]
-    pub(crate) compact: bool,
-
-    /// Groups of bits that a key may take, 2 to 32, for the kind choice; of no use with --effort 2 [default: 2]
-    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=32), allow_negative_numbers = true)]
-    pub(crate) choices: Option<u32>,
-
-    /// How hard the kind choice tries: 0 as lines come, 1 in rounds, 2 partitioned, 3 by propagation; above 0 all keys
-    /// are kept aside first, 8 bytes of memory each [default: 0]
-    #[arg(long, value_name = "0-3", value_parser = clap::value_parser!(u8).range(0..=3), allow_negative_numbers = true)]
-    pub(crate) effort: Option<u8>,
-
-    /// Bits per fingerprint, 8, 16 or 32 for the kind fuse and 1 to 32 for ribbon: 8 errs for 1 line in 256, each more for
-    /// half as many [default: what --fpp asks for]
-    #[arg(long, value_name = "R", allow_negative_numbers = true, conflicts_with = "fpp")]
-    pub(crate) fingerprint: Option<u32>,
-
-    /// Cells per key, for the kind fuse: 4 makes it 4% smaller, and a query a third longer [default: 3]
-    #[arg(long, value_name = "3|4", allow_negative_numbers = true)]
-    pub(crate) arity: Option<u32>,
-
-    /// Bits per line in the file, for the kind compressed, instead of --fpp
-    #[arg(long, value_name = "Z", allow_negative_numbers = true, conflicts_with = "fpp")]
-    pub(crate) wire: Option<f64>,
-
-    /// Bits per line in memory that the kind compressed may take: more make the file smaller [default: 32]
-    #[arg(long, value_name = "B", allow_negative_numbers = true)]
-    pub(crate) memory_per_key: Option<f64>,
-
-    /// Where a record has its value, for the kind bloomier, as -f or --json-key says it of the key [default: field 2]
-    #[arg(long, value_name = "N|PATH")]
-    pub(crate) value: Option<String>,
-
-    /// Bits that tell absent keys, 0 to 30, for the kind bloomier: 8 take 1 in 256 for present [default: 8]
-    #[arg(long, value_name = "B", allow_negative_numbers = true)]
-    pub(crate) check: Option<u32>,
-
-    /// File of lines that must not be found, for the kind retouched: some lines that went in are lost for it
-    #[arg(long, value_name = "FILE")]
-    pub(crate) spare: Option<PathBuf>,
-
-    /// Which bit is cleared to lose such a line, for the kind retouched [default: ratio]
-    #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) clearing: Option<ClearingName>,
-
-    /// What lines are, for the kind distance [default: jaccard]
-    #[arg(long, value_enum)]
-    pub(crate) space: Option<SpaceName>,
-
-    /// Lines up to this distance (0 to 1) from one that is in are found, for the kind distance [default: 10%]
-    #[arg(long, value_name = "D", value_parser = human::parse_share, allow_negative_numbers = true)]
-    pub(crate) near: Option<f64>,
-
-    /// Lines at least this far from all that are in are not found [default: 60%]
-    #[arg(long, value_name = "D", value_parser = human::parse_share, allow_negative_numbers = true)]
-    pub(crate) far: Option<f64>,
-
-    /// Bits per digit of a count, for the kind bitwise
-    #[arg(long, value_name = "D", allow_negative_numbers = true)]
-    pub(crate) digit: Option<u32>,
-
-    #[command(flatten)]
-    pub(crate) sketch: SketchArgs,
-}
-
-/// Which bit of a line that must not be found is cleared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ClearingName {
-    /// Any
-    Random,
-    /// The one that the fewest lines that are in have
-    FewestElements,
-    /// The one that the most lines that must not be found have
-    MostTroublesome,
-    /// The best of both
-    Ratio,
-}
-
-/// What a line is, if it is a point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum SpaceName {
-    /// A set of words; the distance is the share of them that only one line has
-    Jaccard,
-    /// Bits in hexadecimal digits, all lines as many; the distance is the share of bits that differ
-    Hamming,
-}
-
-/// What only the kind count-min has.
-#[derive(Debug, Default, Args)]
-pub(crate) struct SketchArgs {
-    /// How far a count may be above the truth, as a share of all lines, for the kind count-min [default: 0.01%]
-    #[arg(
-        long,
-        value_name = "E",
-        value_parser = human::parse_share,
-        allow_negative_numbers = true,
-        conflicts_with_all = ["size", "columns"]
-    )]
-    pub(crate) epsilon: Option<f64>,
-
-    /// How likely it may be that a count is farther above [default: 1%]
-    #[arg(
-        long,
-        value_name = "D",
-        value_parser = human::parse_share,
-        allow_negative_numbers = true,
-        conflicts_with_all = ["size", "columns"]
-    )]
-    pub(crate) delta: Option<f64>,
-
-    /// Cells in a row of count-min, instead of --epsilon, --delta or --bits
-    #[arg(
-        long,
-        value_name = "W",
-        value_parser = human::parse_count,
-        allow_negative_numbers = true,
-        conflicts_with = "size"
-    )]
-    pub(crate) columns: Option<u64>,
-
-    /// Rows, with --columns or --bits [default: 4]
-    #[arg(long, value_name = "D", allow_negative_numbers = true, conflicts_with_all = ["epsilon", "delta"])]
-    pub(crate) rows: Option<u32>,
-
-    /// A hash function for each row, or two for all and twice the size for the same promise [default: original]
-    #[arg(long, value_enum)]
-    pub(crate) form: Option<SketchForm>,
-
-    /// Raise only cells that are below the new count, which errs less, or all, so that files can be added up
-    /// [default: conservative]
-    #[arg(long, value_enum)]
-    pub(crate) update: Option<SketchUpdate>,
-}
-
-/// How the rows of a sketch are hashed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum SketchForm {
-    Original,
-    Modified,
-}
-
-/// What a line does to the cells of a sketch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum SketchUpdate {
-    Conservative,
-    Plain,
 }
 
 /// What to do with more keys than were planned.
@@ -904,133 +683,6 @@ impl KeyKind {
             Self::Text => "text",
         }
     }
-}
-
-/// Kinds of filter that can be built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Kind {
-    /// The classical filter: k cache lines per key, 9.6 bits per key at 1%
-    Bloom,
-    /// One cache line per key, 9.9 bits per key at 1%
-    Blocked,
-    /// Counts keys, and takes them out again; four times the size of bloom
-    Counting,
-    /// Counts by the least of a key's cells; keys can be taken out
-    SpectralMs,
-    /// Raises only the least cells: the smallest errors; keys cannot be taken out
-    SpectralMi,
-    /// A second filter for keys with a single least cell; keys can be taken out
-    SpectralRm,
-    /// Counts without end, a digit per level; a count may be too high or, seldom, too low
-    Bitwise,
-    /// Forgets keys by chance, the older the likelier; --items is how many are to be remembered
-    Stable,
-    /// Remembers the last --items keys for certain, and forgets older ones
-    A2,
-    /// Fewer false positives in the same bits, for keys that are all at hand: see --effort
-    Choice,
-    /// Counts the lines of a stream of any length, in a size that does not depend on it
-    CountMin,
-    /// Built once of all keys, which are kept aside first, 8 bytes of memory each, and some 30 while it is built: no keys
-    /// can be added; see --fingerprint
-    Fuse,
-    /// The same in the fewest bits, 6.7 per key at 1%, and slower; any rate
-    Ribbon,
-    /// The same as a code of sorted numbers: 8.1 bits per key at 1%, and queries that take a microsecond
-    Golomb,
-    /// Fingerprints: lines can be removed, in the size of bloom; holds --items lines, and 8 copies of one, but no more
-    Cuckoo,
-    /// Grows with its lines and keeps to --fpp, however many come; --items is where it begins
-    Scalable,
-    /// Grows, and lines can be taken out; --fpp is that of each --items lines, and adds up
-    Dynamic,
-    /// A bloom that is large in memory and small in files: see --wire and --memory-per-key
-    Compressed,
-    /// A map from lines to numbers, for `gardenia get`: see --value
-    Bloomier,
-    /// A bloom that does not find the lines of --spare, and loses a few others for it
-    Retouched,
-    /// Finds lines that are like those that went in: see --space, --near and --far
-    Distance,
-}
-
-impl Kind {
-    /// As files call it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Bloom => "bloom",
-            Self::Blocked => "blocked",
-            Self::Counting => "counting",
-            Self::SpectralMs => "spectral-ms",
-            Self::SpectralMi => "spectral-mi",
-            Self::SpectralRm => "spectral-rm",
-            Self::Bitwise => "bitwise",
-            Self::Stable => "stable",
-            Self::A2 => "a2",
-            Self::Choice => "choice",
-            Self::CountMin => "count-min",
-            Self::Fuse => "fuse",
-            Self::Ribbon => "ribbon",
-            Self::Golomb => "golomb",
-            Self::Cuckoo => "cuckoo",
-            Self::Scalable => "scalable",
-            Self::Dynamic => "dynamic",
-            Self::Compressed => "compressed",
-            Self::Bloomier => "bloomier",
-            Self::Retouched => "retouched",
-            Self::Distance => "distance",
-        }
-    }
-
-    /// Whether it is built of all keys at once, so that its size follows from them.
-    pub(crate) fn is_static(self) -> bool {
-        matches!(self, Self::Fuse | Self::Ribbon | Self::Golomb)
-    }
-
-    /// Whether its cells have several bits.
-    pub(crate) fn has_counters(self) -> bool {
-        match self {
-            Self::Counting | Self::SpectralMs | Self::SpectralMi | Self::SpectralRm | Self::Bitwise => true,
-            Self::Stable | Self::CountMin | Self::Cuckoo | Self::Dynamic => true,
-            Self::Bloom | Self::Blocked | Self::A2 | Self::Choice | Self::Compressed | Self::Scalable => {
-                false
-            }
-            Self::Fuse | Self::Ribbon | Self::Golomb => false,
-            Self::Bloomier | Self::Retouched | Self::Distance => false,
-        }
-    }
-
-    /// Whether it forgets keys, and so can be given a size and a rate for a stream of any length.
-    pub(crate) fn forgets(self) -> bool {
-        matches!(self, Self::Stable | Self::A2)
-    }
-
-    /// Whether its size can be a number of cells: not if these stand in rows.
-    pub(crate) fn takes_cells(self) -> bool {
-        self.has_counters() && !matches!(self, Self::CountMin | Self::Dynamic)
-    }
-
-    /// Whether its size can be given in bits: not if it follows from the keys, or grows with them.
-    pub(crate) fn takes_bits(self) -> bool {
-        let other = matches!(self, Self::Cuckoo | Self::Scalable | Self::Dynamic | Self::Compressed);
-        !self.is_static() && !other && !matches!(self, Self::Bloomier | Self::Distance)
-    }
-
-    /// Whether it needs no number of keys.
-    pub(crate) fn takes_any_number(self) -> bool {
-        matches!(self, Self::CountMin | Self::Scalable | Self::Dynamic)
-    }
-
-    /// Whether it is one of the spectral filters.
-    pub(crate) fn is_spectral(self) -> bool {
-        matches!(self, Self::SpectralMs | Self::SpectralMi | Self::SpectralRm)
-    }
-}
-
-/// The names of the schemes, from the library.
-fn scheme() -> impl TypedValueParser<Value = SchemeId> {
-    PossibleValuesParser::new(SchemeId::ALL.map(SchemeId::name))
-        .try_map(|name| SchemeId::from_name(&name).ok_or_else(|| format!("no scheme is called {name}")))
 }
 
 /// Reads a secret; unlike clap's own parsers it does not repeat a wrong one in its message.

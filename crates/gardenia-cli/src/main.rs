@@ -17,6 +17,7 @@ mod output;
 mod progress;
 mod secret;
 mod signal;
+mod spec;
 mod verbs;
 
 use args::{Cli, Command};
@@ -69,6 +70,7 @@ fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Convert(args) => cmd::convert::run(&args),
         Command::Improve(args) => cmd::improve::run(&args),
         Command::Plan(args) => cmd::plan::run(&args),
+        Command::Kinds(args) => cmd::kinds::run(&args),
         Command::Tour(args) => cmd::tour::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
         Command::Lab(args) => cmd::lab::run(&args),

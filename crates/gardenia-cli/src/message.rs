@@ -3,7 +3,7 @@
 use crate::{Outcome, human};
 use clap::error::{ContextKind, ErrorKind};
 use gardenia::{
-    AnyFilter, Bloom, BuildError, Cuckoo, DecodeError, EncodeError, InsertError, Kind, MAX_HASHES, SizeError,
+    AnyFilter, Bloom, Cuckoo, DecodeError, EncodeError, InsertError, Kind, MAX_HASHES, SizeError,
 };
 use std::fmt;
 use std::io::{self, Write};
@@ -251,17 +251,6 @@ pub(crate) fn sketch_size(error: SizeError) -> anyhow::Error {
         _ => return error.into(),
     };
     hinted(error, hint)
-}
-
-/// Says what can be done when a static filter cannot be built.
-pub(crate) fn build(error: BuildError) -> anyhow::Error {
-    match error {
-        BuildError::Size(error) => size(error),
-        BuildError::Attempts { .. } => {
-            hinted(error, "--seed N takes other hash values, --secret-file FILE secret ones")
-        }
-        error => error.into(),
-    }
 }
 
 /// As [`size`], for a blocked filter planned for `items` and `fpp`: another kind may do what it cannot.

@@ -2,49 +2,20 @@
 
 use crate::args::MemoryArgs;
 use crate::message::hinted;
+use crate::spec::kinds_that;
 use crate::{memory, message};
 use anyhow::Context;
-use gardenia::cells::Bytes;
 use gardenia::format::dcso;
-use gardenia::{AnyFilter, Count, DecodeError, Filter, KeyHasher, Mapped, ReadOptions, SecretKey};
+use gardenia::{Ability, AnyFilter, Count, DecodeError, OpenFilter, ReadOptions, SecretKey};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// A filter, where it lies.
-pub(crate) enum Opened {
-    /// In a file.
-    Mapped(AnyFilter<Bytes<Mapped>>),
-    /// Came by a pipe.
-    Read(AnyFilter),
-}
-
-impl Opened {
-    /// The filter, to be asked.
-    pub(crate) fn filter(&self) -> &dyn Filter {
-        match self {
-            Self::Mapped(filter) => filter,
-            Self::Read(filter) => filter,
-        }
-    }
-
-    /// The filter, to be asked how often; an error if its kind does not count.
-    pub(crate) fn counts(&self) -> anyhow::Result<&dyn Count> {
-        let (count, kind) = match self {
-            Self::Mapped(filter) => (filter.as_count(), filter.kind()),
-            Self::Read(filter) => (filter.as_count(), filter.kind()),
-        };
-        let hint = "build it with --kind counting, spectral-mi, bitwise or count-min";
-        count.ok_or_else(|| hinted(format!("a filter of kind {} does not count", kind.name()), hint))
-    }
-
-    /// The hash function, so that keys are hashed without a call through `dyn` each.
-    pub(crate) fn hasher(&self) -> KeyHasher {
-        match self {
-            Self::Mapped(filter) => filter.hasher().clone(),
-            Self::Read(filter) => filter.hasher().clone(),
-        }
-    }
+/// The filter, to be asked how often; an error if its kind does not count.
+pub(crate) fn counts(opened: &OpenFilter) -> anyhow::Result<&dyn Count> {
+    let hint = || format!("build it with one of --kind {}", kinds_that(Ability::Count));
+    let reason = || format!("a filter of kind {} does not count", opened.kind().name());
+    opened.as_count().ok_or_else(|| hinted(reason(), hint()))
 }
 
 /// `-`, for stdin or stdout.
@@ -58,7 +29,7 @@ pub(crate) fn is_stream(path: &Path) -> bool {
 }
 
 /// Opens the filter at `path`; `-` is stdin.
-pub(crate) fn open(path: &Path, options: &ReadOptions) -> anyhow::Result<Opened> {
+pub(crate) fn open(path: &Path, options: &ReadOptions) -> anyhow::Result<OpenFilter> {
     try_open(path, options).map_err(message::decode).with_context(|| crate::input::name(path))
 }
 
@@ -141,10 +112,10 @@ impl MemoryArgs {
 }
 
 /// As [`open`], with the library's error.
-pub(crate) fn try_open(path: &Path, options: &ReadOptions) -> Result<Opened, DecodeError> {
+pub(crate) fn try_open(path: &Path, options: &ReadOptions) -> Result<OpenFilter, DecodeError> {
     if is_stream(path) || is_dcso(path) {
-        read_any(path, options).map(|(filter, _)| Opened::Read(filter))
+        read_any(path, options).map(|(filter, _)| OpenFilter::Owned(filter))
     } else {
-        AnyFilter::open_mapped_with(path, options).map(Opened::Mapped)
+        OpenFilter::map_with(path, options)
     }
 }

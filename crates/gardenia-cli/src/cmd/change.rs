@@ -8,7 +8,7 @@ use crate::open::{is_stream, load};
 use crate::output::Output;
 use crate::{Outcome, human, lock, message};
 use anyhow::Context;
-use gardenia::{AnyFilter, Digest, Kind, RemoveError};
+use gardenia::{Ability, AnyFilter, Digest, Kind, RemoveError};
 use std::path::Path;
 
 pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
@@ -28,7 +28,7 @@ pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
         new += came;
         left_out += beyond;
         // What takes room.
-        stored += if filter.copies_take_room() { digests.len() as u64 - beyond } else { came };
+        stored += if filter.can(Ability::Copies) { digests.len() as u64 - beyond } else { came };
         // Filters of foreign formats have their keys counted.
         let counted = filter.about().counted_items().map(|items| items.saturating_add(came));
         filter.about_mut().set_counted_items(counted);
@@ -75,7 +75,7 @@ fn held(filter: &AnyFilter) -> Option<(f64, u64, u64)> {
 pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {
     let (mut removed, mut absent, mut stuck, mut ambiguous) = (0, 0, 0, 0);
     let (keys, filter) = change(args, "removing", |filter, digests| {
-        if !filter.removes() {
+        if !filter.can(Ability::Remove) {
             let reason = format!("keys cannot be taken out of a filter of kind {}", filter.kind().name());
             return Err(hinted(reason, "build it with --kind counting or cuckoo"));
         }

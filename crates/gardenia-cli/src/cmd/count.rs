@@ -4,7 +4,7 @@ use super::query::{check_stdin, outcome};
 use crate::Outcome;
 use crate::args::CountArgs;
 use crate::input::{Batch, Block, Keys, Reading, Row, Source, name};
-use crate::open::open;
+use crate::open::{counts, open};
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
 
@@ -12,15 +12,15 @@ pub(crate) fn run(args: &CountArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.inputs);
     check_stdin(&args.filter, &sources)?;
     let opened = open(&args.filter, &args.memory.options(args.secret.read()?))?;
-    opened.counts().with_context(|| name(&args.filter))?;
+    counts(&opened).with_context(|| name(&args.filter))?;
     let (mut stdout, hasher, keys) = (io::stdout().lock(), opened.hasher(), args.key.keys()?);
     let (progress, threads) = (!stdout.is_terminal(), args.threads.count());
     let reading =
         Reading { sources: &sources, keys: &keys, doing: "counting", progress, threads, strict: false };
     let look = |keys: &Keys, block: Block<'_>, part: &mut Numbered| {
-        keys.read(&hasher, block, &mut part.batch)?;
+        keys.read(hasher, block, &mut part.batch)?;
         part.counts.resize(part.batch.digests.len(), 0);
-        opened.counts()?.count_digests(&part.batch.digests, &mut part.counts);
+        counts(&opened)?.count_digests(&part.batch.digests, &mut part.counts);
         part.numbers.clear();
         part.numbers.extend(part.counts.iter().map(|&count| (count >= args.min).then_some(count)));
         part.keyless = (args.min == 0).then_some(0); // what has no key never went in

@@ -3,10 +3,10 @@
 use super::query::check_stdin;
 use crate::args::EvalArgs;
 use crate::input::{Block, Keys, Reading, Source};
-use crate::open::{Opened, open};
+use crate::open::open;
 use crate::{Outcome, human};
 use anyhow::{Context, bail};
-use gardenia::{Digest, KeyHasher};
+use gardenia::{Ability, Digest, Filter, KeyHasher, OpenFilter};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
@@ -15,14 +15,14 @@ pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<Outcome> {
     check_stdin(&args.filter, &sources)?;
     let opened = open(&args.filter, &args.memory.options(args.secret.read()?))?;
     let (mut stdout, hasher, keys) = (io::stdout().lock(), opened.hasher(), args.key.keys()?);
-    let mut verdict = Verdict { counts: opened.counts().is_ok(), ..Verdict::default() };
+    let mut verdict = Verdict { counts: opened.can(Ability::Count), ..Verdict::default() };
     if args.each {
         writeln!(stdout, "TN TP FP FN G C E").context("stdout")?;
     }
     let progress = !args.each || !stdout.is_terminal();
     let reading =
         Reading { sources: &sources, keys: &keys, doing: "comparing", progress, threads: 1, strict: false };
-    let look = |keys: &Keys, block: Block<'_>, part: &mut Part| part.look(keys, &hasher, &opened, block);
+    let look = |keys: &Keys, block: Block<'_>, part: &mut Part| part.look(keys, hasher, &opened, block);
     let mut output = Vec::new();
     let trouble = reading.run(look, &mut |block: Block<'_>, part: &mut Part| {
         let mut rows = part.truth.iter().zip(&part.counts);
@@ -64,7 +64,7 @@ impl Part {
         &mut self,
         keys: &Keys,
         hasher: &KeyHasher,
-        opened: &Opened,
+        opened: &OpenFilter,
         block: Block<'_>,
     ) -> anyhow::Result<()> {
         let Self { digests, truth, counts, answers } = self;
@@ -88,11 +88,11 @@ impl Part {
         });
         failed?;
         counts.resize(digests.len(), 0);
-        match opened.counts() {
-            Ok(filter) => filter.count_digests(digests, counts),
-            Err(_) => {
+        match opened.as_count() {
+            Some(filter) => filter.count_digests(digests, counts),
+            None => {
                 answers.resize(digests.len(), false);
-                opened.filter().contains_digests(digests, answers);
+                opened.contains_digests(digests, answers);
                 counts.iter_mut().zip(answers).for_each(|(count, answer)| *count = u64::from(*answer));
             }
         }

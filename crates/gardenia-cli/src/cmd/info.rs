@@ -2,15 +2,15 @@
 
 use super::sketch;
 use crate::args::InfoArgs;
-use crate::open::{Opened, is_dcso, is_stream, try_open};
+use crate::open::{is_dcso, is_stream, try_open};
 use crate::{Outcome, human, input, message};
 use anyhow::{Context, bail};
 use gardenia::cells::Memory;
 use gardenia::format::{self, Header, verify_file};
 use gardenia::theory::blocked::BLOCK_BITS;
 use gardenia::{
-    AnyFilter, ChoiceForm, DecodeError, DistanceSensitiveBloom, HasherId, Identity, Kind, ReadOptions,
-    SchemeId,
+    AnyFilter, ChoiceForm, DecodeError, DistanceSensitiveBloom, HasherId, Identity, Kind, OpenFilter,
+    ReadOptions, SchemeId,
 };
 use serde::Serialize;
 use std::fs;
@@ -93,13 +93,13 @@ impl Report {
         }
         let header = || -> Result<Header, DecodeError> { format::header(fs::File::open(path)?) };
         let report = match try_open(path, options) {
-            Ok(Opened::Mapped(filter)) => {
+            Ok(OpenFilter::Mapped(filter)) => {
                 if args.verify {
                     filter.check_cells().map_err(message::decode).with_context(|| file.clone())?;
                 }
                 Self::of_filter(&filter)
             }
-            Ok(Opened::Read(filter)) => Self::of_filter(&filter),
+            Ok(OpenFilter::Owned(filter)) => Self::of_filter(&filter),
             // The header can be read without the secret, and of kinds that are no filters of keys.
             Err(error @ (DecodeError::SecretMissing { .. } | DecodeError::Kind { .. }))
                 if !is_stream(path) =>

@@ -5,12 +5,11 @@ use super::count::{Numbered, print_numbers};
 use super::query::{check_stdin, outcome};
 use crate::args::{BuildArgs, MemoryArgs, SecretArgs, ThreadArgs};
 use crate::input::{Batch, Block, KeyArgs, Keys, Reading, Source, name};
-use crate::message::{self, hinted};
-use crate::open::{Opened, open};
+use crate::message::hinted;
+use crate::open::open;
+use crate::spec::{explain, kinds_that};
 use crate::{Outcome, memory};
-use anyhow::Context;
-use gardenia::cells::Memory;
-use gardenia::{AnyFilter, Bloomier, Digest, KeyHasher};
+use gardenia::{Ability, AnyFilter, Digest, Spec};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
@@ -50,15 +49,19 @@ pub(crate) fn get(args: &GetArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.inputs);
     check_stdin(&args.filter, &sources)?;
     let (opened, keys) = (open(&args.filter, &args.memory.options(args.secret.read()?))?, args.key.keys()?);
-    values(&opened, &[], &mut []).with_context(|| name(&args.filter))?; // is it a map?
-    let (mut stdout, hasher) = (io::stdout().lock(), opened.hasher());
+    if !opened.can(Ability::Map) {
+        let (file, kind) = (name(&args.filter), opened.kind().name());
+        let hint = format!("build it with --kind {}", kinds_that(Ability::Map));
+        return Err(hinted(format!("{file}: a filter of kind {kind} has no numbers for its keys"), hint));
+    }
+    let (mut stdout, hasher) = (io::stdout().lock(), opened.hasher().clone());
     let (progress, threads) = (!stdout.is_terminal(), args.threads.count());
     let reading =
         Reading { sources: &sources, keys: &keys, doing: "looking up", progress, threads, strict: false };
     let look = |keys: &Keys, block: Block<'_>, part: &mut Numbered| {
         keys.read(&hasher, block, &mut part.batch)?;
         let mut found = vec![None; part.batch.digests.len()];
-        values(&opened, &part.batch.digests, &mut found)?;
+        opened.get_digests(&part.batch.digests, &mut found);
         part.numbers.clear();
         part.numbers.extend(found.into_iter().map(|value| value.map(u64::from)));
         Ok(())
@@ -68,36 +71,10 @@ pub(crate) fn get(args: &GetArgs) -> anyhow::Result<Outcome> {
     Ok(outcome(trouble, found))
 }
 
-/// What a map has for keys of these digests; an error if it is none.
-fn values(opened: &Opened, digests: &[Digest], values: &mut [Option<u32>]) -> anyhow::Result<()> {
-    fn of(
-        filter: &AnyFilter<impl Memory>,
-        digests: &[Digest],
-        values: &mut [Option<u32>],
-    ) -> anyhow::Result<()> {
-        match filter {
-            AnyFilter::Bloomier(map) => map.get_digests(digests, values),
-            AnyFilter::MutableBloomier(map) => map.get_digests(digests, values),
-            other => {
-                let reason = format!("a filter of kind {} has no numbers for its keys", other.kind().name());
-                return Err(hinted(reason, "build it with --kind bloomier"));
-            }
-        }
-        Ok(())
-    }
-    match opened {
-        Opened::Mapped(filter) => of(filter, digests, values),
-        Opened::Read(filter) => of(filter, digests, values),
-    }
-}
-
 /// A map of all records, each a key and its number; and how many there were.
-pub(crate) fn build(
-    args: &BuildArgs,
-    hasher: KeyHasher,
-    sources: &[Source],
-) -> anyhow::Result<(AnyFilter, u64)> {
-    let keys = args.key.keys_and_values(args.more.value.as_deref())?;
+pub(crate) fn build(args: &BuildArgs, spec: &Spec, sources: &[Source]) -> anyhow::Result<(AnyFilter, u64)> {
+    let keys = args.key.keys_and_values(args.value.as_deref())?;
+    let hasher = spec.hasher();
     let look = |keys: &Keys, block: Block<'_>, part: &mut Pairs| {
         let Pairs { batch, digests, values } = part;
         digests.clear();
@@ -116,19 +93,8 @@ pub(crate) fn build(
         all.values.extend_from_slice(&part.values);
         Ok(())
     })?;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut builder = Bloomier::builder().hasher(hasher).threads(threads);
-    if let Some(bits) = args.width {
-        builder = builder.value_bits(bits);
-    }
-    if let Some(bits) = args.more.check {
-        builder = builder.check_bits(bits);
-    }
-    if let Some(arity) = args.more.arity {
-        builder = builder.arity(arity);
-    }
-    let map = builder.build_from_digests(&all.digests, &all.values).map_err(message::build)?;
-    build::within(args, map.memory_bytes() as u64)?;
+    let map = spec.build_map(&all.digests, &all.values).map_err(explain)?;
+    build::within(spec, map.memory_bytes() as u64)?;
     Ok((map.into(), all.digests.len() as u64))
 }
 

@@ -10,7 +10,8 @@ use crate::message::{self, hinted, say};
 use crate::{Outcome, human};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use gardenia::plan::{Ability, Calibration, Design, ErrorMeans, Impossible, Need, Plan, Prefer, Reason};
+use gardenia::Ability;
+use gardenia::plan::{Calibration, Design, ErrorMeans, Impossible, Need, Plan, Prefer, Reason};
 use gardenia::{KeyHasher, SizeError};
 use plot::Curve;
 use sample::{Estimate, Smallest};
@@ -215,10 +216,10 @@ fn need(args: &PlanArgs, sample: Option<&Estimate>) -> Need {
     }
     for (wanted, ability) in [
         (args.remove, Ability::Remove),
-        (args.window, Ability::Window),
+        (args.window, Ability::Forget),
         (args.grow, Ability::Grow),
         (args.fixed, Ability::Fixed),
-        (args.unite, Ability::Unite),
+        (args.unite, Ability::Merge),
         (args.share, Ability::Share),
         (args.send, Ability::Send),
     ] {
@@ -334,13 +335,10 @@ fn table(
 /// Why, and how.
 fn details(args: &PlanArgs, design: &Design) -> String {
     let mut text = format!("   {}{}\n", design.why, means(design));
-    if args.send && design.file_bytes != design.bytes {
+    if args.send {
         text += &format!("   {} in a file\n", human::bytes(design.file_bytes));
     }
-    match command::line(design, &files(args)) {
-        Some(line) => text += &format!("   {line}\n"),
-        None => text += "   for programs only: gardenia::plan::Design::build_map\n",
-    }
+    text += &format!("   {}\n", command::line(design, &files(args)));
     text
 }
 
@@ -462,7 +460,7 @@ struct DesignReport {
     lines: f64,
     ns: f64,
     why: String,
-    command: Option<String>,
+    command: String,
 }
 
 #[derive(Serialize)]

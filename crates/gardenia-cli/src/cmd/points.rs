@@ -1,17 +1,18 @@
 //! Lines as points: `gardenia build --kind distance`, and which lines of a block are near.
 
 use super::build;
-use crate::args::{BuildArgs, SpaceName};
+use crate::args::BuildArgs;
 use crate::input::{Block, KeyTexts, Keys, Source, name};
 use crate::message::{self, hinted};
 use anyhow::Context;
-use gardenia::{DistanceSensitiveBloom, KeyHasher, ReadOptions, Space};
+use gardenia::spec::{DEFAULT_FPP, Param, Value};
+use gardenia::{DistanceSensitiveBloom, ReadOptions, Space, Spec};
 use std::path::Path;
 
 /// A filter of all lines; and how many there were.
 pub(crate) fn build(
     args: &BuildArgs,
-    hasher: KeyHasher,
+    spec: &Spec,
     sources: &[Source],
     items: u64,
 ) -> anyhow::Result<(DistanceSensitiveBloom, u64)> {
@@ -24,7 +25,7 @@ pub(crate) fn build(
                 let filter = match &mut filter {
                     Some(filter) => filter,
                     // The first line says how many bits a point has.
-                    none => none.insert(empty(args, hasher.clone(), items, key)?),
+                    none => none.insert(empty(spec, items, key)?),
                 };
                 insert(filter, key)?;
                 lines += 1;
@@ -32,23 +33,20 @@ pub(crate) fn build(
             Ok(())
         },
     )?;
-    Ok((filter.map_or_else(|| empty(args, hasher, items, b"00"), Ok)?, lines))
+    Ok((filter.map_or_else(|| empty(spec, items, b"00"), Ok)?, lines))
 }
 
-fn empty(
-    args: &BuildArgs,
-    hasher: KeyHasher,
-    items: u64,
-    first: &[u8],
-) -> anyhow::Result<DistanceSensitiveBloom> {
-    let builder = match args.more.space.unwrap_or(SpaceName::Jaccard) {
-        SpaceName::Jaccard => DistanceSensitiveBloom::jaccard(),
-        SpaceName::Hamming => DistanceSensitiveBloom::hamming(8 * bits(first)?.len() as u64),
+fn empty(spec: &Spec, items: u64, first: &[u8]) -> anyhow::Result<DistanceSensitiveBloom> {
+    let hamming = spec.get(Param::Space) == Some(Value::Word("hamming"));
+    let builder = match hamming {
+        false => DistanceSensitiveBloom::jaccard(),
+        true => DistanceSensitiveBloom::hamming(8 * bits(first)?.len() as u64),
     };
-    let builder = builder.items(items.max(1)).error(args.fpp.unwrap_or(build::FPP)).hasher(hasher);
-    let (near, far) = (args.more.near.unwrap_or(0.1), args.more.far.unwrap_or(0.6));
+    let fpp = spec.real(Param::Fpp).unwrap_or(DEFAULT_FPP);
+    let builder = builder.items(items.max(1)).error(fpp).hasher(spec.hasher());
+    let (near, far) = (spec.real(Param::Near).unwrap_or(0.1), spec.real(Param::Far).unwrap_or(0.6));
     builder.near(near).far(far).build().map_err(|error| {
-        hinted(format!("--near {near} and --far {far}: {error}"), "take them farther apart, or raise --fpp")
+        hinted(format!("--near {near} and --far {far}: {error}"), "set them farther apart, or raise --fpp")
     })
 }
 

@@ -5,10 +5,10 @@ use crate::Outcome;
 use crate::args::QueryArgs;
 use crate::input::{Batch, Block, KeyTexts, Keys, Reading, Row, Source, Work, name};
 use crate::message::{self, hinted, with_hint};
-use crate::open::{Opened, is_dash, is_stream, try_open};
+use crate::open::{is_dash, is_stream, try_open};
 use crate::output::Output;
 use anyhow::{Context, bail};
-use gardenia::{DecodeError, DistanceSensitiveBloom, KeyHasher};
+use gardenia::{DecodeError, DistanceSensitiveBloom, Filter, KeyHasher, OpenFilter};
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -143,7 +143,7 @@ struct Bed {
 /// A filter that is asked.
 enum Asked {
     /// For keys, hashed by this hash function.
-    Keys(Opened, usize),
+    Keys(OpenFilter, usize),
     /// For points.
     Points(DistanceSensitiveBloom),
 }
@@ -173,7 +173,7 @@ impl Bed {
             };
             filters.push(match try_open(path, &options) {
                 Ok(filter) => {
-                    let hashed = place(filter.hasher());
+                    let hashed = place(filter.hasher().clone());
                     Asked::Keys(filter, hashed)
                 }
                 Err(DecodeError::Kind { .. }) if !is_stream(path) => {
@@ -204,7 +204,7 @@ impl Bed {
                 Asked::Keys(filter, hashed) => {
                     let digests = &batches[*hashed].digests;
                     answers.resize(digests.len(), false);
-                    filter.filter().contains_digests(digests, answers);
+                    filter.contains_digests(digests, answers);
                 }
                 Asked::Points(filter) => {
                     keys.texts_too(block, texts)?;

@@ -12,7 +12,7 @@ use crate::{Outcome, message};
 use anyhow::{Context, bail};
 use gardenia::theory::blocked;
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BinaryFuse, BlockedBloom, Bloom, Bloomier, CellKind, ChoiceBloom,
+    A2Bloom, Ability, AnyFilter, AnyScheme, BinaryFuse, BlockedBloom, Bloom, Bloomier, CellKind, ChoiceBloom,
     Clearing, CountMin, Cuckoo, Digest, DistanceSensitiveBloom, Effort, Filter, GolombSet, MinimumIncrease,
     RetouchedBloom, Ribbon, ScalableBloom, SpectralBloom, Top, Update,
 };
@@ -458,7 +458,7 @@ fn relatives(tour: &mut Tour) -> anyhow::Result<()> {
         let mut found = vec![false; digests.len()];
         filter.contains_digests(&digests, &mut found);
         let mistakes = found.iter().filter(|found| **found).count() as f64 / 500.0;
-        let can = match (filter.inserts(), filter.removes()) {
+        let can = match (filter.can(Ability::Insert), filter.can(Ability::Remove)) {
             (false, _) => "static",
             (true, true) => "takes keys back",
             (true, false) if *name == "scalable" => "grows with its keys",

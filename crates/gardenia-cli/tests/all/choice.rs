@@ -57,9 +57,11 @@ fn choices_are_groups_except_for_partitions() {
         let AnyFilter::Choice(filter) = build(&shell, args) else { panic!("another kind") };
         assert_eq!(filter.form(), ChoiceForm::Groups { choices });
     }
-    // As the help says, they are of no use here.
-    let AnyFilter::Choice(filter) = build(&shell, &["--choices", "3", "--effort", "2"]) else { panic!() };
+    let AnyFilter::Choice(filter) = build(&shell, &["--effort", "2"]) else { panic!() };
     assert!(matches!(filter.form(), ChoiceForm::Partitions { .. }));
+    let run =
+        shell.run(&["build", "-o", "g.gdn", "--kind", "choice", "--choices", "3", "--effort", "2", "keys"]);
+    assert!(run.complaint().contains("--effort and --choices are both given"), "{}", run.err);
 }
 
 #[test]
@@ -93,13 +95,13 @@ fn empty_lists_one_key_and_repeats_are_no_trouble() {
 fn wishes_that_cannot_be_say_what_to_change() {
     let shell = shell();
     for (args, parts) in [
-        (&["--choices", "1"][..], &["--choices 1", "nothing to choose", "give 2 to 32", "--kind bloom"][..]),
-        (&["--choices", "0"], &["'0'", "--choices", "1..=32"]),
-        (&["--choices", "33"], &["'33'", "--choices", "1..=32"]),
-        (&["--choices", "-2"], &["'-2'", "--choices"]),
-        (&["--choices", "two"], &["'two'", "--choices"]),
-        (&["--effort", "4"], &["'4'", "--effort", "0..=3"]),
-        (&["--effort", "-1"], &["'-1'", "--effort"]),
+        (&["--choices", "1"][..], &["--choices is \"1\"", "between 2 and 32"][..]),
+        (&["--choices", "0"], &["\"0\"", "--choices", "between 2 and 32"]),
+        (&["--choices", "33"], &["\"33\"", "--choices", "between 2 and 32"]),
+        (&["--choices", "-2"], &["\"-2\"", "--choices"]),
+        (&["--choices", "two"], &["\"two\"", "--choices"]),
+        (&["--effort", "4"], &["\"4\"", "--effort", "online, rounds, partitioned, propagated"]),
+        (&["--effort", "-1"], &["\"-1\"", "--effort"]),
         (&["--effort", "2", "--scheme", "partition"], &["scheme"]),
         (&["--effort", "1", "--fpp", "0.01", "--bits", "1M"], &["--bits and --fpp", "leave out one"]),
         (&["--width", "4"], &["kind choice", "--width"]),
@@ -112,7 +114,7 @@ fn wishes_that_cannot_be_say_what_to_change() {
     for option in ["--choices", "--effort"] {
         let run = shell.run(&["build", "-o", "g.gdn", "--kind", "bloom", option, "2", "keys"]);
         assert!(run.complaint().contains(&format!("kind bloom has no {option}")), "{}", run.err);
-        assert!(run.err.contains("--kind choice"), "{}", run.err);
+        assert!(run.err.contains("such as choice"), "{}", run.err);
     }
     // Nothing can be counted or taken out.
     build(&shell, &[]);

@@ -42,7 +42,7 @@ fn a_filter_that_does_not_count_says_so() {
     shell.ok(&["build", "-q", "-o", "f.gdn", "keys"]);
     let run = shell.run(&["count", "f.gdn", "keys"]);
     assert_eq!(run.complaint(), "gardenia: f.gdn: a filter of kind blocked does not count");
-    assert!(run.err.contains("hint: build it with --kind counting"));
+    assert!(run.err.contains("hint: build it with one of --kind counting"));
 }
 
 /// The columns of the last line that `eval --each` prints.

@@ -58,12 +58,11 @@ fn options_that_a_static_filter_has_not_are_said_so() {
     let shell = shell();
     for (options, reason) in [
         (&["--kind", "fuse", "--bits", "8M"][..], "a filter of kind fuse has no --bits"),
-        (&["--kind", "fuse", "--items", "10"], "a filter of kind fuse has no --items"),
         (&["--kind", "fuse", "--scheme", "double"], "a filter of kind fuse has no --scheme"),
         (&["--kind", "bloom", "--fingerprint", "8"], "a filter of kind bloom has no --fingerprint"),
         (&["--kind", "blocked", "--arity", "4"], "a filter of kind blocked has no --arity"),
         (&["--kind", "fuse", "--fingerprint", "9"], "fingerprints have 8, 16 or 32 bits"),
-        (&["--kind", "fuse", "--arity", "2"], "3 or 4 cells per key"),
+        (&["--kind", "fuse", "--arity", "2"], "--arity is \"2\""),
         (&["--kind", "fuse", "--fpp", "1e-12"], "is below"),
     ] {
         let run = shell.run(&[&["build", "-o", "f.gdn", "keys"], options].concat());

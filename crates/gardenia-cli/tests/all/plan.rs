@@ -43,7 +43,7 @@ fn a_need_is_answered_by_a_table_and_a_plot() {
     assert_eq!(words(lines[2]), ["kind", "bits/key", "memory", "errs", "at", "most", "lines", "ns"]);
     assert_eq!(words(lines[4])[..2], ["1", "cuckoo"]);
     assert!(lines[5].contains("keys come out again"), "{text}");
-    assert!(lines[6].starts_with("   gardenia build --kind cuckoo --cells "), "{text}");
+    assert!(lines[6].starts_with("   gardenia build --kind cuckoo --items 10000000 --cells "), "{text}");
     assert!(text.contains("bits per key") && text.contains('│') && text.contains('·'), "{text}");
     assert_eq!(
         run.err,

@@ -17,7 +17,8 @@ fn removing() -> Vec<String> {
         // These need more than lines, and what they hold never changes.
         let needs_more = ["bloomier", "retouched"].contains(&kind.as_str());
         assert!(run.code == Some(0) || needs_more, "{kind}: {}", run.err);
-        run.code == Some(0) && AnyFilter::load(shell.path("f.gdn")).is_ok_and(|filter| filter.removes())
+        run.code == Some(0)
+            && AnyFilter::load(shell.path("f.gdn")).is_ok_and(|filter| filter.can(gardenia::Ability::Remove))
     };
     let kinds: Vec<String> = kinds.filter(removes).collect();
     assert!(kinds.len() >= 5, "{kinds:?}");

@@ -106,7 +106,7 @@ fn spared_lines_are_never_found() {
     }
     assert!(lost[0] > 0 && lost[0] < lost[1], "ratio loses fewer than chance: {lost:?}");
     let run = shell.run(&["build", "--kind", "retouched", "-o", "g.gdn", "bad"]);
-    assert!(run.complaint().contains("no lines are to be spared"), "{}", run.err);
+    assert!(run.complaint().contains("needs the lines that must not be found"), "{}", run.err);
 }
 
 #[test]

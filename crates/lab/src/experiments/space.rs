@@ -10,8 +10,10 @@ use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
 };
 use anyhow::Result;
+use gardenia::Ability;
 use gardenia::Kind;
-use gardenia::plan::{Ability, Design, ErrorMeans, Need, Parameters};
+use gardenia::plan::{Design, ErrorMeans, Need};
+use gardenia::spec::Param;
 use serde::{Deserialize, Serialize};
 
 /// Bits per key against the rate of errors.
@@ -35,13 +37,13 @@ const WIDEST: f64 = 130.0;
 const NEEDS: [(&str, &[Ability]); 9] = [
     ("sets that take more keys", &[]),
     ("fixed sets", &[Ability::Fixed]),
-    ("fixed sets", &[Ability::Fixed, Ability::Values]),
+    ("fixed sets", &[Ability::Fixed, Ability::Map]),
     ("fixed sets", &[Ability::Send]),
     ("sets that remove, count, grow or forget", &[Ability::Remove]),
     ("sets that remove, count, grow or forget", &[Ability::Count]),
     ("sets that remove, count, grow or forget", &[Ability::Grow]),
     ("sets that remove, count, grow or forget", &[Ability::Grow, Ability::Remove]),
-    ("sets that remove, count, grow or forget", &[Ability::Window]),
+    ("sets that remove, count, grow or forget", &[Ability::Forget]),
 ];
 
 /// A design, with the figure that it belongs to.
@@ -54,10 +56,11 @@ struct Point {
 
 /// What people call a design.
 fn name(design: &Design) -> String {
-    match design.parameters {
-        Parameters::Choice { effort, .. } => format!("choice, {}", effort.name()),
-        Parameters::Bloomier { value_bits, .. } => format!("bloomier, values of {value_bits} bits"),
-        Parameters::Compressed { .. } => "compressed, as sent".to_owned(),
+    let option = |param| design.spec.get(param).map_or_else(String::new, |value| value.to_string());
+    match design.kind {
+        Kind::Choice => format!("choice, {}", option(Param::Effort)),
+        Kind::Bloomier => format!("bloomier, values of {} bits", option(Param::ValueBits)),
+        Kind::Compressed => "compressed, as sent".to_owned(),
         _ => design.kind.name().to_owned(),
     }
 }
@@ -69,7 +72,7 @@ fn points(items: u64, rates: &[f64]) -> Vec<Point> {
         for &target in rates {
             let need = abilities.iter().fold(Need::of(items).fpp(target), |need, ability| match ability {
                 Ability::Count => need.count(15),
-                Ability::Values => need.values(8),
+                Ability::Map => need.values(8),
                 other => need.with(*other),
             });
             // A need that cannot be met at this rate has no point.
@@ -101,10 +104,7 @@ struct Trial {
 
 fn trial(design: &Design, items: u64, queries: u64, stream: &mut Stream) -> Result<Trial> {
     let keys = stream.digests(items);
-    let filter = match design.parameters {
-        Parameters::Bloomier { .. } => design.build_map(&keys, &vec![0; keys.len()])?,
-        _ => design.build_from(&keys)?,
-    };
+    let filter = design.build_from(&keys)?;
     let (found, told) = (found(&filter, queries, stream), filter.fpp());
     let per_key = 8.0 / items as f64;
     Ok(Trial {
@@ -175,12 +175,9 @@ impl Experiment for Space {
             let mean = |of: fn(&Trial) -> f64| trials.iter().map(of).sum::<f64>() / filters as f64;
             let (memory, file) = (mean(|trial| trial.memory_bits), mean(|trial| trial.file_bits));
             // Compressed filters are made to be sent: their size is that of the file.
-            let sent = matches!(point.design.parameters, Parameters::Compressed { .. });
+            let sent = point.design.kind == Kind::Compressed;
             let bits = if sent { file } else { memory };
-            let value_bits = match point.design.parameters {
-                Parameters::Bloomier { value_bits, .. } => f64::from(value_bits),
-                _ => 0.0,
-            };
+            let value_bits = point.design.spec.whole(Param::ValueBits).unwrap_or(0) as f64;
             let limit = -libm::log2(rate.mean.max(0.5 / asked as f64)) + value_bits;
 
             let mut checks = Checks::default();

@@ -1,0 +1,137 @@
+//! The options of a filter on the command line: one for each in the library's table, and `--kind`.
+
+use crate::message::hinted;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
+use gardenia::spec::{Param, SpecError, Takes};
+use gardenia::{Ability, Kind, Spec};
+
+/// The kind of filter and its options, as they were given.
+#[derive(Debug, Default)]
+pub(crate) struct SpecArgs {
+    kind: Option<String>,
+    options: Vec<(Param, String)>,
+}
+
+impl SpecArgs {
+    /// What the options describe; `default` is the kind if none is named.
+    pub(crate) fn spec(&self, default: Kind) -> anyhow::Result<Spec> {
+        let named = self.kind.as_deref().and_then(Spec::named);
+        let spec = named.unwrap_or_else(|| Spec::new(default));
+        let read = |spec: Spec, (param, text): &(Param, String)| spec.parse_option(*param, text);
+        self.options.iter().try_fold(spec, read).map_err(explain)
+    }
+
+    /// Whether an option is given.
+    pub(crate) fn has(&self, param: Param) -> bool {
+        self.options.iter().any(|(given, _)| *given == param)
+    }
+}
+
+/// An option as it is written here.
+pub(crate) fn spell(param: Param) -> String {
+    format!("--{}", param.word())
+}
+
+/// What is wrong, and which option to change.
+pub(crate) fn explain(error: SpecError) -> anyhow::Error {
+    match error.remedy(spell) {
+        remedy if remedy.is_empty() => anyhow::Error::msg(error.what(spell)),
+        remedy => hinted(error.what(spell), remedy),
+    }
+}
+
+/// The letters of options that people give often.
+fn letter(param: Param) -> Option<char> {
+    match param {
+        Param::Items => Some('n'),
+        Param::Fpp => Some('p'),
+        Param::Memory => Some('m'),
+        Param::Width => Some('w'),
+        _ => None,
+    }
+}
+
+/// What stands for the value of an option in `--help`.
+fn placeholder(takes: Takes) -> &'static str {
+    match takes {
+        Takes::Whole(..) => "N",
+        Takes::Bits | Takes::Bytes => "SIZE",
+        Takes::Share => "P",
+        Takes::Number => "X",
+        _ => "WORD",
+    }
+}
+
+/// The kinds that have an option, unless most do.
+fn kinds_with(param: Param) -> Option<String> {
+    let with: Vec<&str> =
+        Kind::ALL.into_iter().filter(|kind| kind.params().contains(&param)).map(Kind::name).collect();
+    (2 * with.len() < Kind::ALL.len()).then(|| with.join(", "))
+}
+
+fn option(param: Param) -> Arg {
+    let help = match kinds_with(param) {
+        Some(kinds) => format!("{} ({kinds})", param.meaning().trim_end_matches('.')),
+        None => param.meaning().trim_end_matches('.').to_owned(),
+    };
+    let arg = Arg::new(param.word()).long(param.word()).aliases(param.aliases().iter().copied()).help(help);
+    let arg = letter(param).into_iter().fold(arg, Arg::short).help_heading("Options of the filter");
+    let arg = arg.hide(param == Param::PlannedFpp);
+    match param.takes() {
+        Takes::Nothing => arg.action(ArgAction::SetTrue),
+        takes => {
+            let arg = arg.value_name(placeholder(takes)).allow_negative_numbers(true);
+            match takes {
+                Takes::Word(words) => arg.value_parser(PossibleValuesParser::new(words)).ignore_case(true),
+                _ => arg,
+            }
+        }
+    }
+}
+
+fn kind() -> Arg {
+    let buildable = |(name, _): &(&str, &str)| {
+        let kind = Spec::named(name).map(|spec| spec.kind());
+        kind.is_some_and(|kind| kind.holds_keys() || kind == Kind::DistanceSensitive)
+    };
+    let kinds = Spec::names().filter(buildable);
+    let kinds = kinds.map(|(name, summary)| PossibleValue::new(name).help(summary.trim_end_matches('.')));
+    Arg::new("kind")
+        .short('k')
+        .long("kind")
+        .value_name("KIND")
+        .ignore_case(true)
+        .value_parser(PossibleValuesParser::new(kinds))
+        .help("Kind of filter: blocked is fastest, bloom smaller; others can do more [default: blocked, or bloom with --scheme]")
+}
+
+impl clap::Args for SpecArgs {
+    fn augment_args(command: Command) -> Command {
+        Param::ALL.into_iter().fold(command.arg(kind()), |command, param| command.arg(option(param)))
+    }
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SpecArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let given = |param: Param| match param.takes() {
+            Takes::Nothing => matches.get_flag(param.word()).then(String::new),
+            _ => matches.get_one::<String>(param.word()).cloned(),
+        };
+        let options = Param::ALL.into_iter().filter_map(|param| Some((param, given(param)?))).collect();
+        Ok(Self { kind: matches.get_one::<String>("kind").cloned(), options })
+    }
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// What a kind must be able to do, in words for a hint.
+pub(crate) fn kinds_that(ability: Ability) -> String {
+    let able = Kind::ALL.into_iter().filter(|kind| kind.holds_keys() && kind.can(ability));
+    able.map(Kind::name).collect::<Vec<_>>().join(", ")
+}
