@@ -6,7 +6,6 @@
 mod args;
 mod cmd;
 mod host;
-mod human;
 mod input;
 mod keys;
 mod lock;
@@ -14,7 +13,6 @@ mod memory;
 mod message;
 mod open;
 mod output;
-mod progress;
 mod secret;
 mod signal;
 mod spec;
@@ -22,34 +20,15 @@ mod verbs;
 
 use args::{Cli, Command};
 use clap::Parser;
+use gardenia_terminal::exit_code;
+use gardenia_terminal::message::usage;
+pub(crate) use gardenia_terminal::{Outcome, human, progress};
 use std::process::ExitCode;
 
-/// How a subcommand ended, other than by an error that stopped it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// Something was found, or the work is done.
-    Done,
-    /// Nothing was found.
-    Nothing,
-    /// Part of the work failed; it was complained about, and the rest is done.
-    Trouble,
-}
-
 fn main() -> ExitCode {
-    let outcome = match Cli::try_parse() {
-        Ok(cli) => run(cli.command),
-        Err(error) => return message::usage(&error),
-    };
-    match outcome {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::Nothing) => ExitCode::from(1),
-        Ok(Outcome::Trouble) => ExitCode::from(2),
-        // Whoever reads our output has seen enough (`| head`): that is no failure of ours.
-        Err(error) if message::is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            message::complain(&error);
-            ExitCode::from(2)
-        }
+    match Cli::try_parse() {
+        Ok(cli) => exit_code(run(cli.command)),
+        Err(error) => usage(&error),
     }
 }
 

@@ -1,112 +1,10 @@
-//! What the command says on stderr: one line per problem, and how to solve it.
+//! What the command says on stderr: errors of the library, and which option solves them.
 
 use crate::{Outcome, human};
-use clap::error::{ContextKind, ErrorKind};
 use gardenia::{
     AnyFilter, Bloom, Cuckoo, DecodeError, EncodeError, InsertError, Kind, MAX_HASHES, SizeError,
 };
-use std::fmt;
-use std::io::{self, Write};
-use std::process::ExitCode;
-
-/// An error with advice: printed as a line of its own, `hint: …`.
-#[derive(Debug)]
-pub(crate) struct Hinted {
-    reason: String,
-    hint: String,
-}
-
-impl fmt::Display for Hinted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
-    }
-}
-
-impl std::error::Error for Hinted {}
-
-/// An error with advice.
-pub(crate) fn hinted(reason: impl fmt::Display, hint: impl fmt::Display) -> anyhow::Error {
-    anyhow::Error::new(Hinted { reason: reason.to_string(), hint: hint.to_string() })
-}
-
-/// The same error with advice, unless it has some.
-pub(crate) fn with_hint(error: anyhow::Error, hint: &str) -> anyhow::Error {
-    let advised = error.chain().any(|cause| cause.is::<Hinted>());
-    if advised || is_broken_pipe(&error) { error } else { hinted(format!("{error:#}"), hint) }
-}
-
-/// Prints `gardenia: FILE: reason`, and the hint if there is one.
-pub(crate) fn complain(error: &anyhow::Error) {
-    say(&format!("gardenia: {}", without_number(&format!("{error:#}"))));
-    if let Some(Hinted { hint, .. }) = error.chain().find_map(|cause| cause.downcast_ref()) {
-        say(&format!("hint: {hint}"));
-    }
-}
-
-/// Prints one line on stderr.
-///
-/// File names may hold line ends and terminal codes: those are shown, not obeyed, so a line stays a line.
-/// A stderr that is closed is nobody's reason to fail.
-pub(crate) fn say(text: &str) {
-    let mut line = String::with_capacity(text.len() + 1);
-    for c in text.chars() {
-        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
-    }
-    line.push('\n');
-    let _ = io::stderr().write_all(line.as_bytes());
-}
-
-/// The operating system's messages end in ` (os error 2)`, which helps nobody.
-fn without_number(message: &str) -> &str {
-    match message.rfind(" (os error ") {
-        Some(at) if message.ends_with(')') => &message[..at],
-        _ => message,
-    }
-}
-
-/// Whether output failed because its reader went away.
-pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let broken = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
-    error.chain().any(|cause| cause.downcast_ref().is_some_and(broken))
-}
-
-/// Prints help, version, or what is wrong with the command line, in the form of all other errors.
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            return match error.print().and_then(|()| io::stdout().flush()) {
-                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                    complain(&anyhow::Error::from(error).context("stdout"));
-                    ExitCode::from(2)
-                }
-                _ => ExitCode::SUCCESS,
-            };
-        }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = error.print();
-            return ExitCode::from(2);
-        }
-        _ => {}
-    }
-    // clap writes a paragraph with the problem, then tips and usage.
-    let text = error.render().to_string();
-    let problem: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
-    let problem = problem.join(" ");
-    say(&format!("gardenia: {}", problem.strip_prefix("error: ").unwrap_or(&problem)));
-    // Of clap's tips those about similar names help; how to pass an option's name as a value is not the question.
-    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
-    match (tip.filter(|tip| tip.contains("similar")), error.get(ContextKind::Usage)) {
-        (Some(tip), _) => say(&format!("hint: {tip}")),
-        (None, Some(usage)) => {
-            // On one line, and without the word "Usage:".
-            let usage = usage.to_string();
-            let words: Vec<&str> = usage.split_whitespace().skip(1).collect();
-            say(&format!("hint: {}", words.join(" ")));
-        }
-        (None, None) => {}
-    }
-    ExitCode::from(2)
-}
+pub(crate) use gardenia_terminal::message::{complain, hinted, say, with_hint};
 
 /// Says a decoding error in the words of the command line, where the library speaks of its own calls.
 pub(crate) fn decode(error: DecodeError) -> anyhow::Error {
@@ -261,24 +159,5 @@ pub(crate) fn blocked_size(error: SizeError, items: u64, fpp: f64) -> anyhow::Er
             "--kind bloom can; or raise --fpp",
         ),
         error => size(error),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use anyhow::Context;
-
-    #[test]
-    fn only_the_number_at_the_end_of_a_message_goes() {
-        assert_eq!(without_number("a: No such file (os error 2)"), "a: No such file");
-        assert_eq!(without_number("a (os error 2): damaged"), "a (os error 2): damaged");
-    }
-
-    #[test]
-    fn a_hint_is_found_behind_its_file_name() {
-        let error = Err::<(), _>(hinted("exists", "--force")).context("x.gdn").unwrap_err();
-        assert_eq!(format!("{error:#}"), "x.gdn: exists");
-        assert!(error.chain().any(|cause| cause.is::<Hinted>()));
     }
 }

@@ -9,14 +9,6 @@ use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Whether stdout shows colours, and they are wanted.
-pub(crate) fn colour() -> bool {
-    // https://no-color.org: set and not empty
-    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-    io::stdout().is_terminal() && !unwanted && !dumb
-}
-
 /// The place for a filter.
 pub(crate) struct Output<'a> {
     pub(crate) path: &'a Path,

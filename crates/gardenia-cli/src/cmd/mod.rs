@@ -2,6 +2,7 @@
 
 pub(crate) mod aside;
 pub(crate) mod bench;
+pub(crate) mod beside;
 pub(crate) mod build;
 pub(crate) mod calibration;
 pub(crate) mod change;

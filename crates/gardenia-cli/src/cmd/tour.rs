@@ -6,7 +6,6 @@
 use crate::args::TourArgs;
 use crate::human::{bytes, count, seconds, share};
 use crate::keys::random;
-use crate::output;
 use crate::verbs::Verbs;
 use crate::{Outcome, message};
 use anyhow::{Context, bail};
@@ -68,7 +67,7 @@ struct Tour {
 impl Tour {
     fn new() -> Self {
         let stdout = io::stdout().lock();
-        let colour = output::colour();
+        let colour = gardenia_terminal::colour();
         Self { stdout, colour }
     }
 

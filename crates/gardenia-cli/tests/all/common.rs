@@ -65,6 +65,13 @@ impl Run {
     }
 }
 
+/// The program that is tested: the lab's tests share this file.
+const PROGRAM: &str = match (option_env!("CARGO_BIN_EXE_gardenia"), option_env!("CARGO_BIN_EXE_gardenia-lab"))
+{
+    (Some(program), _) | (None, Some(program)) => program,
+    (None, None) => panic!("cargo names the program that it built"),
+};
+
 /// A folder of its own for each test, in which commands run.
 pub(crate) struct Shell {
     folder: tempfile::TempDir,
@@ -96,7 +103,7 @@ impl Shell {
 
     /// `gardenia` with these arguments, to be started.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gardenia"));
+        let mut command = Command::new(PROGRAM);
         command.args(args).current_dir(self.folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command

@@ -44,7 +44,6 @@ fn what_does_not_fit_leaves_what_was_there() {
         (&["convert", "--force", "--from", "keys", "--to", "dcso", "-o", "out", "keys"], "out"),
         (&["improve", "f.gdn", "keys"], "f.gdn"),
         (&["add", "f.gdn", "keys"], "f.gdn"),
-        (&["lab", "run", "lumetta-table-1", "--quick", "--trials", "4", "--force", "--json", "out"], "out"),
         (&["man", "."], "./gardenia.1"),
     ] {
         let said = run_on_full_disk(&shell, args);

@@ -18,7 +18,6 @@ mod hostile;
 mod improve;
 mod info;
 mod keys;
-mod lab;
 mod lock;
 mod merge;
 mod million;

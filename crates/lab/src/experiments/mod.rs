@@ -57,7 +57,7 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(LumettaElsewhere::default()),
         Box::new(LumettaRounds::default()),
         Box::new(ChoiceEfforts),
-        Box::new(ChoiceDoubleHashing::default()),
+        Box::new(ChoiceDoubleHashing),
         Box::new(GardenCounting::default()),
         Box::new(GardenSpectral::default()),
         Box::new(GardenBitwise::default()),

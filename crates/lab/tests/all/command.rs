@@ -1,10 +1,10 @@
-//! `gardenia lab`: names, files, exit codes. What the experiments show is tested in the crate `lab`.
+//! `gardenia-lab`: names, files, exit codes. What the experiments show is tested beside this.
 
 use crate::common::{Run, Shell};
 use serde_json::Value;
 
 /// A short run of one table.
-const SHORT: [&str; 6] = ["lab", "run", "lumetta-table-1", "--quick", "--trials", "4"];
+const SHORT: [&str; 5] = ["run", "lumetta-table-1", "--quick", "--trials", "4"];
 
 fn short(shell: &Shell, more: &[&str]) -> Run {
     shell.run(&[&SHORT[..], more].concat())
@@ -12,7 +12,7 @@ fn short(shell: &Shell, more: &[&str]) -> Run {
 
 #[test]
 fn list_names_every_experiment() {
-    let out = Shell::new().run(&["lab", "list"]).quietly();
+    let out = Shell::new().run(&["list"]).quietly();
     let text = String::from_utf8(out).unwrap();
     for experiment in lab::all() {
         let line = text.lines().find(|line| line.starts_with(&format!("{} ", experiment.name())));
@@ -47,8 +47,7 @@ fn threads_change_nothing_and_the_seed_does() {
 #[test]
 fn a_difference_is_an_exit_code_of_one_and_has_a_reason() {
     // Two trials that come out the same know no standard error: by this seed a row seems to differ.
-    let run =
-        Shell::new().run(&["lab", "run", "garden-counting", "--quick", "--trials", "2", "--seed", DIFFERS]);
+    let run = Shell::new().run(&["run", "garden-counting", "--quick", "--trials", "2", "--seed", DIFFERS]);
     assert_eq!((run.code, &*run.err), (Some(1), ""));
     assert!(run.text().contains("DIFFERS") && run.text().contains(" differs: "), "{}", run.text());
 }
@@ -106,10 +105,10 @@ fn files_are_replaced_only_by_force() {
 #[test]
 fn wrong_wishes_are_errors_that_help() {
     let shell = Shell::new();
-    let run = shell.run(&["lab", "run", "lumetta-table-9"]);
+    let run = shell.run(&["run", "lumetta-table-9"]);
     assert!(run.complaint().contains("lumetta-table-9"));
     assert!(run.err.contains("similar") && run.err.contains("lumetta-table-1"), "{}", run.err);
-    let complaint = |args: &[&str]| shell.run(&[&["lab", "run"], args].concat()).complaint().to_owned();
+    let complaint = |args: &[&str]| shell.run(&[&["run"], args].concat()).complaint().to_owned();
     assert!(complaint(&["lumetta-table-1", "--trials", "1"]).contains("at least 2 trials"));
     assert!(complaint(&["lumetta-table-1", "--trials", "1e18"]).contains("at most 1000000 trials"));
     assert!(complaint(&["--all", "lumetta-table-1"]).contains("cannot be used with"));
@@ -151,7 +150,7 @@ fn a_report_is_a_page_and_the_numbers() {
 #[test]
 fn a_run_that_was_killed_goes_on_where_it_was() {
     let shell = Shell::new();
-    let args = |folder| ["lab", "run", "lumetta-table-1", "lumetta-table-2", "--quick", "--report", folder];
+    let args = |folder| ["run", "lumetta-table-1", "lumetta-table-2", "--quick", "--report", folder];
     let whole = shell.run(&args("whole"));
     assert_eq!((whole.code, &*whole.err), (Some(0), ""), "{}", whole.text());
     let mut child = shell.command(&args("killed")).stdout(std::process::Stdio::null()).spawn().unwrap();
@@ -177,9 +176,8 @@ fn a_run_that_was_killed_goes_on_where_it_was() {
 #[test]
 fn figures_are_drawn_when_asked_for_and_never_into_a_pipe_by_themselves() {
     let shell = Shell::new();
-    let run = |more: &[&str]| {
-        shell.run(&[&["lab", "run", "lumetta-rounds", "--quick", "--trials", "2"], more].concat())
-    };
+    let run =
+        |more: &[&str]| shell.run(&[&["run", "lumetta-rounds", "--quick", "--trials", "2"], more].concat());
     let (plain, drawn) = (run(&[]), run(&["--figures", "always"]));
     assert!(!plain.text().contains('●') && drawn.text().contains("● random ties  ■ first of equals"));
     assert!(!drawn.text().contains('\x1b'));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Bytes read of one input, or steps done. The bar goes away when this is dropped.
-pub(crate) struct Progress {
+pub struct Progress {
     /// None if nobody would see it.
     bar: Option<ProgressBar>,
     start: Instant,
@@ -19,7 +19,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Starts the clock; `total` is the length of the input, if it is known.
-    pub(crate) fn new(what: String, total: Option<u64>, wanted: bool) -> Self {
+    pub fn new(what: String, total: Option<u64>, wanted: bool) -> Self {
         let template = match total {
             Some(_) => {
                 "{msg}  {bar:24} {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left"
@@ -30,17 +30,17 @@ impl Progress {
     }
 
     /// For a job of so many steps.
-    pub(crate) fn steps(total: u64) -> Self {
+    pub fn steps(total: u64) -> Self {
         Self::with_template("{bar:24} {msg}", String::new(), Some(total), true)
     }
 
     /// For a job whose units mean nothing to people.
-    pub(crate) fn share(what: String) -> Self {
+    pub fn share(what: String) -> Self {
         Self::with_template("{msg}  {bar:24} {percent}%, {eta} left", what, Some(0), true)
     }
 
     /// Notes that so much of `total` is done. It never goes back: threads may overtake each other.
-    pub(crate) fn at(&mut self, done: u64, total: u64) {
+    pub fn at(&mut self, done: u64, total: u64) {
         self.advance(|bar| {
             bar.set_length(total);
             bar.set_position(done.max(bar.position()));
@@ -61,12 +61,12 @@ impl Progress {
     }
 
     /// Notes that so many bytes were read so far.
-    pub(crate) fn read(&mut self, bytes: u64) {
+    pub fn read(&mut self, bytes: u64) {
         self.advance(|bar| bar.set_position(bytes));
     }
 
     /// Notes that a step begins, and all before it are done.
-    pub(crate) fn step(&mut self, what: String) {
+    pub fn step(&mut self, what: String) {
         let begun = self.begun;
         self.begun += 1;
         self.advance(|bar| {

@@ -1,9 +1,9 @@
 //! The folder of a report: the page, the numbers, and, as long as the run is not over, what it has finished.
 
 use super::{already_exists, check_csv, write_csv, write_file};
-use crate::human;
-use crate::message::{hinted, say};
 use anyhow::{Context, Result};
+use gardenia_terminal::human;
+use gardenia_terminal::message::{hinted, say};
 use lab::{Journal, Plan, Run};
 use std::fs;
 use std::path::{Path, PathBuf};

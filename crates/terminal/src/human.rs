@@ -1,11 +1,11 @@
 //! Numbers as people write and read them: `10M`, `64MiB`, `0.1%`, `1/1000`; 12,345,678 and 12.7 MB.
 
-pub(crate) use gardenia::spec::number::{
+pub use gardenia::spec::number::{
     bytes as parse_bytes, count as parse_count, share as parse_share, show_bytes as bytes,
 };
 
 /// 12,345,678
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -18,12 +18,12 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 /// One of `one`, or so many of them: `1 key`, `2 keys`.
-pub(crate) fn plural(number: u64, one: &str) -> String {
+pub fn plural(number: u64, one: &str) -> String {
     format!("{} {one}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// A limit in bytes, as people give it: `64 MiB`, `1,500 bytes`.
-pub(crate) fn limit(number: u64) -> String {
+pub fn limit(number: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.into_iter().find(|(shift, _)| number.trailing_zeros() >= *shift && number > 0) {
         Some((shift, unit)) => format!("{} {unit}", count(number >> shift)),
@@ -32,12 +32,12 @@ pub(crate) fn limit(number: u64) -> String {
 }
 
 /// A number that was not counted: `0.25`, `12.3`, `12,346`.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if value < 1000.0 { short(value) } else { count(value.round() as u64) }
 }
 
 /// A probability: `1.02%`, and `1 in 1,234,567` where percents have too many zeros.
-pub(crate) fn share(share: f64) -> String {
+pub fn share(share: f64) -> String {
     if share == 0.0 || share >= 1e-4 {
         percent(share)
     } else {
@@ -46,12 +46,12 @@ pub(crate) fn share(share: f64) -> String {
 }
 
 /// A probability: `1.02%`, however small.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{}%", short(share * 100.0))
 }
 
 /// A time: `12.3 ns`, `45 ms`, `1.2 s`.
-pub(crate) fn seconds(seconds: f64) -> String {
+pub fn seconds(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s < 1e-6 => (s * 1e9, "ns"),
         s if s < 1e-3 => (s * 1e6, "µs"),
