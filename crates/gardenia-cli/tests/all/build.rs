@@ -210,7 +210,7 @@ fn wrong_numbers_are_named_with_their_option() {
         (&["--bits", "2T", "--hashes", "3"], &["--bits", "more than a filter can have"]),
         (&["--fpp", "1e-12"], &["blocked filter", "rate this low", "kind bloom"]),
         (&["--fpp", "1e-6", "--items", "1e13"], &["--items", "cells are more than"]), // no kind could
-        (&["--bits", "1M", "--hashes", "0"], &["--hashes", "between 1 and 16\n"]),
+        (&["--bits", "1M", "--hashes", "0"], &["--hashes is \"0\"", "between 1 and 255"]),
         (&["--bits", "1M", "--hashes", "17"], &["between 1 and 16\n", "kind bloom, which accepts more"]),
         (&["--kind", "bloom", "--bits", "1M", "--hashes", "0"], &["--hashes", "between 1 and 255"]),
         (&["--kind", "bloom", "--bits", "1M", "--hashes", "256"], &["--hashes", "between 1 and 255"]),

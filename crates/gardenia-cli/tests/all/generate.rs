@@ -3,7 +3,7 @@
 use crate::common::{Shell, has};
 use std::process::Command;
 
-const SUBCOMMANDS: [&str; 20] = [
+const SUBCOMMANDS: [&str; 21] = [
     "build",
     "query",
     "add",
@@ -24,6 +24,7 @@ const SUBCOMMANDS: [&str; 20] = [
     "completions",
     "man",
     "plan",
+    "kinds",
 ];
 
 #[test]

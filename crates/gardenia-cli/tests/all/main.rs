@@ -11,6 +11,7 @@ mod count;
 mod dedup;
 mod diff;
 mod disk;
+mod every_kind;
 mod files;
 mod fixed;
 mod generate;

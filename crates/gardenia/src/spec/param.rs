@@ -201,8 +201,7 @@ macro_rules! names {
 }
 
 const U64: u64 = u64::MAX;
-/// What can be chosen for cells, hashes and the like is for the kind to judge.
-const U32: u64 = u32::MAX as u64;
+const K: u64 = crate::MAX_HASHES as u64;
 
 params! {
     Policy "policy", Takes::Word(names!(PolicyId)), "How a spectral filter counts.";
@@ -212,7 +211,7 @@ params! {
     Bits "bits", Takes::Bits, "Size in bits.";
     Cells "cells", Takes::Whole(1, U64), "Size in cells, for kinds whose cells have several bits.";
     Memory "memory", Takes::Bytes, "The most memory: without fpp all of it, for the lowest rate.";
-    Hashes "hashes", Takes::Whole(1, U32), "Bits or cells per key, with a size; the best number unless given.";
+    Hashes "hashes", Takes::Whole(1, K), "Bits or cells per key, with a size; the best number unless given.";
     Width "width", Takes::Whole(1, 64), "Bits per cell.";
     Scheme "scheme", Takes::Word(names!(SchemeId)), "How positions follow from a digest: fractional unless given.";
     Seed "seed", Takes::Whole(0, U64), "Seed of the hash function: 0 unless given. Filters can be merged if they have one seed.";
@@ -220,15 +219,15 @@ params! {
     Digit "digit", Takes::Whole(1, 32), "Bits per digit of a count: 4 unless given.";
     Compact "compact", Takes::Nothing, "Cells as wide as their counts need: smaller and slower.";
     SecondaryCells "secondary-cells", Takes::Whole(1, U64), "Cells of the secondary filter: half of the primary's unless given.";
-    SecondaryHashes "secondary-hashes", Takes::Whole(1, U32), "Cells per key there: as in the primary unless given.";
+    SecondaryHashes "secondary-hashes", Takes::Whole(1, K), "Cells per key there: as in the primary unless given.";
     NoMarker "no-marker", Takes::Nothing, "Without the marker, as in the paper's basic form: some counts are then too small.";
     Choices "choices", Takes::Whole(2, 32), "Groups of bits that a key may choose from: 2 unless given.";
     Effort "effort", Takes::Level(names!(Effort)), "How hard keys choose: online unless given; all others need all keys at once.";
     Epsilon "epsilon", Takes::Share, "How far a count may be above the truth, as a share of all that was counted: 0.01 % unless given.";
     Delta "delta", Takes::Share, "How often a count may be farther above: 1 % unless given.";
     Columns "columns", Takes::Whole(1, U64), "Cells per row.";
-    Rows "rows", Takes::Whole(1, U32), "Rows, with a size: 4 unless given.";
-    Copies "copies", Takes::Whole(1, U32), "Copies of the modified form.";
+    Rows "rows", Takes::Whole(1, K), "Rows, with a size: 4 unless given.";
+    Copies "copies", Takes::Whole(1, K), "Copies of the modified form.";
     Form "form", Takes::Word(names!(Form)), "How rows are hashed: original unless given.";
     Update "update", Takes::Word(names!(Update)), "What happens to the cells of a key: conservative unless given.";
     Growth "growth", Takes::Whole(1, 32_768), "How many times as many keys each part holds as the one before it.";

@@ -1,14 +1,13 @@
 //! Every kind with every scheme that it accepts has the false-positive rate that it states and that was asked for: in tables
 //! of every arithmetic (round, power of two, odd, prime, highly composite) and from one key on.
 //!
-//! One table of constructors drives all tests. Rates are measured with at least 10⁴ expected hits, over many filters
+//! The table of kinds drives all tests. Rates are measured with at least 10⁴ expected hits, over many filters
 //! where few keys make filters differ; they must be within five standard errors or 5 %.
 
+use crate::specs;
+use gardenia::spec::{Param, Value};
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BinaryFuse, BitwiseBloom, BlockedBloom, Bloom, CompressedBloom,
-    CountingBloom, Cuckoo, Digest, DynamicBloom, Filter, GolombSet, MinimumIncrease, MinimumSelection,
-    RecurringMinimum, RetouchedBloom, Ribbon, ScalableBloom, Scheme, SchemeId, SizeError, SpectralBloom,
-    StableBloom, theory,
+    Ability, AnyScheme, BlockedBloom, Bloom, Digest, Filter, Scheme, SchemeId, SizeError, Spec, theory,
 };
 
 use crate::common::mean_and_error;
@@ -23,154 +22,84 @@ enum Size {
 }
 use Size::{Asked, Shape};
 
-type New = fn(SchemeId, Size) -> Result<AnyFilter, SizeError>;
-
-/// How the keys get in.
-enum Maker {
-    /// One after the other; so many for n planned ones.
-    Insert(New, fn(u64) -> u64),
-    /// All at once.
-    Build(fn(&[Digest], f64) -> AnyFilter),
-}
-
-/// A kind of filter.
+/// A kind of filter, in one of its forms.
 struct Kind {
     name: &'static str,
-    /// Whether positions come by a scheme.
-    schemes: bool,
-    /// Whether it can be made by cells and hashes.
-    shaped: bool,
-    maker: Maker,
+    spec: Spec,
 }
 
-/// A builder with a size in `$size`, and a scheme by number.
-macro_rules! sized {
-    ($builder:expr, $size:ident) => {
-        |scheme, size| {
-            let builder = $builder.scheme(scheme);
-            Ok(match size {
-                Shape(cells, hashes) => builder.$size(cells).hashes(hashes).build()?.into(),
-                Asked(items, fpp) => builder.items(items).fpp(fpp).build()?.into(),
-            })
-        }
+/// All kinds of the table whose false-positive rate can be asked for, but those that choose (`choices.rs`): with each
+/// policy, if there are several.
+fn kinds() -> Vec<Kind> {
+    let rated = |kind: &gardenia::Kind| {
+        kind.params().contains(&Param::Fpp) && !kind.params().contains(&Param::Effort)
     };
+    let mut kinds = Vec::new();
+    for kind in specs::kinds().filter(rated) {
+        let policies =
+            if kind.params().contains(&Param::Policy) { Param::Policy.takes().words() } else { None };
+        match policies {
+            Some(policies) => kinds.extend(policies.iter().map(|policy| Kind {
+                name: policy,
+                spec: Spec::new(kind).with(Param::Policy, Value::Word(policy)),
+            })),
+            None => kinds.push(Kind { name: kind.name(), spec: Spec::new(kind) }),
+        }
+    }
+    kinds
 }
 
+impl Kind {
+    fn has(&self, param: Param) -> bool {
+        self.spec.kind().params().contains(&param)
+    }
+
+    /// Whether positions come by a scheme.
+    fn schemed(&self) -> bool {
+        self.has(Param::Scheme)
+    }
+
+    /// The cells or bits that its size can be given in, with hashes; of filters that forget and grow the rate is a matter of
+    /// more than that.
+    fn shape(&self) -> Option<Param> {
+        let can = |ability| self.spec.kind().can(ability);
+        let size = [Param::Cells, Param::Bits].into_iter().find(|size| self.has(*size))?;
+        (self.has(Param::Hashes) && !can(Ability::Forget) && !can(Ability::Grow)).then_some(size)
+    }
+
+    fn schemes(&self) -> &'static [SchemeId] {
+        if self.schemed() { &SchemeId::ALL } else { &SchemeId::ALL[..1] }
+    }
+
+    fn sized(&self, scheme: SchemeId, size: Size) -> Option<Spec> {
+        let spec = if self.schemed() { self.spec.clone().scheme(scheme) } else { self.spec.clone() };
+        Some(match size {
+            Asked(items, fpp) => spec.items(items).fpp(fpp),
+            // A block has room for so many bits.
+            Shape(cells, hashes) => {
+                let most = if self.schemed() { hashes } else { hashes.min(16) };
+                spec.with(self.shape()?, cells).with(Param::Hashes, most)
+            }
+        })
+    }
+
+    /// Keys to insert where n are planned: two full buffers are the worst moment of a window; and what ages is asked in the
+    /// long run.
+    fn keys(&self, items: u64) -> u64 {
+        match (self.has(Param::Decrements), self.spec.kind().can(Ability::Forget)) {
+            (true, _) => 30 * items,
+            (false, true) => 2 * items,
+            (false, false) => items,
+        }
+    }
+}
+
+/// The plain filter.
 fn bloom(scheme: SchemeId, size: Size) -> Result<Bloom<AnyScheme>, SizeError> {
     let builder = Bloom::builder().scheme(|k| AnyScheme::new(scheme, k));
     match size {
         Shape(bits, hashes) => builder.bits(bits).hashes(hashes).build(),
         Asked(items, fpp) => builder.items(items).fpp(fpp).build(),
-    }
-}
-
-fn compressed(scheme: SchemeId, size: Size) -> Result<AnyFilter, SizeError> {
-    let builder = CompressedBloom::builder().scheme(|k| AnyScheme::new(scheme, k));
-    Ok(match size {
-        Shape(bits, hashes) => builder.bits(bits).hashes(hashes).build()?.into(),
-        Asked(items, fpp) => {
-            builder.items(items).fpp(fpp).memory((-3.0 * fpp.log2()).max(30.0)).build()?.into()
-        }
-    })
-}
-
-fn asked_only<F: Into<AnyFilter>>(
-    size: Size,
-    new: impl Fn(u64, f64) -> Result<F, SizeError>,
-) -> Result<AnyFilter, SizeError> {
-    match size {
-        Asked(items, fpp) => Ok(new(items, fpp)?.into()),
-        Shape(..) => Err(SizeError::Conflict("asked for by items and rate only")),
-    }
-}
-
-/// All kinds that have a false-positive rate, but those that choose (`tests/choices.rs`).
-fn kinds() -> Vec<Kind> {
-    let insert =
-        |name, schemes, shaped, new| Kind { name, schemes, shaped, maker: Maker::Insert(new, |n| n) };
-    let build = |name, new| Kind { name, schemes: false, shaped: false, maker: Maker::Build(new) };
-    vec![
-        insert("bloom", true, true, |scheme, size| bloom(scheme, size).map(AnyFilter::from)),
-        insert("retouched", true, true, |scheme, size| {
-            Ok(RetouchedBloom::random(bloom(scheme, size)?, 0, 1).into())
-        }),
-        insert("compressed", true, true, compressed),
-        insert("counting", true, true, sized!(CountingBloom::builder(), cells)),
-        insert("bitwise", true, true, sized!(BitwiseBloom::builder(), cells)),
-        insert(
-            "minimum selection",
-            true,
-            true,
-            sized!(SpectralBloom::builder().policy(MinimumSelection), cells),
-        ),
-        insert(
-            "minimum increase",
-            true,
-            true,
-            sized!(SpectralBloom::builder().policy(MinimumIncrease), cells),
-        ),
-        insert(
-            "recurring minimum",
-            true,
-            true,
-            sized!(SpectralBloom::builder().policy(RecurringMinimum), cells),
-        ),
-        insert("dynamic", true, false, |scheme, size| {
-            asked_only(size, |items, fpp| {
-                DynamicBloom::builder().scheme(scheme).items(items).fpp(fpp).build()
-            })
-        }),
-        insert("scalable", true, false, |scheme, size| {
-            asked_only(size, |items, fpp| {
-                ScalableBloom::builder().scheme(scheme).items(items).fpp(fpp).build()
-            })
-        }),
-        Kind {
-            name: "a2",
-            schemes: true,
-            shaped: false,
-            // Two full buffers: the worst moment.
-            maker: Maker::Insert(
-                |scheme, size| {
-                    asked_only(size, |items, fpp| {
-                        A2Bloom::builder().scheme(scheme).items(items).fpp(fpp).build()
-                    })
-                },
-                |n| 2 * n,
-            ),
-        },
-        Kind {
-            name: "stable",
-            schemes: true,
-            shaped: false,
-            // In the long run.
-            maker: Maker::Insert(
-                |scheme, size| {
-                    asked_only(size, |items, fpp| {
-                        StableBloom::builder().scheme(scheme).items(items).fpp(fpp).build()
-                    })
-                },
-                |n| 30 * n,
-            ),
-        },
-        insert("blocked", false, true, |_, size| match size {
-            Shape(bits, hashes) => {
-                Ok(BlockedBloom::builder().bits(bits).hashes(hashes.min(16)).build()?.into())
-            }
-            Asked(items, fpp) => Ok(BlockedBloom::new(items, fpp)?.into()),
-        }),
-        insert("cuckoo", false, false, |_, size| asked_only(size, Cuckoo::new)),
-        build("fuse", |keys, fpp| BinaryFuse::builder().fpp(fpp).build_from_digests(keys).unwrap().into()),
-        build("ribbon", |keys, fpp| Ribbon::builder().fpp(fpp).build_from_digests(keys).unwrap().into()),
-        build("golomb", |keys, fpp| {
-            GolombSet::builder().fpp(fpp).build_from_digests(keys.to_vec()).unwrap().into()
-        }),
-    ]
-}
-
-impl Kind {
-    fn schemes(&self) -> &'static [SchemeId] {
-        if self.schemes { &SchemeId::ALL } else { &SchemeId::ALL[..1] }
     }
 }
 
@@ -209,34 +138,20 @@ fn measure(kind: &Kind, scheme: SchemeId, size: Size, items: u64, rate: f64, hit
     // Few keys make filters differ; many make them alike.
     let filters = (10_000 / items).clamp(2, 400);
     let each = (queries / filters as f64).ceil() as u64;
-    let empty = match &kind.maker {
-        Maker::Insert(new, _) => Some(new(scheme, size).ok()?),
-        Maker::Build(_) => None,
-    };
+    let spec = kind.sized(scheme, size)?;
+    let empty = if spec.needs_all_keys() { None } else { Some(spec.build().ok()?) };
     let (mut found, mut apart, mut stated) = (Vec::new(), Vec::new(), 0.0);
     for trial in 0..filters {
         let mut stream = Stream::new(trial);
-        let filter = match (&kind.maker, &empty) {
-            (Maker::Insert(_, keys), Some(empty)) => {
-                // All filters age in the same places: those that forget are asked at different times.
-                let more = if keys(items) > 2 * items { trial % (10 * items) } else { 0 };
-                let (mut filter, keys) = (empty.clone(), stream.take(keys(items) + more));
-                // A retouched filter takes no keys: it is made of one that has them.
-                match &filter {
-                    AnyFilter::Retouched(_) => {
-                        let mut inner = bloom(scheme, size).ok()?;
-                        inner.insert_digests(&keys, &mut vec![false; keys.len()]);
-                        filter = RetouchedBloom::random(inner, 0, 1).into();
-                    }
-                    _ => filter.insert_digests(&keys, &mut vec![false; keys.len()]).ok()?,
-                }
+        // All filters age in the same places: those that forget are asked at different times.
+        let more = if kind.keys(items) > 2 * items { trial % (10 * items) } else { 0 };
+        let keys = stream.take(kind.keys(items) + more);
+        let filter = match empty.clone() {
+            None => spec.build_from(keys).ok()?,
+            Some(mut filter) => {
+                filter.insert_digests(&keys, &mut vec![false; keys.len()]).ok()?;
                 filter
             }
-            (Maker::Build(new), _) => match size {
-                Asked(_, fpp) => new(&stream.take(items), fpp),
-                Shape(..) => return None,
-            },
-            _ => unreachable!("made above"),
         };
         let (mut hits, mut left) = (0u64, each);
         let mut answers = vec![false; left.min(4096) as usize];
@@ -370,7 +285,7 @@ fn every_scheme_states_its_rate_in_tables_of_every_arithmetic() {
 fn every_kind_states_its_rate_with_every_scheme() {
     let mut checks = Checks::default();
     let mut turn = 0;
-    for kind in kinds().iter().filter(|kind| kind.shaped) {
+    for kind in kinds().iter().filter(|kind| kind.shape().is_some()) {
         for &scheme in kind.schemes() {
             for (items, per_item, hashes) in [(1u64, 16u64, 2u32), (20, 8, 5), (1_000, 6, 4), (30_000, 6, 4)]
             {
@@ -559,27 +474,15 @@ fn rates_too_low_to_be_asked_for_are_counted() {
 fn lower_rates_follow_from_the_exact_fill() {
     // Of many keys the default scheme adds less than 0.5 % to the rate.
     let mut checks = Checks::default();
-    for kind in kinds().iter().filter(|kind| kind.schemes && kind.shaped) {
+    for kind in kinds().iter().filter(|kind| kind.schemed() && kind.shape().is_some()) {
         for (items, fpp) in
             [(10_000u64, 1e-5), (10_000, 1e-7), (30_000, 1e-6), (30_000, 1e-8), (100_000, 1e-9)]
         {
-            let Maker::Insert(new, _) = kind.maker else { unreachable!("it has a scheme") };
-            let empty = new(SchemeId::Fractional, Asked(items, fpp)).unwrap();
+            let spec = kind.sized(SchemeId::Fractional, Asked(items, fpp)).unwrap();
             let rates: Vec<[f64; 2]> = (0..3)
                 .map(|trial| {
                     let keys = Stream::new(trial).take(items);
-                    let filter = match &empty {
-                        AnyFilter::Retouched(_) => {
-                            let mut inner = bloom(SchemeId::Fractional, Asked(items, fpp)).unwrap();
-                            inner.insert_digests(&keys, &mut vec![false; keys.len()]);
-                            RetouchedBloom::random(inner, 0, 1).into()
-                        }
-                        _ => {
-                            let mut filter = empty.clone();
-                            filter.insert_digests(&keys, &mut vec![false; keys.len()]).unwrap();
-                            filter
-                        }
-                    };
+                    let filter = spec.build_from(&keys).unwrap();
                     let (cells, hashes) = (filter.identity().cells, filter.identity().hashes);
                     let mut set = vec![false; cells as usize];
                     let scheme = AnyScheme::new(SchemeId::Fractional, hashes);

@@ -2,6 +2,9 @@
 
 mod allocator;
 mod compact;
+mod every_kind;
 mod formats;
 mod hostile;
 mod secret;
+#[path = "../all/specs.rs"]
+mod specs;
