@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Makes the golden values that tests/golden.rs compares with: an implementation of the specification
-(docs/formats.md) that shares no code with the library. Needs the packages xxhash and siphash24.
+(docs/formats.md) that shares no code with the library. conformance/check.py uses it too.
 
     python3 make_golden.py            # rewrites the files beside it
 """
+import functools
 import math
 import pathlib
 import struct
 
-import siphash24
-import xxhash
+import hashing
 
 HERE = pathlib.Path(__file__).parent
 WORD = 2**64
@@ -17,13 +17,11 @@ MASK = WORD - 1
 SECRET = bytes(range(16))
 
 
-def xxh3(data, seed=0):
-    return xxhash.xxh3_64_intdigest(data, seed)
+xxh3 = functools.cache(hashing.xxh3)
 
 
 def sip13(data):
-    # The digest's bytes are the 64-bit value in little-endian order.
-    return int.from_bytes(siphash24.siphash13(data, key=SECRET).digest(), "little")
+    return hashing.sip13(data, SECRET)
 
 
 def fnv1(data):
@@ -477,9 +475,9 @@ class Cells:
         """All cells as one number, the first at its low end, and all marks as another."""
         cells = marks = 0
         for at, (first, count, value) in self.counters.items():
-            if at == first:
+            if at == first and value:
                 cells |= value << at * self.width
-            if at % 2 == 0:
+            if at % 2 == 0 and count > 1:
                 marks |= (count.bit_length() - 1) << at
         return cells, marks
 
@@ -1039,4 +1037,5 @@ def main():
         (HERE / name).write_bytes(content)
 
 
-main()
+if __name__ == "__main__":
+    main()
