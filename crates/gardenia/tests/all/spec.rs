@@ -111,6 +111,14 @@ fn the_size_that_is_told_is_the_size_that_is_built() {
 }
 
 #[test]
+fn a_size_that_follows_from_the_keys_is_not_told() {
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.can(Ability::Fixed)) {
+        let error = Spec::new(kind).size().expect_err(kind.name());
+        assert!(error.to_string().contains("its size follows from its keys"), "{}: {error}", kind.name());
+    }
+}
+
+#[test]
 fn plans_are_noted_and_seeds_kept() {
     for kind in Kind::ALL.into_iter().filter(|kind| kind.params().contains(&Param::Fpp)) {
         let spec = Spec::new(kind).items(50).fpp(0.002).seed(5);

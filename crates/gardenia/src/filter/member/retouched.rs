@@ -420,6 +420,9 @@ impl FromSpec for RetouchedBloom {
         }
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
+        if !spec.has(Param::Hashes) {
+            spec.expected_items()?;
+        }
         let bloom = Bloom::<AnyScheme>::measure(spec)?;
         Ok(Measure { params: 24, ..bloom })
     }
