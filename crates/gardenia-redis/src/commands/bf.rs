@@ -1,7 +1,7 @@
 //! `BF.*`: Bloom filters, with RedisBloom's arguments, replies and error texts.
 //!
-//! Beyond RedisBloom's, BF.RESERVE takes `SEED`, `TIGHTENING` and `PEAK`: what decides the bits of a filter. A filter that is made here
-//! is passed on with all of them, so that replicas and files hold the same bits.
+//! Beyond RedisBloom's, BF.RESERVE accepts `SEED`, `TIGHTENING`, `PEAK` and `SCHEME`: what decides the bits of a filter. A filter that
+//! is made here is passed on with all of them, so that replicas and files hold the same bits.
 //!
 //! Filters that came from RedisBloom keep its layout, and answer to the same commands.
 
@@ -16,6 +16,7 @@ use crate::redisbloom::layout::{ChunkError, LayoutError};
 use crate::values::BATCH;
 use crate::values::bloom::{Bloom, Plan, Refused, Scaling};
 use crate::values::stored::Whole as _;
+use gardenia::SchemeId;
 use std::ffi::CStr;
 
 commands! { c"bloom":
@@ -73,6 +74,7 @@ pub struct Wish {
     seed: Option<u64>,
     tightening: Option<f64>,
     peak: Option<u32>,
+    scheme: SchemeId,
 }
 
 impl Wish {
@@ -86,6 +88,7 @@ impl Wish {
             seed: None,
             tightening: None,
             peak: None,
+            scheme: SchemeId::default(),
         }
     }
 
@@ -94,7 +97,7 @@ impl Wish {
         let seed = self.seed.unwrap_or_else(seed);
         let plan = Plan::new(self.error, self.capacity, self.expansion, seed);
         let (tightening, peak) = (self.tightening.unwrap_or(plan.tightening), self.peak.unwrap_or(plan.peak));
-        Plan { tightening, peak, ..plan }
+        Plan { tightening, peak, scheme: self.scheme, ..plan }
     }
 }
 
@@ -131,6 +134,11 @@ pub fn parse_reserve(args: &[impl AsRef<[u8]>], settings: Wish) -> Result<Wish, 
         } else if option.eq_ignore_ascii_case(b"PEAK") {
             let peak = options.next().and_then(parse_integer).filter(|peak| (0..64).contains(peak));
             wish.peak = Some(peak.ok_or(c"ERR bad peak")? as u32);
+        } else if option.eq_ignore_ascii_case(b"SCHEME") {
+            let name = options.next().ok_or(c"ERR bad scheme")?;
+            let mut schemes = SchemeId::ALL.into_iter();
+            let scheme = schemes.find(|scheme| scheme.name().as_bytes().eq_ignore_ascii_case(name));
+            wish.scheme = scheme.ok_or(c"ERR bad scheme")?;
         } else {
             return Err(c"Unknown argument received".into());
         }
@@ -318,9 +326,14 @@ fn pass_on(ctx: &Context<'_>, key: Str<'_>, made: &Made) {
 
 /// Passes on that a filter of our own was made, with everything that it was made of.
 pub(super) fn pass_on_creation(ctx: &Context<'_>, key: Str<'_>, plan: &Plan) {
-    let Plan { error, capacity, expansion, seed, tightening, peak } = plan;
+    ctx.replicate_made(c"BF.RESERVE", key, &words_of(plan));
+}
+
+/// What follows the key in a BF.RESERVE of this plan.
+fn words_of(plan: &Plan) -> Vec<String> {
+    let Plan { error, capacity, expansion, seed, tightening, peak, scheme } = plan;
     // Rust writes the shortest text that reads as the same double.
-    let args = [
+    let mut words = vec![
         error.to_string(),
         capacity.to_string(),
         "EXPANSION".into(),
@@ -332,7 +345,11 @@ pub(super) fn pass_on_creation(ctx: &Context<'_>, key: Str<'_>, plan: &Plan) {
         "PEAK".into(),
         peak.to_string(),
     ];
-    ctx.replicate_made(c"BF.RESERVE", key, &args);
+    // Replicas of an earlier version do not know the word, and have no other scheme.
+    if *scheme != SchemeId::default() {
+        words.extend(["SCHEME".into(), scheme.name().into()]);
+    }
+    words
 }
 
 fn reserve(ctx: &Context<'_>) -> Result<(), Failure> {
@@ -654,8 +671,15 @@ fn debug(ctx: &Context<'_>) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    const SETTINGS: Wish =
-        Wish { error: 0.01, capacity: 100, expansion: 2, seed: None, tightening: None, peak: None };
+    const SETTINGS: Wish = Wish {
+        error: 0.01,
+        capacity: 100,
+        expansion: 2,
+        seed: None,
+        tightening: None,
+        peak: None,
+        scheme: SchemeId::Fractional,
+    };
 
     fn words(line: &str) -> Vec<&str> {
         line.split(' ').filter(|word| !word.is_empty()).collect()
@@ -663,7 +687,7 @@ mod tests {
 
     #[test]
     fn reserve_says_what_is_wrong() {
-        let cases: [(&str, &CStr); 19] = [
+        let cases: [(&str, &CStr); 21] = [
             ("rose 1", c"ERR bad error rate"),
             ("nan 1", c"ERR bad error rate"),
             ("0 1", c"ERR error rate must be in the range (0.000000, 1.000000)"),
@@ -683,6 +707,8 @@ mod tests {
             ("0.1 1 ROSES", c"Unknown argument received"),
             ("0.1 1 PEAK 64", c"ERR bad peak"),
             ("0.1 1 TIGHTENING 1", c"ERR bad tightening"),
+            ("0.1 1 SCHEME", c"ERR bad scheme"),
+            ("0.1 1 SCHEME rose", c"ERR bad scheme"),
         ];
         for (line, text) in cases {
             assert_eq!(parse_reserve(&words(line), SETTINGS), Err(Failure::Text(text)), "{line}");
@@ -724,11 +750,10 @@ mod tests {
         for (error, capacity, expansion) in [(0.01, 100, 2), (1e-9, 5, 32_768), (0.3, 10_000, 0), (0.1, 7, 1)]
         {
             let plan = Plan::new(error, capacity, expansion, u64::MAX - 7);
-            let Plan { error, capacity, expansion, seed, tightening, peak } = plan;
-            let line = format!(
-                "{error} {capacity} EXPANSION {expansion} SEED {seed} TIGHTENING {tightening} PEAK {peak}"
-            );
-            assert_eq!(parse_reserve(&words(&line), SETTINGS).unwrap().plan(|| 0), plan);
+            for scheme in SchemeId::ALL {
+                let plan = Plan { scheme, ..plan };
+                assert_eq!(parse_reserve(&words_of(&plan), SETTINGS).unwrap().plan(|| 0), plan);
+            }
         }
     }
 }

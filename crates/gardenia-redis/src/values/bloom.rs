@@ -13,7 +13,7 @@ use super::BATCH;
 use super::any::grows_here;
 use super::stored::{Stored, Whole};
 use crate::engine::types::TypeHandle;
-use gardenia::{Digest, KeyHasher, ScalableBloom, ScalableSlice, SizeError};
+use gardenia::{Digest, KeyHasher, ScalableBloom, ScalableSlice, SchemeId, SizeError};
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
 use std::sync::{Mutex, PoisonError};
@@ -33,6 +33,8 @@ pub struct Plan {
     pub tightening: f64,
     /// The slice with the largest share.
     pub peak: u32,
+    /// How positions follow from a digest.
+    pub scheme: SchemeId,
 }
 
 /// Capacities below this are no plan.
@@ -57,7 +59,7 @@ impl Plan {
             }
             _ => (0.5, 0),
         };
-        Self { error, capacity, expansion, seed, tightening, peak }
+        Self { error, capacity, expansion, seed, tightening, peak, scheme: SchemeId::default() }
     }
 
     /// The filter, empty; refused if its first slice takes more than `limit` bytes.
@@ -90,6 +92,7 @@ impl Plan {
             .growth(self.expansion.max(1))
             .tightening(self.tightening)
             .peak(self.peak)
+            .scheme(self.scheme)
             .seed(self.seed);
         let (shape, _) = builder.shape(0)?;
         if shape.cells.div_ceil(8) > limit {

@@ -8,7 +8,7 @@ use crate::engine::settings::{InitialSize, MAX_CAPACITY};
 use crate::values::any::Any;
 use crate::values::bloom::{Bloom, Plan, Scaling};
 use gardenia::spec::{Param, SpecError, Takes, Value};
-use gardenia::{Ability, AnyFilter, Kind, Spec};
+use gardenia::{Ability, AnyFilter, Kind, SchemeId, Spec};
 
 /// Parses what follows the key of GD.RESERVE; the error says what to change.
 pub(super) fn parse(args: &[impl AsRef<[u8]>]) -> Result<Spec, String> {
@@ -90,6 +90,10 @@ fn build(spec: &Spec, limit: u64) -> Result<Made, String> {
     if spec.kind() == Kind::Scalable {
         let whole = |param| spec.whole(param).unwrap_or(0);
         let real = |param| spec.real(param).unwrap_or(0.0);
+        let scheme = match spec.get(Param::Scheme) {
+            Some(Value::Word(name)) => SchemeId::from_name(name),
+            _ => None,
+        };
         let plan = Plan {
             error: real(Param::Fpp),
             capacity: whole(Param::Items),
@@ -97,6 +101,7 @@ fn build(spec: &Spec, limit: u64) -> Result<Made, String> {
             seed: whole(Param::Seed),
             tightening: real(Param::Tightening),
             peak: whole(Param::Peak) as u32,
+            scheme: scheme.unwrap_or_default(),
         };
         if plan.capacity > MAX_CAPACITY.unsigned_abs() {
             return Err("ITEMS of kind scalable must be 1073741824 at most".to_owned());
