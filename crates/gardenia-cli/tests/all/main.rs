@@ -5,6 +5,7 @@ mod build;
 mod change;
 mod choice;
 mod common;
+mod conformance;
 mod convert;
 mod cookbook;
 mod count;
@@ -30,3 +31,5 @@ mod removal;
 mod special;
 mod top;
 mod tour;
+#[path = "../../../gardenia/tests/all/vectors.rs"]
+mod vectors;
