@@ -124,6 +124,7 @@ RECIPES = {
     "count-min": count_min,
     "counting": lambda keys, o, _: golden.counting(keys, *o.shape, o.width, mark=o.seed),
     "cuckoo": lambda keys, o, _: golden.cuckoo(keys, o.cells // 4, o.width, o.seed),
+    "quotient": lambda keys, o, _: golden.quotient(keys, o.cells, o.width, o.seed),
     "dynamic": lambda keys, o, _: golden.dynamic(keys, [], *o.shape, o.width, o.items, o.seed),
     "fuse": lambda keys, o, _: golden.binary_fuse(keys, o.arity, o.fingerprint, o.seed),
     "ribbon": ribbon,

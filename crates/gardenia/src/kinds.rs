@@ -8,8 +8,8 @@ use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::{
     A2Bloom, About, BinaryFuse, BitwiseBloom, BlockedBloom, Bloom, Bloomier, ChoiceBloom, ChoiceForm,
     CompressedBloom, CountMin, CountingBloom, Cuckoo, DynamicBloom, GolombSet, Identity, MinimumIncrease,
-    MinimumSelection, MutableBloomier, PolicyId, RecurringMinimum, RetouchedBloom, Ribbon, ScalableBloom,
-    SpectralBloom, StableBloom, is_mutable,
+    MinimumSelection, MutableBloomier, PolicyId, Quotient, RecurringMinimum, RetouchedBloom, Ribbon,
+    ScalableBloom, SpectralBloom, StableBloom, is_mutable,
 };
 use crate::format::{self, Attach, Cut, Header, Restore, Section, Stored};
 use crate::hash::{Digest, KeyHasher};
@@ -308,6 +308,8 @@ kinds! {
             "Grows, and keys can be removed; the rate of each layer adds up.";
         19 Retouched(RetouchedBloom<M>), "retouched", 0.0 0.0, [fixed], {Items Fpp Bits Hashes Clearing Scheme},
             "A Bloom filter that gives up known false positives, and loses a few keys for it.";
+        21 Quotient(Quotient<M>), "quotient", 6.0 15.0, [insert remove count merge copies estimate], {Items Fpp Cells Width},
+            "Sorted fingerprints: removal, any number of copies, merging; a fifth larger than cuckoo.";
     }
     forms {
         MutableBloomier(MutableBloomier<M>), Bloomier if is_mutable, [fixed map estimate],

@@ -60,9 +60,9 @@ pub use filter::{
     CountSketchBuilder, CountingBloom, CountingBloomBuilder, Cuckoo, CuckooBuilder, DistanceSensitiveBloom,
     DistanceSensitiveBloomBuilder, DynamicBloom, DynamicBloomBuilder, Effort, GolombSet, GolombSetBuilder,
     Hitter, Identity, MAX_CHOICES, MinimumIncrease, MinimumSelection, Moment, MutableBloomier,
-    OfflineProgress, Policy, PolicyId, Propagation, RangeCountMin, RecurringMinimum, RetouchedBloom,
-    Reversible, Ribbon, RibbonBuilder, ScalableBloom, ScalableBloomBuilder, ScalableSlice, Space,
-    SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder, Top, Update,
+    OfflineProgress, Policy, PolicyId, Propagation, Quotient, QuotientBuilder, RangeCountMin,
+    RecurringMinimum, RetouchedBloom, Reversible, Ribbon, RibbonBuilder, ScalableBloom, ScalableBloomBuilder,
+    ScalableSlice, Space, SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder, Top, Update,
 };
 #[cfg(feature = "mmap")]
 pub use filter::{SplitBloom, SplitFiles, SplitOpening};

@@ -30,6 +30,7 @@ pub use count::spectral::{
 #[cfg(feature = "mmap")]
 pub use count::split::{SplitBloom, SplitFiles, SplitOpening};
 pub use fingerprint::cuckoo::{Cuckoo, CuckooBuilder};
+pub use fingerprint::quotient::{Quotient, QuotientBuilder};
 pub use fixed::binary_fuse::{BinaryFuse, BinaryFuseBuilder};
 pub(crate) use fixed::bloomier::is_mutable;
 pub use fixed::bloomier::{Bloomier, BloomierBuilder, MutableBloomier};

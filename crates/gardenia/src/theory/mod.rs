@@ -52,6 +52,7 @@ pub mod dynamic;
 pub mod golomb;
 pub mod kirsch_mitzenmacher;
 pub mod overlap;
+pub mod quotient;
 pub mod retouched;
 pub mod ribbon;
 pub mod scalable;

@@ -896,6 +896,28 @@ def cuckoo(keys, m, width, mark=0, **options):
     return container(payload, 14, 4 * m, 2, width=width, mark=mark, items=len(keys), **options)
 
 
+def quotient(keys, m, width, mark=0, **options):
+    """Kind 21: all fingerprints in order, each in its slot or in the next free one; after the last slot comes the first."""
+    r = width - 3
+    prints = sorted(scale(xxh3(key, mark), m << r) for key in keys)
+    carried = 0  # slots at the start that runs from the end lie in
+    while True:
+        places, free = [], carried
+        for print_ in prints:
+            places.append(max(free, print_ >> r))
+            free = places[-1] + 1
+        if carried == max(0, free - m):
+            break
+        carried = max(0, free - m)
+    slots, before = [0] * m, None
+    for print_, place in zip(prints, places):
+        own = print_ >> r
+        slots[own] |= 1
+        slots[place % m] |= (print_ % 2**r) << 3 | 2 * (own == before) | 4 * (place != own)
+        before = own
+    return container(pack_cells(slots, width), 21, m, 1, width=width, mark=mark, items=len(keys), **options)
+
+
 def scalable(keys, scheme, fpp, tightening, growth, first, shapes, mark=0):
     """Kind 17 with slices of these (bits, hashes), which are sized elsewhere and only stored."""
     slices = [set()]
@@ -1030,6 +1052,8 @@ def main():
     # 996 keys in 1048 and 1040 places: many must be moved. 9 bits end in the middle of a byte, 19 take two words.
     files["cuckoo.gdn"] = cuckoo(many, 262, 9)
     files["cuckoo-wide.gdn"] = cuckoo(many, 260, 19, mark=3)
+    files["quotient.gdn"] = quotient(many + flowers[:2] * 3, 1011, 9)
+    files["quotient-wide.gdn"] = quotient(many[:20], 21, 27, mark=5)
     shapes = [(2047, 9), (4180, 10), (8544, 10)]
     files["scalable.gdn"] = scalable(many + many[:50], 10, 0.01, 0.85, 2, 150, shapes, mark=6)
     files["dynamic.gdn"] = dynamic(many, many[100:150], 10, 2879, 7, 4, 300, mark=2)
