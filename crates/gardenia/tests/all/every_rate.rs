@@ -74,6 +74,11 @@ impl Kind {
     fn sized(&self, scheme: SchemeId, size: Size) -> Option<Spec> {
         let spec = if self.schemed() { self.spec.clone().scheme(scheme) } else { self.spec.clone() };
         Some(match size {
+            Asked(items, fpp) if self.has(Param::MemoryPerKey) => {
+                // More than half as much again as a plain filter needs.
+                let memory = f64::max(30.0, -2.2 * fpp.log2());
+                spec.items(items).fpp(fpp).with(Param::MemoryPerKey, memory)
+            }
             Asked(items, fpp) => spec.items(items).fpp(fpp),
             // A block has room for so many bits.
             Shape(cells, hashes) => {

@@ -3,7 +3,7 @@
 use gardenia::Ability;
 use gardenia::plan::{Calibration, Design, ErrorMeans, Impossible, Need, Prefer, Reason};
 use gardenia::spec::Param;
-use gardenia::{AnyFilter, Digest, Filter, Kind, Merge};
+use gardenia::{AnyFilter, Digest, Filter, Kind};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
@@ -172,20 +172,9 @@ fn need_fpp(design: &Design) -> f64 {
 /// Two filters of half the keys each, united.
 fn unite(design: &Design, present: &[Digest]) -> Option<AnyFilter> {
     let (one, other) = present.split_at(present.len() / 2);
-    let (one, other) = (design.build_from(one).unwrap(), design.build_from(other).unwrap());
-    Some(match (one, other) {
-        (AnyFilter::Bloom(mut a), AnyFilter::Bloom(b)) => a.merge(&b).map(|()| a.into()).unwrap(),
-        (AnyFilter::Blocked(mut a), AnyFilter::Blocked(b)) => a.merge(&b).map(|()| a.into()).unwrap(),
-        (AnyFilter::Counting(mut a), AnyFilter::Counting(b)) => a.merge(&b).map(|()| a.into()).unwrap(),
-        (AnyFilter::Compressed(mut a), AnyFilter::Compressed(b)) => a.merge(&b).map(|()| a.into()).unwrap(),
-        (AnyFilter::CountMin(mut a), AnyFilter::CountMin(b)) => a.merge(&b).map(|()| a.into()).unwrap(),
-        // Only minimum selection adds up, and its type at run time does not know which one it is.
-        (AnyFilter::Spectral(a), AnyFilter::Spectral(b)) if a.policy() == b.policy() => {
-            assert_eq!(a.policy(), gardenia::PolicyId::MinimumSelection);
-            return Some(design.build_from(present).unwrap());
-        }
-        _ => return None,
-    })
+    let (mut one, other) = (design.build_from(one).unwrap(), design.build_from(other).unwrap());
+    one.merge(&other)?.unwrap();
+    Some(one)
 }
 
 /// A sketch is above the truth by more than it said as rarely as it said.
