@@ -86,8 +86,8 @@ impl Need {
     ///     let plan = need.fpp(0.01).remove().plan().unwrap();
     ///     plan.designs().iter().map(|design| design.kind).collect::<Vec<_>>()
     /// };
-    /// assert_eq!(kinds(Need::of(1_000)), [Kind::Cuckoo, Kind::Counting]);
-    /// assert_eq!(kinds(Need::of(1_000).repeated(50_000, 300)), [Kind::Counting]);
+    /// assert_eq!(kinds(Need::of(1_000))[0], Kind::Cuckoo);
+    /// assert!(!kinds(Need::of(1_000).repeated(50_000, 300)).contains(&Kind::Cuckoo));
     /// ```
     pub fn repeated(mut self, total: u64, most: u64) -> Self {
         self.repeated = Some((total, most));

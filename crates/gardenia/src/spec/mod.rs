@@ -7,7 +7,7 @@
 //! use gardenia::{Filter, Spec};
 //! let spec: Spec = "cuckoo items=1M fpp=0.1%".parse()?;
 //! assert_eq!(spec.to_string(), "cuckoo items=1000000 fpp=0.001");
-//! assert_eq!(spec.filled()?.to_string(), "cuckoo items=1000000 planned-fpp=0.001 cells=1052640 width=13 seed=0");
+//! assert_eq!(spec.filled()?.to_string(), "cuckoo items=1000000 planned-fpp=0.001 cells=1054704 width=13 seed=0");
 //! let mut filter = spec.build()?;
 //! let digest = filter.digest(b"rose");
 //! filter.insert_digests(&[digest], &mut [false])?;
@@ -383,7 +383,7 @@ impl Spec {
     /// ```
     /// use gardenia::Spec;
     /// let filled = "bloom items=1000".parse::<Spec>()?.filled()?;
-    /// assert_eq!(filled.to_string(), "bloom items=1000 planned-fpp=0.01 bits=9592 hashes=7 scheme=fractional seed=0");
+    /// assert_eq!(filled.to_string(), "bloom items=1000 planned-fpp=0.01 bits=9596 hashes=7 scheme=fractional seed=0");
     /// assert_eq!(filled.filled()?, filled);
     /// # Ok::<(), gardenia::spec::SpecError>(())
     /// ```

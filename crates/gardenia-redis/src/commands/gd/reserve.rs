@@ -83,6 +83,10 @@ fn build(spec: &Spec, limit: u64) -> Result<Made, String> {
             "the filter needs {needed} bytes, over the limit of {limit}: lower its size, or raise bf.memory-limit"
         )
     };
+    let largest = MAX_CAPACITY.unsigned_abs();
+    if spec.kind() == Kind::Scalable && spec.whole(Param::Items).is_some_and(|items| items > largest) {
+        return Err(format!("ITEMS of kind scalable must be {largest} at most"));
+    }
     match spec.size().map_err(explain)?.bytes {
         needed if needed > limit => return Err(over(needed)),
         _ => {}
@@ -103,9 +107,6 @@ fn build(spec: &Spec, limit: u64) -> Result<Made, String> {
             peak: whole(Param::Peak) as u32,
             scheme: scheme.unwrap_or_default(),
         };
-        if plan.capacity > MAX_CAPACITY.unsigned_abs() {
-            return Err("ITEMS of kind scalable must be 1073741824 at most".to_owned());
-        }
         let filter = plan.build(limit).map_err(|_| over(limit.saturating_add(1)))?;
         return Ok(Made::Scaling(plan, filter));
     }
