@@ -11,6 +11,7 @@ use crate::plan::{Asked, Figures, sizes};
 use crate::spec::{FromSpec, Measure, Param, Spec, Value};
 use crate::theory::count_min::{SketchShape, fit, shape};
 use crate::{MAX_CELLS, SizeError};
+use alloc::vec::Vec;
 
 /// How [`CountMin`] sketches other than the plainest are made.
 ///

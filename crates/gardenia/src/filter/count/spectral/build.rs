@@ -11,6 +11,7 @@ use crate::kinds::{Ability, Kind};
 use crate::plan::{Asked, Figures, sizes};
 use crate::spec::{FromSpec, Measure, Param, Spec, Value, bit_bytes, cell_bytes};
 use crate::theory::bloom::Shape;
+use alloc::vec::Vec;
 
 /// Bits per cell unless another width is asked for: counts up to 65,534.
 const WIDTH: u32 = 16;
