@@ -20,6 +20,9 @@ pub const FLAGS: u32 = 3;
 /// fingerprints equally likely.
 pub const MAX_BITS: u32 = 56;
 
+/// What is said of other widths.
+const WIDTHS: &str = "a slot has 4 bits or more, and the quotient and the remainder 56 together at most";
+
 /// Slots, and the bits of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -41,9 +44,9 @@ impl Shape {
         match self {
             Self { cells: 0 | 1, .. } => Err(SizeError::ZeroCells),
             Self { cells, .. } if cells > MAX_CELLS => Err(SizeError::TooManyCells { cells, max: MAX_CELLS }),
-            Self { width, .. } if width <= FLAGS => Err(SizeError::Width { width }),
+            Self { width, .. } if width <= FLAGS => Err(SizeError::Conflict(WIDTHS)),
             Self { cells, width } if u64::BITS - cells.leading_zeros() + width - FLAGS > MAX_BITS => {
-                Err(SizeError::Width { width })
+                Err(SizeError::Conflict(WIDTHS))
             }
             shape => Ok(shape),
         }

@@ -49,7 +49,8 @@ use core::fmt;
 /// ```
 ///
 /// Each copy of a key takes a slot of its own. Unlike a [`Cuckoo`](crate::Cuckoo) filter it holds any number of copies, can be merged, and
-/// can list its fingerprints; it is a fifth larger, and a query reads a whole cluster.
+/// can list its fingerprints; it is an eighth larger, and a query walks through a cluster,
+/// which takes ten times as long (`gardenia bench --calibrate`).
 #[derive(Clone)]
 pub struct Quotient<M = Owned> {
     hasher: KeyHasher,
