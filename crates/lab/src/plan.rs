@@ -10,8 +10,9 @@ use gardenia::{Digest, KeyHasher};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Serialize, de::DeserializeOwned};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a run is asked for.
 #[derive(Clone, Debug)]
@@ -124,6 +125,8 @@ pub struct Bench<'a> {
     plan: &'a Plan,
     experiment: &'static str,
     progress: &'a dyn Progress,
+    /// How often each point was tried so far.
+    tried: Mutex<HashMap<String, u32>>,
     done: AtomicU64,
     total: u64,
 }
@@ -133,12 +136,13 @@ impl<'a> Bench<'a> {
     /// [`trials`](Self::trials) is told.
     pub fn new(plan: &'a Plan, experiment: &'static str, progress: &'a dyn Progress, total: u64) -> Self {
         progress.at(0, total);
-        Self { plan, experiment, progress, done: AtomicU64::new(0), total }
+        Self { plan, experiment, progress, tried: Mutex::default(), done: AtomicU64::new(0), total }
     }
 
     /// Makes `count` trials of `work` units each; their results, in order, or the error of the first that failed.
     ///
-    /// `point` names what is tried: each name has its own streams.
+    /// `point` names what is tried: each name has its own streams. Two algorithms on the same keys are one point, tried
+    /// twice.
     pub fn trials<T: Send + Serialize + DeserializeOwned>(
         &self,
         point: &str,
@@ -146,8 +150,8 @@ impl<'a> Bench<'a> {
         work: u64,
         trial: impl Fn(&mut Stream, u64) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
-        let journal = self.plan.journal.as_deref();
-        if let Some(results) = journal.and_then(|journal| journal.recall(self.experiment, point, count)) {
+        let (journal, entry) = (self.plan.journal.as_deref(), self.entry(point));
+        if let Some(results) = journal.and_then(|journal| journal.recall(self.experiment, &entry, count)) {
             self.advance(count * work);
             return Ok(results);
         }
@@ -163,7 +167,7 @@ impl<'a> Bench<'a> {
                 if result.is_err() {
                     failed.store(true, Relaxed);
                 }
-                results.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((number, result));
+                results.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
                 self.advance(work);
             }
         };
@@ -172,13 +176,21 @@ impl<'a> Bench<'a> {
             (1..workers).for_each(|_| _ = scope.spawn(worker));
             worker();
         });
-        let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         results.sort_unstable_by_key(|(number, _)| *number);
         let results: Vec<T> = results.into_iter().map(|(_, result)| result).collect::<Result<_>>()?;
         if let Some(journal) = journal {
-            journal.keep(self.experiment, point, &results)?;
+            journal.keep(self.experiment, &entry, &results)?;
         }
         Ok(results)
+    }
+
+    /// The journal's name for this trial of the point.
+    fn entry(&self, point: &str) -> String {
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = tried.entry(point.to_owned()).or_default();
+        *times += 1;
+        if *times == 1 { point.to_owned() } else { format!("{point}, time {times}") }
     }
 
     fn advance(&self, work: u64) {
