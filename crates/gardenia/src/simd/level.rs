@@ -1,6 +1,7 @@
 //! Which instructions to use, found out once per filter, and the batch loops over them.
 #![allow(unsafe_code)] // calls into the vector files, whose needs are checked here
 
+use super::ahead;
 use super::batch::{Sink, Source};
 use super::pattern::Pattern;
 use super::portable;
@@ -57,9 +58,6 @@ impl Level {
     }
 }
 
-/// Keys whose lines are asked for before they are probed.
-const AHEAD: usize = 64;
-
 /// Answers for digests in order. `far` tables are fetched ahead; others are near enough for a plain loop.
 pub(crate) fn contains<M: Memory>(
     pattern: Pattern,
@@ -83,7 +81,12 @@ pub(crate) fn contains<M: Memory>(
         }
     }
     let visit = |digest| portable::contains(pattern, digest, |at| memory.load(at));
-    digests.each::<AHEAD>(far, |digest| memory.prefetch(pattern.block(digest) * 8), visit, sink);
+    digests.each::<{ ahead::ONE_LINE }>(
+        far,
+        |digest| memory.prefetch(pattern.block(digest) * 8),
+        visit,
+        sink,
+    );
 }
 
 /// Inserts digests in order, and tells of each whether it was certainly new.
@@ -110,7 +113,7 @@ pub(crate) fn insert(
     // The lines are asked for through a pointer, because the words are lent to the insertion.
     let table: *const u64 = words.as_ptr();
     let fetch = |digest: Digest| super::prefetch::prefetch_at(table, pattern.block(digest) * 8);
-    digests.each::<AHEAD>(far, fetch, |digest| portable::insert(pattern, digest, words), sink);
+    digests.each::<{ ahead::ONE_LINE }>(far, fetch, |digest| portable::insert(pattern, digest, words), sink);
 }
 
 /// The digests of all keys, with the instructions of `level`, which the processor has.
@@ -214,7 +217,12 @@ pub(crate) fn insert_shared_many(
     sink: &mut impl Sink,
 ) {
     let visit = |digest| insert_shared(pattern, memory, digest);
-    digests.each::<AHEAD>(far, |digest| memory.prefetch(pattern.block(digest) * 8), visit, sink);
+    digests.each::<{ ahead::ONE_LINE }>(
+        far,
+        |digest| memory.prefetch(pattern.block(digest) * 8),
+        visit,
+        sink,
+    );
 }
 
 /// Writes the batch loops of one vector file: the whole loop has its instructions, hashing included.
@@ -232,7 +240,7 @@ macro_rules! loops {
         ) {
             // SAFETY: the caller promises the table.
             let visit = |digest| unsafe { $file::contains(&pattern, digest, table) };
-            digests.each::<AHEAD>(far, fetch, visit, sink);
+            digests.each::<{ ahead::ONE_LINE }>(far, fetch, visit, sink);
         }
 
         #[target_feature(enable = $feature)]
@@ -246,7 +254,7 @@ macro_rules! loops {
         ) {
             // SAFETY: the caller promises the table.
             let visit = |digest| unsafe { $file::insert(&pattern, digest, table) };
-            digests.each::<AHEAD>(far, fetch, visit, sink);
+            digests.each::<{ ahead::ONE_LINE }>(far, fetch, visit, sink);
         }
     };
 }

@@ -1,6 +1,7 @@
 //! What needs the processor's own instructions. `portable` defines every result; the vector files agree with
 //! it bit for bit, so that files and answers are the same on every processor.
 
+pub(crate) mod ahead;
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 mod avx2;
 #[cfg(all(target_arch = "x86_64", feature = "std"))]

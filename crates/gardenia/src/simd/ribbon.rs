@@ -2,6 +2,7 @@
 #![allow(unsafe_code)] // calls of functions whose instructions were asked for, and masked loads
 
 use super::Level;
+use super::ahead;
 use super::batch::{Sink, Source};
 use crate::cells::Memory;
 use crate::filter::ribbon::{BLOCK, Band, Layer, Place, Probe};
@@ -66,9 +67,6 @@ pub(crate) struct Table<'a, M> {
     pub(crate) width: u32,
     pub(crate) memory: &'a M,
 }
-
-/// Keys whose lines are asked for before they are probed.
-const AHEAD: usize = 32;
 
 /// The bits of a fingerprint that are tested first; an absent key passes them once in 16 times.
 const FIRST: u32 = 4;
@@ -197,7 +195,12 @@ impl<B: Band, M: Memory, D: Source, S: Sink> Work for Contains<'_, '_, B, M, D, 
             Found::First(probe) => table.holds::<B>(&probe),
             Found::Later(word) => table.holds::<B>(&table.later::<B>(word)),
         };
-        self.digests.each::<AHEAD>(self.far, |digest| table.fetch::<B>(&first, digest), visit, self.sink);
+        self.digests.each::<{ ahead::TWO_LINES }>(
+            self.far,
+            |digest| table.fetch::<B>(&first, digest),
+            visit,
+            self.sink,
+        );
     }
 }
 
@@ -215,7 +218,7 @@ fn contains_avx512<B: Band, M: Memory>(
         Found::First(probe) => holds_avx512::<B>(bytes, &probe),
         Found::Later(word) => later_avx512::<B, M>(&table, bytes, word),
     };
-    digests.each::<AHEAD>(far, |digest| table.fetch::<B>(&first, digest), visit, sink);
+    digests.each::<{ ahead::TWO_LINES }>(far, |digest| table.fetch::<B>(&first, digest), visit, sink);
 }
 
 /// The answer for a key that was bumped. Apart, so that the loop stays small.

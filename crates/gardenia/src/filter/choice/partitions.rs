@@ -22,6 +22,7 @@ use crate::cells::atom::Atom;
 use crate::cells::{Bits, Memory, Shared};
 use crate::hash::Digest;
 use crate::index::{Scheme, SchemeVisitor, Walk, scale};
+use crate::simd::ahead;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -194,9 +195,6 @@ struct Choosing<'a, S> {
 /// Draws that a key has to give: twice for each family.
 pub(super) const DRAWS: u64 = 2 * FAMILIES as u64;
 
-/// Keys whose words are asked for before their partition comes.
-const AHEAD: usize = 8;
-
 impl<S: Scheme> Choosers for Choosing<'_, S> {
     type Slice = ();
     /// A partition and the set that it chose.
@@ -223,8 +221,8 @@ impl<S: Scheme> Choosers for Choosing<'_, S> {
             let old = form.choice(board.bits, partition);
             if far {
                 // The digests lie by partition: those to come are known.
-                let next = self.digests[start + keys.len()..].iter().take(AHEAD);
-                let next = next.skip(AHEAD - keys.len().min(AHEAD));
+                let next = self.digests[start + keys.len()..].iter().take(ahead::GROUPS);
+                let next = next.skip(ahead::GROUPS - keys.len().min(ahead::GROUPS));
                 next.for_each(|key| fetch_all(form, scheme, board, *key, self.first));
             }
             let alone = crowd.gather(form, scheme, board, keys, if self.first { None } else { Some(old) });

@@ -6,17 +6,11 @@
 use crate::cells::{Bits, Memory};
 use crate::hash::Digest;
 use crate::index::{Scheme, SchemeVisitor, Walk};
-use crate::simd::{Sink, Source};
+use crate::simd::{Sink, Source, ahead};
 use core::cell::Cell;
 
 /// Bits of a group that are tested before the first branch.
 pub(super) const FIRST: usize = 3;
-
-/// Keys whose lines are asked for before they are probed: fewer than in a plain filter, for there are more lines.
-const AHEAD: usize = 16;
-
-/// Tables up to this many words (2 MiB) are near enough to the core.
-const IN_CACHE: usize = 1 << 18;
 
 /// How a key's bits are chosen.
 pub(super) trait Choose: Copy {
@@ -71,7 +65,7 @@ impl<C: Choose, M: Memory, D: Source, A: Sink> SchemeVisitor for ContainsMany<'_
         let Self { choose, bits, digests, answers } = self;
         if !is_far(bits) {
             // Apart from the other, so that the compiler takes the probes into the loop.
-            return digests.each::<AHEAD>(
+            return digests.each::<{ ahead::LINES }>(
                 false,
                 |_| (),
                 |digest| choose.covers(scheme, bits, digest),
@@ -86,7 +80,7 @@ impl<C: Choose, M: Memory, D: Source, A: Sink> SchemeVisitor for ContainsMany<'_
             present.set(present.get() - present.get() / 16 + u32::from(found) * 16);
             found
         };
-        digests.each::<AHEAD>(true, fetch, visit, answers);
+        digests.each::<{ ahead::LINES }>(true, fetch, visit, answers);
     }
 }
 
@@ -122,7 +116,7 @@ impl<C: Choose, D: Source, A: Sink> SchemeVisitor for SetMany<'_, C, D, A> {
         let bits = core::cell::RefCell::new(bits);
         let fetch = |digest| choose.fetch(scheme, &**bits.borrow(), digest, true);
         let visit = |digest| choose.set(scheme, &mut bits.borrow_mut(), digest);
-        digests.each::<AHEAD>(far, fetch, visit, new);
+        digests.each::<{ ahead::LINES }>(far, fetch, visit, new);
     }
 }
 
@@ -134,5 +128,5 @@ pub(super) fn fetch_lines(bits: &Bits<impl Memory>, count: usize, mut walk: impl
 
 /// Whether the table is too large to be near the core.
 pub(super) fn is_far(bits: &Bits<impl Memory>) -> bool {
-    bits.memory().words() > IN_CACHE
+    ahead::is_far(bits.memory().words())
 }

@@ -14,12 +14,10 @@ use super::tally::{Board, Tally};
 use crate::cells::Bits;
 use crate::hash::Digest;
 use crate::index::{Scheme, SchemeVisitor, Walk};
+use crate::simd::ahead;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
-
-/// Keys whose lines are asked for before their turn.
-const AHEAD: usize = 8;
 
 /// The first round: the online pass, key after key, ties and all. It tells how many keys were certainly new.
 pub(super) struct First<'a> {
@@ -37,7 +35,7 @@ impl SchemeVisitor for First<'_> {
         let (cells, far) = (bits.len(), tally.is_far());
         let mut new = 0;
         for (at, (digest, chosen)) in digests.iter().zip(chosen).enumerate() {
-            if let Some(next) = digests.get(at + AHEAD).filter(|_| far) {
+            if let Some(next) = digests.get(at + ahead::GROUPS).filter(|_| far) {
                 form.fetch(scheme, bits, *next, true);
             }
             let (group, clear) = form.cheapest(scheme, bits, *digest);
@@ -108,9 +106,9 @@ impl<'a, S: Scheme> Choosers for Keys<'a, S> {
         let mut own = Uses::new(hashes);
         let digests = &self.digests[keys.clone()];
         for (at, digest) in digests.iter().enumerate() {
-            if let Some(next) = digests.get(at + AHEAD).filter(|_| far) {
+            if let Some(next) = digests.get(at + ahead::GROUPS).filter(|_| far) {
                 form.fetch(scheme, board.bits, *next, true);
-                let mut walk = scheme.walk(group_digest(*next, chosen[at + AHEAD].into()), cells);
+                let mut walk = scheme.walk(group_digest(*next, chosen[at + ahead::GROUPS].into()), cells);
                 (0..hashes).for_each(|_| board.prefetch(walk.step()));
             }
             let old = u32::from(chosen[at]);

@@ -7,6 +7,7 @@
 use crate::SizeError;
 use crate::cells::atom::Atom;
 use crate::cells::{Bits, Memory, Owned, Shared};
+use crate::simd::ahead;
 
 /// The largest count, which sticks.
 const TOP: u64 = 15;
@@ -58,7 +59,7 @@ impl Tally {
     /// Whether the counters are too large to be near the core, and with them, a quarter as large, the bits: from
     /// 2 MiB on.
     pub(super) fn is_far(&self) -> bool {
-        self.bytes() > FAR
+        ahead::is_far(self.bytes() / 8)
     }
 
     /// Forgets all.
@@ -88,9 +89,6 @@ impl Tally {
     }
 }
 
-/// Bytes of counters that are near enough to the core.
-const FAR: usize = 2 << 20;
-
 /// Bits and counters while threads share them: all may read, or each may change a range of its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Board<'a> {
@@ -101,7 +99,7 @@ pub(super) struct Board<'a> {
 impl Board<'_> {
     /// As [`Tally::is_far`].
     pub(super) fn is_far(self) -> bool {
-        self.counts.words() * 8 > FAR
+        ahead::is_far(self.counts.words())
     }
 
     /// How many uses bit `at` has; from 15 on it is not known, and stays 15.

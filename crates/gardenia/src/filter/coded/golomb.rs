@@ -17,7 +17,7 @@ use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Sink, Source};
+use crate::simd::{Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, Watch};
 use crate::theory::bloom::Estimate;
 use crate::theory::golomb;
@@ -32,11 +32,6 @@ const MAX_RANGE: u64 = 1 << 62;
 const RUN_BITS: f64 = 2400.0;
 /// Runs whose places are told relative to one word.
 const GROUP: u64 = 16;
-/// Runs that are fetched ahead in batches.
-const AHEAD: usize = 16;
-/// Sets above this many words (2 MiB) are fetched ahead, as Bloom filters are.
-const IN_CACHE: usize = 1 << 18;
-
 /// A static set of digests in about log₂(1/fpp) + 1.5 bits per key: two thirds of a Bloom filter, at a slower query.
 ///
 /// ```
@@ -331,8 +326,8 @@ impl<M: Memory> GolombSet<M> {
             self.words.prefetch(word);
             self.words.prefetch(word + 8);
         };
-        let far = self.words.words() > IN_CACHE;
-        digests.each::<AHEAD>(far, fetch, |digest| self.contains_digest(digest), answers);
+        let far = ahead::is_far(self.words.words());
+        digests.each::<{ ahead::LINES }>(far, fetch, |digest| self.contains_digest(digest), answers);
     }
 
     /// First bit and end of the code of a run; nothing if the index is damaged.

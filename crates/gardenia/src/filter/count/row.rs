@@ -8,17 +8,11 @@
 use crate::cells::{Ahead, Tally, TallyMut};
 use crate::hash::Digest;
 use crate::index::{Scheme, SchemeVisitor, Walk};
-use crate::simd::{Sink, Source};
+use crate::simd::{Sink, Source, ahead};
 use core::hint::select_unpredictable;
 
 /// Cells that are read before the first branch; see `member/probe.rs`.
 pub(crate) const FIRST: usize = 3;
-
-/// Keys whose lines are asked for before they are visited.
-pub(crate) const AHEAD: usize = 16;
-
-/// Tables up to this many words (2 MiB) are near enough to the core that asking ahead costs more than it hides.
-pub(crate) const IN_CACHE: usize = 1 << 18;
 
 /// Where the cells of a key are, and what they held when they were read.
 pub(crate) struct Row<'a> {
@@ -182,7 +176,7 @@ impl<C: Tally, D: Source, F: FnMut(u32) -> bool, A: Sink> SchemeVisitor for Leas
             (0..hashes).for_each(|_| cells.prefetch(walk.step()));
         };
         let visit = |digest| take(least(cells, scheme, digest));
-        digests.each::<AHEAD>(cells.words() > IN_CACHE, fetch, visit, answers);
+        digests.each::<{ ahead::LINES }>(ahead::is_far(cells.words()), fetch, visit, answers);
     }
 }
 
@@ -220,13 +214,13 @@ impl<C: TallyMut, D: Source, F: FnMut(&mut C, &Row<'_>) -> bool, A: Sink> Scheme
     fn visit<S: Scheme>(self, scheme: &S) {
         let Self { cells, digests, mut work, answers } = self;
         let (len, hashes, far, lines) =
-            (cells.len(), scheme.hashes(), cells.words() > IN_CACHE, cells.lines());
+            (cells.len(), scheme.hashes(), ahead::is_far(cells.words()), cells.lines());
         let fetch = |digest| {
             let mut walk = scheme.walk(digest, len);
             (0..hashes).for_each(|_| lines.prefetch(walk.step()));
         };
         let visit = |digest| Touch { cells: &mut *cells, digest, work: &mut work }.visit(scheme);
-        digests.each::<AHEAD>(far, fetch, visit, answers);
+        digests.each::<{ ahead::LINES }>(far, fetch, visit, answers);
     }
 }
 

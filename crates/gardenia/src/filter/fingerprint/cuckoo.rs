@@ -25,7 +25,7 @@ use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::scale;
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Bools, Given, Sink, Source, with_best};
+use crate::simd::{Bools, Given, Sink, Source, ahead, with_best};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value};
 use crate::theory::bloom::Estimate;
 use crate::theory::cuckoo::{self, Shape};
@@ -189,12 +189,6 @@ const FINGERPRINT: u64 = 0x94d0_49bb_1331_11eb;
 const NEAR: usize = 2 + 8 + 32;
 const FAR: usize = NEAR + 128 + 512 + 2048;
 
-/// Keys whose lines are asked for before they are visited.
-const AHEAD: usize = 32;
-
-/// Tables up to this many words (2 MiB) are near enough to the core that asking ahead costs more than it hides.
-const IN_CACHE: usize = 1 << 18;
-
 impl Cuckoo {
     /// How often one key fits: once for each place of its two buckets.
     pub const MAX_COPIES: u64 = 2 * SLOTS;
@@ -284,7 +278,7 @@ impl Cuckoo {
         capped: bool,
     ) -> Result<u64, Full> {
         let (places, lines) = (self.places(), self.buckets.lines());
-        let far = self.buckets.memory().words() > IN_CACHE;
+        let far = ahead::is_far(self.buckets.memory().words());
         let (mut taken, mut left_out, mut full) = (0, 0, None);
         let fetch = |digest| {
             let place = places.of(digest);
@@ -303,7 +297,7 @@ impl Cuckoo {
             left_out += u64::from(added.is_err());
             added == Ok(true)
         };
-        digests.each::<AHEAD>(far, fetch, visit, new);
+        digests.each::<{ ahead::TWO_LINES }>(far, fetch, visit, new);
         full.map_or(Ok(left_out), Err)
     }
 
@@ -446,7 +440,12 @@ impl<M: Memory> Cuckoo<M> {
             self.buckets.prefetch(place.first);
             self.buckets.prefetch(place.second);
         };
-        digests.each::<AHEAD>(self.buckets.memory().words() > IN_CACHE, fetch, visit, answers);
+        digests.each::<{ ahead::TWO_LINES }>(
+            ahead::is_far(self.buckets.memory().words()),
+            fetch,
+            visit,
+            answers,
+        );
     }
 
     /// Hands the answers for digests to `answers`, in order.

@@ -25,7 +25,7 @@ use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::index::scale;
-use crate::simd::{Sink, Source, with_best};
+use crate::simd::{Sink, Source, ahead, with_best};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value};
 use crate::theory::bloom::Estimate;
 use crate::theory::quotient::{self, FLAGS, Shape};
@@ -141,11 +141,6 @@ const CONTINUATION: u64 = 2;
 /// The remainder lies right of its own slot.
 const SHIFTED: u64 = 4;
 
-/// Keys whose slots are asked for before they are visited.
-const AHEAD: usize = 32;
-/// Tables up to this many words (2 MiB) are near enough to the core that asking ahead costs more than it hides.
-const IN_CACHE: usize = 1 << 18;
-
 /// A slot and the three bits of it.
 #[derive(Clone, Copy)]
 struct Slot(u64);
@@ -189,7 +184,7 @@ impl Quotient {
 
     /// Adds digests in order, up to the first that does not fit; `new` is told of each whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
-        let (shape, far) = (self.shape, self.slots.memory().words() > IN_CACHE);
+        let (shape, far) = (self.shape, ahead::is_far(self.slots.memory().words()));
         let lines = Lines::new(self.slots.memory().as_slice());
         let (mut taken, mut full) = (0, false);
         let fetch = |digest| lines.prefetch(scale(digest, shape.cells) * u64::from(shape.width));
@@ -201,7 +196,7 @@ impl Quotient {
             (full, taken) = (added.is_err(), taken + u64::from(added.is_ok()));
             added == Ok(true)
         };
-        with_best(|| digests.each::<AHEAD>(far, |digest: Digest| fetch(digest.0), visit, new));
+        with_best(|| digests.each::<{ ahead::TWO_LINES }>(far, |digest: Digest| fetch(digest.0), visit, new));
         if full { Err(Full { taken, copies: false }) } else { Ok(()) }
     }
 
@@ -463,8 +458,8 @@ impl<M: Memory> Quotient<M> {
     /// Visits digests in order with their slots asked for ahead.
     fn visit_each(&self, digests: impl Source, visit: impl FnMut(Digest) -> bool, answers: &mut impl Sink) {
         let fetch = |digest: Digest| self.slots.prefetch(scale(digest.0, self.shape.cells));
-        let far = self.slots.memory().words() > IN_CACHE;
-        with_best(|| digests.each::<AHEAD>(far, fetch, visit, answers));
+        let far = ahead::is_far(self.slots.memory().words());
+        with_best(|| digests.each::<{ ahead::TWO_LINES }>(far, fetch, visit, answers));
     }
 
     filter_facts!();

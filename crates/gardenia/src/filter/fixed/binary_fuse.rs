@@ -18,7 +18,7 @@ use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, KeyHasher};
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Sink, Source, with_best};
+use crate::simd::{Sink, Source, ahead, with_best};
 use crate::spec::{FromSpec, Measure, Param, Spec, Watch};
 use crate::theory::binary_fuse::{self, Shape};
 use crate::theory::bloom::Estimate;
@@ -214,12 +214,6 @@ impl BinaryFuse {
     }
 }
 
-/// Keys whose cells are asked for before they are probed.
-const AHEAD: usize = 16;
-
-/// Tables up to this many bytes are near enough for a plain loop.
-const NEAR: usize = 4 << 20;
-
 impl<M: Memory> BinaryFuse<M> {
     ask_many_verbs!();
 
@@ -281,7 +275,7 @@ impl<M: Memory> BinaryFuse<M> {
     /// Hands the answers for digests to `answers`, in order.
     fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
         match (self.arity(), self.width) {
-            _ if self.items == 0 => digests.each::<AHEAD>(false, |_| (), |_| false, answers),
+            _ if self.items == 0 => digests.each::<{ ahead::LINES }>(false, |_| (), |_| false, answers),
             (3, 8) => self.hold::<3, 1>(digests, answers),
             (3, 16) => self.hold::<3, 2>(digests, answers),
             (3, _) => self.hold::<3, 4>(digests, answers),
@@ -297,10 +291,10 @@ impl<M: Memory> BinaryFuse<M> {
                 self.memory.prefetch(at * B / 8);
             }
         };
-        let far = self.memory_bytes() > NEAR;
+        let far = ahead::is_far_if_short(self.memory_bytes() / 8);
         with_best(
             #[inline(always)]
-            || digests.each::<AHEAD>(far, fetch, |digest| self.holds::<K, B>(digest), answers),
+            || digests.each::<{ ahead::LINES }>(far, fetch, |digest| self.holds::<K, B>(digest), answers),
         );
     }
 

@@ -21,7 +21,7 @@ use crate::filter::{About, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Given, Keys, Sink, Source};
+use crate::simd::{Given, Keys, Sink, Source, ahead};
 use crate::spec::{FromSpec, Measure, Param, Spec, SpecError, Watch};
 use crate::theory::binary_fuse::{self, Shape};
 use crate::theory::bloom::Estimate;
@@ -332,12 +332,6 @@ impl Plan {
     }
 }
 
-/// Keys whose cells are asked for before they are probed.
-const AHEAD: usize = 16;
-
-/// Tables up to this many bytes are near enough for a plain loop.
-const NEAR: usize = 1 << 20;
-
 impl Bloomier {
     /// How maps are made, of both kinds.
     pub fn builder() -> BloomierBuilder {
@@ -485,8 +479,8 @@ macro_rules! map_verbs {
                     out.by_ref().take(1).for_each(|out| *out = value);
                     false
                 };
-                let far = self.memory_bytes() > NEAR;
-                digests.each::<AHEAD>(far, |digest| self.fetch(digest), visit, &mut 0);
+                let far = ahead::is_far_if_cheap(self.memory_bytes() / 8);
+                digests.each::<{ ahead::LINES }>(far, |digest| self.fetch(digest), visit, &mut 0);
             }
 
             /// Whether the key with this digest may be present.
@@ -497,8 +491,8 @@ macro_rules! map_verbs {
             }
 
             fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
-                let far = self.memory_bytes() > NEAR;
-                digests.each::<AHEAD>(far, |digest| self.fetch(digest), |digest| self.contains_digest(digest), answers);
+                let far = ahead::is_far_if_cheap(self.memory_bytes() / 8);
+                digests.each::<{ ahead::LINES }>(far, |digest| self.fetch(digest), |digest| self.contains_digest(digest), answers);
             }
 
             /// Different keys.

@@ -10,7 +10,7 @@
 //!
 //! Source: Guo, Wu, Chen and Luo, "Theory and Network Applications of Dynamic Bloom Filters" (2006).
 
-use super::{AHEAD, Allowance, Fetch, IN_CACHE};
+use super::{Allowance, Fetch};
 use crate::cells::{Bytes, Counters, Memory, Owned, Tally, TallyMut, counter_bytes};
 use crate::filter::count::row::{Least, Row, Touch};
 use crate::filter::verbs::{
@@ -25,7 +25,7 @@ use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme};
 use crate::kinds::Ability;
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Sink, Source};
+use crate::simd::{Sink, Source, ahead};
 use crate::spec::{FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
 use crate::theory::scalable::compound;
@@ -186,7 +186,7 @@ impl DynamicBloom {
             let Some(lines) = lines.get() else { return };
             scheme.visit(Fetch { digest, cells, line: |at| lines.prefetch(at) });
         };
-        let far = self.layers[0].cells.memory().words() > IN_CACHE;
+        let far = ahead::is_far(self.layers[0].cells.memory().words());
         let visit = |digest| {
             if full {
                 return false;
@@ -200,7 +200,7 @@ impl DynamicBloom {
             taken += u64::from(!full);
             added == Ok(true)
         };
-        digests.each::<AHEAD>(far, fetch, visit, new);
+        digests.each::<{ ahead::LINES }>(far, fetch, visit, new);
         if full { Err(Full { taken, copies: false }) } else { Ok(()) }
     }
 
@@ -305,7 +305,7 @@ impl<M: Memory> DynamicBloom<M> {
             let line = |at| newest.iter().for_each(|layer| Tally::prefetch(&layer.cells, at));
             self.scheme.visit(Fetch { digest, cells: self.cells(), line });
         };
-        digests.each::<AHEAD>(self.memory_bytes() / 8 > IN_CACHE, fetch, visit, answers);
+        digests.each::<{ ahead::LINES }>(ahead::is_far(self.memory_bytes() / 8), fetch, visit, answers);
     }
 
     /// Hands the answers for digests to `answers`, in order.

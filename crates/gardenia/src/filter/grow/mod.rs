@@ -7,12 +7,6 @@ use crate::index::{Scheme, SchemeVisitor, Walk};
 pub(super) mod dynamic;
 pub(super) mod scalable;
 
-/// Keys whose lines are asked for before they are visited.
-const AHEAD: usize = 16;
-
-/// Tables up to this many words (2 MiB) are near enough to the core that asking ahead costs more than it hides.
-const IN_CACHE: usize = 1 << 18;
-
 /// Lines of a key that are asked for in each part of a filter; see `member/probe.rs`.
 const FIRST: u32 = 3;
 

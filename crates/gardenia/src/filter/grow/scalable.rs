@@ -11,7 +11,7 @@
 //!
 //! Source: Almeida, Baquero, Preguiça and Hutchison, "Scalable Bloom Filters" (2007).
 
-use super::{AHEAD, Allowance, Fetch, IN_CACHE};
+use super::{Allowance, Fetch};
 use crate::cells::{Bits, Bytes, Lines, Memory, Owned};
 use crate::filter::member::probe::{Contains, Set};
 use crate::filter::verbs::{ask_verbs, filter_impl, try_insert_impl, try_insert_verbs};
@@ -22,7 +22,7 @@ use crate::hash::{Digest, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeId};
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Sink, Source};
+use crate::simd::{Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, bit_bytes};
 use crate::theory::a2::stored;
 use crate::theory::bloom::{Estimate, Shape, size};
@@ -374,13 +374,13 @@ impl ScalableBloom {
             taken += u64::from(!full);
             added == Ok(true)
         };
-        digests.each::<AHEAD>(true, fetch, visit, new);
+        digests.each::<{ ahead::LINES }>(true, fetch, visit, new);
         if full { Err(Full { taken, copies: false }) } else { Ok(()) }
     }
 
     /// The slices that are not near the core.
     fn far(&self) -> Vec<Ahead> {
-        let far = |(_, slice): &(usize, &Slice<Owned>)| slice.bits.memory().words() > IN_CACHE;
+        let far = |(_, slice): &(usize, &Slice<Owned>)| ahead::is_far(slice.bits.memory().words());
         let ahead = |(number, slice): (usize, &Slice<Owned>)| Ahead {
             number,
             scheme: slice.scheme,
@@ -420,7 +420,7 @@ impl<M: Memory> ScalableBloom<M> {
             .slices
             .iter()
             .enumerate()
-            .filter(|(_, slice)| slice.bits.memory().words() > IN_CACHE)
+            .filter(|(_, slice)| ahead::is_far(slice.bits.memory().words()))
             .collect();
         let fetch = |digest| {
             for (number, Slice { scheme, bits, .. }) in &far {
@@ -428,7 +428,12 @@ impl<M: Memory> ScalableBloom<M> {
                 scheme.visit(Fetch { digest, cells: bits.len(), line: |at| bits.prefetch(at) });
             }
         };
-        digests.each::<AHEAD>(!far.is_empty(), fetch, |digest| self.contains_digest(digest), answers);
+        digests.each::<{ ahead::LINES }>(
+            !far.is_empty(),
+            fetch,
+            |digest| self.contains_digest(digest),
+            answers,
+        );
     }
 
     filter_facts!();

@@ -19,16 +19,13 @@ use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::AnyScheme;
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{self, Given, Keys, Level, Mask, Pattern, Sink, Source};
+use crate::simd::{self, Given, Keys, Level, Mask, Pattern, Sink, Source, ahead};
 use crate::spec::{FromSpec, Measure, Param, Spec, bit_bytes};
 use crate::theory::blocked::{self, BLOCK_BITS, MAX_BLOCK_HASHES};
 use crate::theory::bloom::{Estimate, Shape};
 use crate::{DecodeError, EncodeError, Merge, Mismatch, SizeError};
 use alloc::vec::Vec;
 use core::fmt;
-
-/// Tables above this many bytes are fetched ahead in batches: about the second-level cache of one core.
-const NEAR: usize = 1 << 20;
 
 /// A set of keys at one cache line per key: the fastest filter of the family.
 ///
@@ -305,7 +302,7 @@ impl<M: Memory> BlockedBloom<M> {
 
     /// Whether the table is too large to be near the core.
     fn is_far(&self) -> bool {
-        self.memory_bytes() > NEAR
+        ahead::is_far_if_cheap(self.memory_bytes() / 8)
     }
 
     /// The same filter with other instructions, or the best of them that the processor has. Bits and answers

@@ -11,19 +11,12 @@
 use crate::cells::{Bits, Memory, Shared};
 use crate::hash::Digest;
 use crate::index::{Scheme, SchemeVisitor, Walk};
-use crate::simd::{Sink, Source};
+use crate::simd::{Sink, Source, ahead};
 use core::cell::Cell;
 
 /// Bits of a key that are tested before the first branch: at the usual fill of one half, three leave an
 /// eighth of the absent keys.
 const FIRST: usize = 3;
-
-/// Keys whose lines are asked for before they are probed. A key has k of them, so fewer keys than a blocked
-/// filter looks ahead.
-const AHEAD: usize = 16;
-
-/// Tables up to this many words (2 MiB) are near enough to the core that asking ahead costs more than it hides.
-const IN_CACHE: usize = 1 << 18;
 
 /// Whether the bits at the next `count` positions are set, without a branch between them.
 #[inline(always)]
@@ -106,7 +99,7 @@ impl<M: Memory, D: Source, A: Sink> SchemeVisitor for ContainsMany<'_, M, D, A> 
             present.set(present.get() - present.get() / 16 + u32::from(found) * 16);
             found
         };
-        digests.each::<AHEAD>(is_far(bits), fetch, visit, answers);
+        digests.each::<{ ahead::LINES }>(is_far(bits), fetch, visit, answers);
     }
 }
 
@@ -127,7 +120,12 @@ impl<D: Source, A: Sink> SchemeVisitor for SetMany<'_, D, A> {
             let mut walk = scheme.walk(digest, cells);
             (0..hashes).for_each(|_| lines.prefetch(walk.step()));
         };
-        digests.each::<AHEAD>(far, fetch, |digest| bits.set_all(scheme.positions(digest, cells)), new);
+        digests.each::<{ ahead::LINES }>(
+            far,
+            fetch,
+            |digest| bits.set_all(scheme.positions(digest, cells)),
+            new,
+        );
     }
 }
 
@@ -139,5 +137,5 @@ fn fetch(bits: &Bits<impl Memory>, count: usize, mut walk: impl Walk) {
 
 /// Whether the table is too large to be near the core.
 fn is_far(bits: &Bits<impl Memory>) -> bool {
-    bits.memory().words() > IN_CACHE
+    ahead::is_far(bits.memory().words())
 }

@@ -10,13 +10,8 @@ use crate::cells::{Bytes, CellKind, Lines, Memory, Owned};
 use crate::hash::Digest;
 use crate::index::rows::{CHUNK, Rows};
 use crate::numbered::numbered;
+use crate::simd::ahead;
 use crate::{DecodeError, MAX_CELLS, MAX_HASHES, SizeError};
-
-/// Keys whose lines are asked for before they are visited.
-const AHEAD: usize = 16;
-
-/// Tables up to this many words (256 KiB) are near enough to the core that asking ahead would not pay.
-const IN_CACHE: usize = 1 << 15;
 
 /// Rows × columns cells of one kind.
 #[derive(Clone)]
@@ -178,12 +173,12 @@ fn raise<L: CellLayout>(words: &mut [u64], map: usize, at: u64, by: u64) -> u64 
 
 /// Plain update of many keys: row after row, which no row can tell from key after key.
 fn raise_chunk<L: CellLayout>(words: &mut [u64], map: usize, positions: &[[u64; CHUNK]], least: &mut [u64]) {
-    let (lines, far) = (Lines::new(words), words.len() > IN_CACHE);
+    let (lines, far) = (Lines::new(words), ahead::is_far_if_known(words.len()));
     least.fill(u64::MAX);
     for row in positions {
         for (i, (at, least)) in row.iter().zip(&mut *least).enumerate() {
             if far {
-                fetch::<L>(lines, map, row[(i + AHEAD).min(CHUNK - 1)]);
+                fetch::<L>(lines, map, row[(i + ahead::LINES).min(CHUNK - 1)]);
             }
             *least = (*least).min(raise::<L>(words, map, *at, 1));
         }
@@ -269,10 +264,10 @@ fn increase_few<L: CellLayout, const D: usize>(
     positions: &[[u64; CHUNK]; D],
     least: &mut [u64],
 ) {
-    let (lines, far) = (Lines::new(words), words.len() > IN_CACHE);
+    let (lines, far) = (Lines::new(words), ahead::is_far_if_known(words.len()));
     for (i, least) in least.iter_mut().enumerate().take(CHUNK) {
         if far {
-            positions.iter().for_each(|row| fetch::<L>(lines, map, row[(i + AHEAD).min(CHUNK - 1)]));
+            positions.iter().for_each(|row| fetch::<L>(lines, map, row[(i + ahead::LINES).min(CHUNK - 1)]));
         }
         *least = increase::<L, D>(words, map, &positions.each_ref().map(|row| row[i]), 1);
     }
@@ -325,12 +320,12 @@ impl<M: Memory> Grid<M> {
     }
 
     fn least_chunk_as<L: CellLayout>(&self, positions: &[[u64; CHUNK]], least: &mut [u64]) {
-        let (load, far) = (|word| self.memory.load(word), self.memory.words() > IN_CACHE);
+        let (load, far) = (|word| self.memory.load(word), ahead::is_far_if_known(self.memory.words()));
         least.fill(u64::MAX);
         for row in positions {
             for (i, (at, least)) in row.iter().zip(&mut *least).enumerate() {
                 if far {
-                    let (word, mark) = L::lines(self.map, row[(i + AHEAD).min(CHUNK - 1)]);
+                    let (word, mark) = L::lines(self.map, row[(i + ahead::LINES).min(CHUNK - 1)]);
                     self.memory.prefetch(word);
                     mark.into_iter().for_each(|mark| self.memory.prefetch(mark));
                 }

@@ -11,7 +11,7 @@
 //!
 //! Source: Yoon, "Aging Bloom Filter with Two Active Buffers for Dynamic Sets" (2010).
 
-use super::{AHEAD, FIRST, IN_CACHE, ask_each};
+use super::{FIRST, ask_each};
 use crate::cells::atom::{Lap, Turn};
 use crate::cells::{Bytes, Memory, Owned, Pair, Shared, Still, pair_bytes};
 use crate::filter::verbs::{ask_verbs, filter_impl, insert_impl, insert_verbs};
@@ -22,7 +22,7 @@ use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk};
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Sink, Source};
+use crate::simd::{Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory::a2::{self, Shape, buffer_fpp};
 use crate::theory::bloom::{self, Estimate, estimate_items};
@@ -384,13 +384,13 @@ impl<D: Source, A: Sink> SchemeVisitor for PutMany<'_, D, A> {
     fn visit<S: Scheme>(self, scheme: &S) {
         let Self { pair, lap, capacity, digests, new } = self;
         let (len, hashes, lines, far) =
-            (pair.len(), scheme.hashes(), pair.lines(), pair.memory().words() > IN_CACHE);
+            (pair.len(), scheme.hashes(), pair.lines(), ahead::is_far(pair.memory().words()));
         let fetch = |digest| {
             let mut walk = scheme.walk(digest, len);
             (0..hashes).for_each(|_| lines.prefetch(walk.step()));
         };
         let visit = |digest| Put { pair: &mut *pair, lap: &mut *lap, capacity, digest }.visit(scheme);
-        digests.each::<AHEAD>(far, fetch, visit, new);
+        digests.each::<{ ahead::LINES }>(far, fetch, visit, new);
     }
 }
 

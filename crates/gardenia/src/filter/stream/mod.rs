@@ -2,7 +2,7 @@
 
 use crate::hash::Digest;
 use crate::index::{Scheme, Walk};
-use crate::simd::{Sink, Source};
+use crate::simd::{Sink, Source, ahead};
 use core::cell::Cell;
 
 pub(super) mod a2;
@@ -11,12 +11,6 @@ pub(super) mod stable;
 /// Cells of a key that are read before the first branch. Two buffers let more absent keys pass a test than one does,
 /// so one more than in `member/probe.rs`.
 const FIRST: usize = 4;
-
-/// Keys whose lines are asked for before they are visited.
-const AHEAD: usize = 16;
-
-/// Tables up to this many words (2 MiB) are near enough to the core that asking ahead costs more than it hides.
-const IN_CACHE: usize = 1 << 18;
 
 /// Asks for each key of a batch; if the table of `words` is far, the lines of its cells are prefetched ahead: the
 /// first ones always, the others while most keys turn out to be present.
@@ -42,5 +36,5 @@ fn ask_each<S: Scheme>(
         present.set(present.get() - present.get() / 16 + u32::from(found) * 16);
         found
     };
-    digests.each::<AHEAD>(words > IN_CACHE, fetch, visit, answers);
+    digests.each::<{ ahead::LINES }>(ahead::is_far(words), fetch, visit, answers);
 }

@@ -12,7 +12,7 @@
 //! Source: Deng and Rafiei, "Approximately Detecting Duplicates for Streaming Data Using Stable Bloom Filters"
 //! (2006).
 
-use super::{AHEAD, FIRST, IN_CACHE, ask_each};
+use super::{FIRST, ask_each};
 use crate::cells::{Bytes, Counters, Memory, Owned, Tally};
 use crate::filter::verbs::{ask_verbs, filter_impl, insert_impl, insert_verbs};
 use crate::filter::wish::{Wish, counter_filter_facts, scheme_verb, wish_verbs};
@@ -22,7 +22,7 @@ use crate::hash::{Digest, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk, scale};
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Sink, Source};
+use crate::simd::{Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory::bloom;
 use crate::theory::stable::{self, Shape};
@@ -400,7 +400,7 @@ impl<D: Source, A: Sink> SchemeVisitor for RenewMany<'_, D, A> {
     fn visit<S: Scheme>(self, scheme: &S) {
         let Self { cells, aging, digests, new } = self;
         let (len, hashes, lines, far) =
-            (cells.len(), scheme.hashes(), cells.lines(), cells.memory().words() > IN_CACHE);
+            (cells.len(), scheme.hashes(), cells.lines(), ahead::is_far(cells.memory().words()));
         // The places of later runs are known now. Each key is fetched once, in order.
         let (plan, fetched) = (*aging, Cell::new(aging.inserts));
         let per_line = 8 * u64::from(64 / cells.width());
@@ -414,7 +414,7 @@ impl<D: Source, A: Sink> SchemeVisitor for RenewMany<'_, D, A> {
             lines.prefetch(start + reach); // past the end nothing happens
         };
         let visit = |digest| Renew { cells: &mut *cells, aging: &mut *aging, digest }.visit(scheme);
-        digests.each::<AHEAD>(far, fetch, visit, new);
+        digests.each::<{ ahead::LINES }>(far, fetch, visit, new);
     }
 }
 

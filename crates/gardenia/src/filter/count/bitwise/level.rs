@@ -2,10 +2,10 @@
 
 use super::BitwiseBloom;
 use crate::cells::{Counters, Memory, Owned};
-use crate::filter::count::row::{AHEAD, IN_CACHE, Least, Row, Touch};
+use crate::filter::count::row::{Least, Row, Touch};
 use crate::hash::Digest;
 use crate::index::{AnyScheme, Scheme, SchemeId, SchemeVisitor, Walk};
-use crate::simd::{Sink, Source};
+use crate::simd::{Sink, Source, ahead};
 use crate::{MAX_CELLS, MAX_HASHES, SizeError};
 use alloc::vec::Vec;
 
@@ -18,9 +18,6 @@ const LEAST_SLACK: u32 = 3;
 /// An added level has at least so many cells, or as many as the first: with few it would show the one large count
 /// that made it to every key.
 const LEAST_CELLS: u64 = 1_024;
-
-/// Levels above the first are fetched ahead from this many words (32 KiB) on: it is one line each.
-const NEAR: usize = 1 << 12;
 
 /// The shape of one level of a [`BitwiseBloom`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -328,9 +325,9 @@ impl<D: Source, A: Sink> SchemeVisitor for AddMany<'_, D, A> {
     fn visit<S: Scheme>(self, scheme: &S) {
         let Self { base, full, above, digests, new } = self;
         let (len, hashes, far, lines) =
-            (base.len(), scheme.hashes(), base.memory().words() > IN_CACHE, base.lines());
+            (base.len(), scheme.hashes(), ahead::is_far(base.memory().words()), base.lines());
         // Where the levels above are; those that this batch adds are not fetched ahead.
-        let higher = above.levels.iter().filter(|level| level.cells.memory().words() > NEAR);
+        let higher = above.levels.iter().filter(|level| ahead::is_far_if_known(level.cells.memory().words()));
         let higher = higher.map(|level| (level.number, level.scheme, level.cells.len(), level.cells.lines()));
         let higher: Vec<_> = higher.collect();
         let fetch = |digest| {
@@ -344,7 +341,7 @@ impl<D: Source, A: Sink> SchemeVisitor for AddMany<'_, D, A> {
             let work = |cells: &mut Counters, row: &Row<'_>| raise(cells, row, full, digest, above);
             Touch { cells: &mut *base, digest, work }.visit(scheme)
         };
-        digests.each::<AHEAD>(far, fetch, visit, new);
+        digests.each::<{ ahead::LINES }>(far, fetch, visit, new);
     }
 }
 
@@ -362,7 +359,8 @@ impl<M: Memory, D: Source, F: FnMut(u32, Digest) -> bool, A: Sink> SchemeVisitor
     fn visit<S: Scheme>(self, scheme: &S) {
         let Self { filter: BitwiseBloom { base, above, .. }, digests, mut take, answers } = self;
         let words = |level: &Level<M>| level.cells.memory().words();
-        let higher: Vec<_> = above.levels.iter().filter(|level| words(level) > NEAR).collect();
+        let higher: Vec<_> =
+            above.levels.iter().filter(|level| ahead::is_far_if_known(words(level))).collect();
         let fetch = |digest| {
             let mut walk = scheme.walk(digest, base.cells.len());
             (0..scheme.hashes()).for_each(|_| base.cells.prefetch(walk.step()));
@@ -372,6 +370,6 @@ impl<M: Memory, D: Source, F: FnMut(u32, Digest) -> bool, A: Sink> SchemeVisitor
             }
         };
         let visit = |digest| take(Least { cells: &base.cells, digest }.visit(scheme), digest);
-        digests.each::<AHEAD>(words(base) > IN_CACHE, fetch, visit, answers);
+        digests.each::<{ ahead::LINES }>(ahead::is_far(words(base)), fetch, visit, answers);
     }
 }

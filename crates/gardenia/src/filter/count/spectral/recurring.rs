@@ -15,11 +15,11 @@
 use super::store::{Cells, CellsMut};
 use crate::Overflow;
 use crate::cells::{Ahead, Bits, Memory, Owned};
-use crate::filter::count::row::{AHEAD, FIRST, IN_CACHE, Least, Minimum, Row, Touch, least};
+use crate::filter::count::row::{FIRST, Least, Minimum, Row, Touch, least};
 use crate::filter::member::probe::{Contains, Set};
 use crate::hash::Digest;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor};
-use crate::simd::{Sink, Source};
+use crate::simd::{Sink, Source, ahead};
 
 /// The secondary cells follow from this word of a key's digest, taken as a digest, and the marker's bits from
 /// the next. No scheme uses them for the primary cells (it uses words 0 to 254), so that keys which meet
@@ -179,7 +179,7 @@ impl<C: CellsMut, D: Source, A: Sink> SchemeVisitor for InsertMany<'_, C, D, A> 
     type Output = ();
     fn visit<S: Scheme>(self, scheme: &S) {
         let Self { primary, secondary, digests, new } = self;
-        let (len, lines, far) = (primary.len(), primary.lines(), primary.words() > IN_CACHE);
+        let (len, lines, far) = (primary.len(), primary.lines(), ahead::is_far(primary.words()));
         let marker = secondary.marker.as_ref().map(|marker| marker.bits.lines());
         let fetch = |digest| {
             scheme.positions(digest, len).for_each(|at| lines.prefetch(at));
@@ -194,7 +194,7 @@ impl<C: CellsMut, D: Source, A: Sink> SchemeVisitor for InsertMany<'_, C, D, A> 
             };
             Touch { cells: &mut *primary, digest, work }.visit(scheme)
         };
-        digests.each::<AHEAD>(far, fetch, visit, new);
+        digests.each::<{ ahead::LINES }>(far, fetch, visit, new);
     }
 }
 
@@ -230,6 +230,6 @@ impl<C: Cells, M: Memory, D: Source, F: FnMut(u32)> SchemeVisitor for CountMany<
             take(if least == 0 { 0 } else { secondary.count(digest, least, recurs) });
             false
         };
-        digests.each::<AHEAD>(primary.words() > IN_CACHE, fetch, visit, &mut 0);
+        digests.each::<{ ahead::LINES }>(ahead::is_far(primary.words()), fetch, visit, &mut 0);
     }
 }

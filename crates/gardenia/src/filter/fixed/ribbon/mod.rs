@@ -37,7 +37,7 @@ use crate::format::Kind;
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::plan::{Asked, Figures, sizes};
 use crate::simd::ribbon::{self as simd, Table};
-use crate::simd::{Level, Sink, Source};
+use crate::simd::{Level, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, Watch};
 use crate::theory::bloom::Estimate;
 use crate::theory::ribbon::{self as theory, Bits};
@@ -51,9 +51,6 @@ const MAX_LAYERS: usize = 16;
 
 /// Tries of the last layer, each with other coefficients and more room.
 const MAX_ATTEMPTS: u32 = 64;
-
-/// Tables above this many bytes are fetched ahead in batches.
-const NEAR: usize = 1 << 19;
 
 /// A fixed set of keys, in at most 1.01 times the bits that its error rate takes at least.
 ///
@@ -196,7 +193,7 @@ impl<M: Memory> Ribbon<M> {
 
     /// Hands the answers for digests to `answers`, in order.
     fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
-        let (table, far) = (self.table(), self.memory_bytes() > NEAR);
+        let (table, far) = (self.table(), ahead::is_far(self.memory_bytes() / 8));
         match (self.items, self.wide) {
             (0, _) => digests.each::<64>(false, |_| (), |_| false, answers),
             (_, true) => simd::contains::<u128, M>(table, self.level, far, digests, answers),
