@@ -5,6 +5,8 @@
 //! at two sizes, and the figures between them go by the logarithm of the size.
 
 use crate::Kind;
+#[cfg(feature = "std")]
+use crate::{Digest, Filter};
 use alloc::vec::Vec;
 
 /// Nanoseconds per cache line of a query.
@@ -79,4 +81,38 @@ impl Calibration {
         let way = libm::log(bytes.max(1) as f64 / near) / libm::log(far.max(near * 1.001) / near);
         lines * (cost.near + (cost.far - cost.near) * way.clamp(0.0, 1.0))
     }
+}
+
+/// Keys per batch, about as many as an engine hands over.
+#[cfg(feature = "std")]
+const BATCH: usize = 8192;
+
+/// How many of these keys a filter finds, and the nanoseconds per key, asked in batches.
+///
+/// The time is one that a quarter of the batches stay below: other work on the machine lengthens some of them, and the shortest would be
+/// luck. `gardenia bench --calibrate` and the lab's experiment `speed` measure with it.
+///
+/// ```
+/// use gardenia::{BlockedBloom, Digest, plan::time_queries};
+/// let mut filter = BlockedBloom::new(1_000, 1e-9)?;
+/// let keys: Vec<Digest> = (0..20_000).map(|key| filter.hasher().digest_key(key as u64)).collect();
+/// filter.insert_digests(&keys[..1_000], &mut [false; 1_000]);
+/// let (found, ns) = time_queries(&filter, &keys);
+/// assert!(found == 1_000 && ns > 0.0);
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+#[cfg(feature = "std")]
+#[must_use]
+pub fn time_queries(filter: &dyn Filter, keys: &[Digest]) -> (u64, f64) {
+    let (mut answers, mut found, mut times) = (alloc::vec![false; BATCH], 0, Vec::new());
+    for keys in keys.chunks(BATCH) {
+        let answers = &mut answers[..keys.len()];
+        let start = std::time::Instant::now();
+        filter.contains_digests(keys, answers);
+        core::hint::black_box(&answers);
+        times.push(start.elapsed().as_secs_f64() * 1e9 / keys.len() as f64);
+        found += answers.iter().map(|&found| u64::from(found)).sum::<u64>();
+    }
+    times.sort_unstable_by(f64::total_cmp);
+    (found, times.get(times.len() / 4).copied().unwrap_or_default())
 }

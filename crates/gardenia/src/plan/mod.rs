@@ -41,6 +41,8 @@ mod design;
 mod need;
 pub(crate) mod sizes;
 
+#[cfg(feature = "std")]
+pub use calibration::time_queries;
 pub use calibration::{Calibration, Cost};
 pub use design::{Design, ErrorMeans, Plan};
 pub use need::{Impossible, Need, Prefer, Reason};

@@ -11,17 +11,12 @@ use crate::message::hinted;
 use crate::progress::Progress;
 use crate::{Outcome, human, memory};
 use anyhow::Context;
-use gardenia::plan::{Calibration, Cost, Design, Need};
-use gardenia::{Digest, Filter, Kind};
-use std::hint::black_box;
+use gardenia::plan::{Calibration, Cost, Design, Need, time_queries};
+use gardenia::{Digest, Kind};
 use std::io::{self, Write};
-use std::time::Instant;
 
-/// Queries of a repeat, in batches that are timed one by one.
+/// Queries of a repeat.
 const QUERIES: usize = 200_000;
-
-/// Keys per batch, as an engine hands them over.
-const BATCH: usize = 8192;
 
 /// Bytes per key while filters are built, at most: keys, and the work of static filters and sketches on them.
 const BYTES: u64 = 100;
@@ -84,27 +79,14 @@ fn design(kind: Kind, items: u64) -> Option<Design> {
         .find_map(|need| need.plan().ok()?.designs().iter().find(|design| design.kind == kind).cloned())
 }
 
-/// ns per query: a quarter of all batches were faster. Other work on the machine lengthens single batches, and the fastest
-/// of all would be luck.
+/// ns per query.
 fn measure(design: &Design, items: usize, repeat: u32, numbers: &mut Numbers) -> anyhow::Result<f64> {
     let keys: Vec<Digest> = numbers.take(items).into_iter().map(Digest).collect();
     let filter = design.build_from(&keys).with_context(|| format!("{} filter", design.kind.name()))?;
-    let mut times = Vec::new();
-    let mut answers = vec![false; BATCH];
-    for _ in 0..repeat {
-        let draws = numbers.take(QUERIES);
-        let pick = |draw: &u64| match draw & 1 {
-            0 => keys[((u128::from(*draw) * items as u128) >> 64) as usize],
-            _ => Digest(*draw),
-        };
-        let queries: Vec<Digest> = draws.iter().map(pick).collect();
-        for batch in queries.chunks_exact(BATCH) {
-            let start = Instant::now();
-            filter.contains_digests(batch, &mut answers);
-            black_box(&answers);
-            times.push(start.elapsed().as_secs_f64() * 1e9 / BATCH as f64);
-        }
-    }
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 4])
+    let pick = |draw: u64| match draw & 1 {
+        0 => keys[((u128::from(draw) * items as u128) >> 64) as usize],
+        _ => Digest(draw),
+    };
+    let queries: Vec<Digest> = numbers.take(QUERIES * repeat as usize).into_iter().map(pick).collect();
+    Ok(time_queries(&filter, &queries).1)
 }
