@@ -559,7 +559,101 @@ impl AnyFilter {
     }
 }
 
-impl<M: Memory> AnyFilter<M> {
+/// Memory that a filter of any kind can be in: its own, a slice of bytes, or a mapped file.
+///
+/// Each is written out and none is generic, so that the loops of all kinds are compiled in this crate, once, and not again in
+/// every program; inlined there, a function would bring its table of methods along. A call is an indirect one, per key or per batch.
+pub trait Held: Memory + sealed::Held<Self> + Sized {}
+
+impl<M: sealed::Held<M>> Held for M {}
+
+#[allow(private_interfaces, reason = "nobody outside can name the trait")]
+mod sealed {
+    use super::*;
+
+    pub trait Held<M>: Memory {
+        fn as_filter(any: &AnyFilter<M>) -> &dyn Filter;
+        fn as_stored(any: &AnyFilter<M>) -> &dyn Stored;
+        fn as_debug(any: &AnyFilter<M>) -> &dyn core::fmt::Debug;
+        fn as_count(any: &AnyFilter<M>) -> Option<&dyn Count>;
+        fn identity(any: &AnyFilter<M>) -> Identity;
+        fn hasher(any: &AnyFilter<M>) -> &KeyHasher;
+        fn about(any: &AnyFilter<M>) -> &About;
+        fn fill(any: &AnyFilter<M>) -> f64;
+        fn fpp(any: &AnyFilter<M>) -> f64;
+        fn memory_bytes(any: &AnyFilter<M>) -> usize;
+        fn estimated_items(any: &AnyFilter<M>) -> Option<Estimate>;
+        fn get_digests(any: &AnyFilter<M>, digests: &[Digest], values: &mut [Option<u32>]) -> bool;
+    }
+
+    macro_rules! held {
+        ($memory:ty) => {
+            impl Held<Self> for $memory {
+                #[inline(never)]
+                fn as_filter(any: &AnyFilter<Self>) -> &dyn Filter {
+                    each!(any, filter => filter)
+                }
+                #[inline(never)]
+                fn as_stored(any: &AnyFilter<Self>) -> &dyn Stored {
+                    each!(any, filter => filter)
+                }
+                #[inline(never)]
+                fn as_debug(any: &AnyFilter<Self>) -> &dyn core::fmt::Debug {
+                    each!(any, filter => filter)
+                }
+                #[inline(never)]
+                fn as_count(any: &AnyFilter<Self>) -> Option<&dyn Count> {
+                    each_able!(count, any, filter => Some(filter), None)
+                }
+                #[inline(never)]
+                fn identity(any: &AnyFilter<Self>) -> Identity {
+                    each!(any, filter => filter.identity())
+                }
+                #[inline(never)]
+                fn hasher(any: &AnyFilter<Self>) -> &KeyHasher {
+                    each!(any, filter => filter.hasher())
+                }
+                #[inline(never)]
+                fn about(any: &AnyFilter<Self>) -> &About {
+                    each!(any, filter => filter.about())
+                }
+                #[inline(never)]
+                fn fill(any: &AnyFilter<Self>) -> f64 {
+                    each!(any, filter => filter.fill())
+                }
+                #[inline(never)]
+                fn fpp(any: &AnyFilter<Self>) -> f64 {
+                    each!(any, filter => filter.fpp())
+                }
+                #[inline(never)]
+                fn memory_bytes(any: &AnyFilter<Self>) -> usize {
+                    each!(any, filter => filter.memory_bytes())
+                }
+                #[inline(never)]
+                fn estimated_items(any: &AnyFilter<Self>) -> Option<Estimate> {
+                    each_able!(estimate, any, filter => Some(filter.estimated_items()), None)
+                }
+                #[inline(never)]
+                fn get_digests(
+                    any: &AnyFilter<Self>,
+                    digests: &[Digest],
+                    values: &mut [Option<u32>],
+                ) -> bool {
+                    each_able!(map, any, filter => {
+                        filter.get_digests(digests, values);
+                        true
+                    }, false)
+                }
+            }
+        };
+    }
+    held!(Owned);
+    held!(Bytes<&[u8]>);
+    #[cfg(feature = "mmap")]
+    held!(Bytes<crate::Mapped>);
+}
+
+impl<M: Held> AnyFilter<M> {
     /// Whether this filter can do it: what its kind can do, unless its form cannot.
     ///
     /// ```
@@ -583,42 +677,42 @@ impl<M: Memory> AnyFilter<M> {
     /// Hasher, scheme and shape.
     #[must_use]
     pub fn identity(&self) -> Identity {
-        each!(self, filter => filter.identity())
+        M::identity(self)
     }
 
     /// The hash function.
     pub fn hasher(&self) -> &KeyHasher {
-        each!(self, filter => filter.hasher())
+        M::hasher(self)
     }
 
     /// What the filter was made for.
     #[must_use]
     pub fn about(&self) -> &About {
-        each!(self, filter => filter.about())
+        M::about(self)
     }
 
     /// The share of cells that are set.
     #[must_use]
     pub fn fill(&self) -> f64 {
-        each!(self, filter => filter.fill())
+        M::fill(self)
     }
 
     /// The current false-positive rate.
     #[must_use]
     pub fn fpp(&self) -> f64 {
-        each!(self, filter => filter.fpp())
+        M::fpp(self)
     }
 
     /// How many distinct keys are in the filter, estimated; `None` if this kind cannot estimate it.
     #[must_use]
     pub fn estimated_items(&self) -> Option<Estimate> {
-        each_able!(estimate, self, filter => Some(filter.estimated_items()), None)
+        M::estimated_items(self)
     }
 
     /// The filter as one that counts; `None` if this kind does not.
     #[must_use]
     pub fn as_count(&self) -> Option<&dyn Count> {
-        each_able!(count, self, filter => Some(filter), None)
+        M::as_count(self)
     }
 
     /// The values of the keys with these digests, `None` of keys that are certainly absent; false, and nothing is written,
@@ -636,16 +730,13 @@ impl<M: Memory> AnyFilter<M> {
     /// # Panics
     /// If this kind holds values, and `values` is not as long as `digests`.
     pub fn get_digests(&self, digests: &[Digest], values: &mut [Option<u32>]) -> bool {
-        each_able!(map, self, filter => {
-            filter.get_digests(digests, values);
-            true
-        }, false)
+        M::get_digests(self, digests, values)
     }
 
     /// Bytes of memory that the cells take.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        each!(self, filter => filter.memory_bytes())
+        M::memory_bytes(self)
     }
 
     /// Checks what must hold of the cells beside the checksums, for filters that are viewed or mapped and not loaded: so far
@@ -665,33 +756,33 @@ impl<M: Memory> AnyFilter<M> {
     }
 }
 
-impl<M: Memory> core::fmt::Debug for AnyFilter<M> {
+impl<M: Held> core::fmt::Debug for AnyFilter<M> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        each!(self, filter => filter.fmt(f))
+        M::as_debug(self).fmt(f)
     }
 }
 
-impl<M: Memory> Filter for AnyFilter<M> {
+impl<M: Held> Filter for AnyFilter<M> {
     fn digest(&self, key: &[u8]) -> Digest {
         self.hasher().digest(key)
     }
     fn contains_digest(&self, digest: Digest) -> bool {
-        each!(self, filter => filter.contains_digest(digest))
+        M::as_filter(self).contains_digest(digest)
     }
     fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
-        each!(self, filter => filter.contains_digests(digests, out));
+        M::as_filter(self).contains_digests(digests, out);
     }
 }
 
-impl<M: Memory> Stored for AnyFilter<M> {
+impl<M: Held> Stored for AnyFilter<M> {
     fn header(&self) -> Result<Header, EncodeError> {
-        each!(self, filter => filter.header())
+        M::as_stored(self).header()
     }
     fn sections(&self) -> Vec<&dyn Memory> {
-        each!(self, filter => filter.sections())
+        M::as_stored(self).sections()
     }
     fn payload(&self) -> Result<Vec<Section<'_>>, EncodeError> {
-        each!(self, filter => filter.payload())
+        M::as_stored(self).payload()
     }
 }
 
@@ -789,5 +880,5 @@ impl MergeIf for ChoiceBloom<AnyScheme> {
     }
 }
 
-format::stored_methods!(AnyFilter<M> where M: Memory);
+format::stored_methods!(AnyFilter<M> where M: Held);
 format::read_methods!(AnyFilter);

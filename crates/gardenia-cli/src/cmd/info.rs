@@ -5,7 +5,7 @@ use crate::args::InfoArgs;
 use crate::open::{is_dcso, is_stream, try_open};
 use crate::{Outcome, human, input, message};
 use anyhow::{Context, bail};
-use gardenia::cells::Memory;
+use gardenia::cells::Held;
 use gardenia::format::{self, Header, verify_file};
 use gardenia::theory::blocked::BLOCK_BITS;
 use gardenia::{
@@ -173,7 +173,7 @@ impl Report {
         }
     }
 
-    fn of_filter(filter: &AnyFilter<impl Memory>) -> Self {
+    fn of_filter(filter: &AnyFilter<impl Held>) -> Self {
         let (about, items) = (filter.about(), filter.estimated_items());
         let planned = (about.planned_items(), about.planned_fpp());
         let finite = |number: f64| Some(number).filter(|number| number.is_finite()); // JSON has no infinity
@@ -302,7 +302,7 @@ impl Report {
 }
 
 /// What a kind of filter alone has.
-fn details(filter: &AnyFilter<impl Memory>) -> Option<String> {
+fn details(filter: &AnyFilter<impl Held>) -> Option<String> {
     match filter {
         AnyFilter::Spectral(filter) => {
             let mut text = filter.policy().name().to_owned();

@@ -1,7 +1,7 @@
 //! What the tests share: running the command as a shell would.
 #![allow(dead_code)] // each test file uses its own part
 
-use gardenia::cells::Memory;
+use gardenia::cells::Held;
 use gardenia::{AnyFilter, Filter};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -154,7 +154,7 @@ fn finish(child: Child) -> Run {
 }
 
 /// The library's answers for these keys.
-pub(crate) fn answers<K: AsRef<[u8]>>(filter: &AnyFilter<impl Memory>, keys: &[K]) -> Vec<bool> {
+pub(crate) fn answers<K: AsRef<[u8]>>(filter: &AnyFilter<impl Held>, keys: &[K]) -> Vec<bool> {
     keys.iter().map(|key| filter.contains_digest(filter.digest(key.as_ref()))).collect()
 }
 

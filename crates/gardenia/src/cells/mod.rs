@@ -17,6 +17,7 @@ mod pair;
 pub(crate) mod region;
 mod tally;
 
+pub use crate::kinds::Held;
 pub use bits::Bits;
 pub(crate) use bits::Lines;
 pub(crate) use buckets::{Buckets, Eights, Four, SLOTS, WIDTHS, bucket_bytes, by_width};

@@ -165,6 +165,9 @@ pub(crate) use stored_methods;
 
 /// Gives a filter its functions that read it.
 ///
+/// What is generic over readers and paths is a shell around a function that is not, so that it is compiled here and not again in
+/// every program.
+///
 /// They stand on the default type, so that `Bloom::load(path)` needs no type to be written. Filters with a
 /// scheme have forms in `_as` that name the scheme and take options; others have forms in `_with` that take
 /// options.
@@ -214,10 +217,16 @@ macro_rules! read_methods {
             #[doc = concat!("As [`read_from`](Self::read_from), ", $how, ".")]
             #[cfg(feature = "std")]
             pub fn $read_from<$($generic)*>(
-                reader: impl std::io::Read,
+                mut reader: impl std::io::Read,
                 options: &$crate::ReadOptions,
             ) -> Result<$owned, $crate::DecodeError> {
-                $crate::format::methods::read_from(reader, options)
+                fn read<$($generic)*>(
+                    reader: &mut dyn std::io::Read,
+                    options: &$crate::ReadOptions,
+                ) -> Result<$owned, $crate::DecodeError> {
+                    $crate::format::methods::read_from(reader, options)
+                }
+                read(&mut reader, options)
             }
 
             /// Loads a file into memory, with every checksum verified.
@@ -232,7 +241,13 @@ macro_rules! read_methods {
                 path: impl AsRef<std::path::Path>,
                 options: &$crate::ReadOptions,
             ) -> Result<$owned, $crate::DecodeError> {
-                $crate::format::methods::load(path.as_ref(), options)
+                fn load<$($generic)*>(
+                    path: &std::path::Path,
+                    options: &$crate::ReadOptions,
+                ) -> Result<$owned, $crate::DecodeError> {
+                    $crate::format::methods::load(path, options)
+                }
+                load(path.as_ref(), options)
             }
 
             /// The filter in these bytes, without a copy. The header is verified, the payload is not.
@@ -265,7 +280,13 @@ macro_rules! read_methods {
                 path: impl AsRef<std::path::Path>,
                 options: &$crate::ReadOptions,
             ) -> Result<$mapped, $crate::DecodeError> {
-                $crate::format::methods::open_mapped(path.as_ref(), options)
+                fn open_mapped<$($generic)*>(
+                    path: &std::path::Path,
+                    options: &$crate::ReadOptions,
+                ) -> Result<$mapped, $crate::DecodeError> {
+                    $crate::format::methods::open_mapped(path, options)
+                }
+                open_mapped(path.as_ref(), options)
             }
         }
     };

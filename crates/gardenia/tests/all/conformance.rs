@@ -203,7 +203,7 @@ fn build(spec: &Spec, rules: &Value) -> Result<AnyFilter, SpecError> {
 }
 
 /// What a filter answers for these keys, asked one by one and at once.
-fn answers(filter: &AnyFilter<impl gardenia::cells::Memory>, probes: &[String]) -> Map<String, Value> {
+fn answers(filter: &AnyFilter<impl gardenia::cells::Held>, probes: &[String]) -> Map<String, Value> {
     let digests: Vec<Digest> = probes.iter().map(|key| filter.digest(key.as_bytes())).collect();
     let mut answers = Map::new();
     let found: Vec<bool> = digests.iter().map(|digest| filter.contains_digest(*digest)).collect();
