@@ -17,7 +17,7 @@ sys.path.insert(0, str(HERE.parent / "crates/gardenia/tests/data"))
 import hashing  # noqa: E402
 import make_golden as golden  # noqa: E402
 
-SCHEMES = "independent partition partition-prime double enhanced-square enhanced-cube enhanced triple partition-independent fractional"
+SCHEMES = "independent partition partition-prime double enhanced-square enhanced-cube enhanced triple partition-independent fractional dcso double-odd"
 SCHEME = {name: number for number, name in enumerate(SCHEMES.split(), 1)}
 POLICY = {"minimum-selection": 1, "minimum-increase": 2, "recurring-minimum": 3}
 FORM = {"original": 1, "modified": 2}

@@ -5,11 +5,8 @@
 //! much, and what double hashing does to groups at 32 bits per key. All cores are used, except for what is
 //! built online. Takes some two minutes.
 
-use gardenia::index::DoubleWalk;
 use gardenia::theory::choices::{fpp_at_fill, fpp_information};
-use gardenia::{
-    Bloom, ChoiceBloom, Digest, Double, Effort, Filter, Propagation, Scheme, SchemeId, SizeError, Walk,
-};
+use gardenia::{Bloom, ChoiceBloom, Digest, DoubleOdd, Effort, Filter, Propagation, SizeError};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -161,48 +158,13 @@ fn queries() -> Result<(), SizeError> {
     Ok(())
 }
 
-/// Double hashing as in the paper: where m is even, the step is odd.
-#[derive(Clone, Debug, PartialEq)]
-struct OddStep(Double);
-
-/// The walk of [`OddStep`].
-#[derive(Clone, Debug)]
-struct OddWalk {
-    at: u64,
-    step: u64,
-    cells: u64,
-}
-
-impl Scheme for OddStep {
-    type Walk = OddWalk;
-    fn id(&self) -> Option<SchemeId> {
-        None
-    }
-    fn hashes(&self) -> u32 {
-        self.0.hashes()
-    }
-    fn walk(&self, digest: Digest, cells: u64) -> OddWalk {
-        let mut start: DoubleWalk = self.0.walk(digest, cells);
-        let (at, next) = (start.step(), start.step());
-        OddWalk { at, step: ((next + cells - at) % cells) | 1, cells }
-    }
-}
-
-impl Walk for OddWalk {
-    fn step(&mut self) -> u64 {
-        let at = self.at;
-        self.at = (at + self.step) % self.cells;
-        at
-    }
-}
-
 /// Groups of double-hashed positions at 32 bits per key: the fill is right, the rate is not.
 fn double_hashing() -> Result<(), SizeError> {
     println!("32 bits per key, 10,000 keys: from the fill, and by 40 million real queries");
     for (effort, choices, hashes) in [(Effort::Online, 2, 24), (Effort::Rounds, 3, 27)] {
         let builder = || ChoiceBloom::builder().bits(320_000).hashes(hashes).choices(choices).effort(effort);
         let keys = digests(3, 10_000);
-        let double = builder().scheme(|k| OddStep(Double::new(k))).build_from_digests(keys.clone())?;
+        let double = builder().scheme(DoubleOdd::new).build_from_digests(keys.clone())?;
         let default = builder().build_from_digests(keys)?;
         let named = format!("{}, c = {choices}, k = {hashes}", effort.name());
         for (scheme, fill, rate) in [

@@ -71,8 +71,8 @@ pub use format::Mapped;
 pub use format::ReadOptions;
 pub use hash::{Digest, Hashed, HasherId, Key, KeyHasher, List, SecretKey};
 pub use index::{
-    AnyScheme, Cube, Double, Enhanced, EnhancedCube, EnhancedSquare, EnhancedWith, Form, Fractional,
-    Independent, MAX_CELLS, MAX_HASHES, NumberedScheme, Offset, Partition, PartitionIndependent,
+    AnyScheme, Cube, Double, DoubleOdd, Enhanced, EnhancedCube, EnhancedSquare, EnhancedWith, Form,
+    Fractional, Independent, MAX_CELLS, MAX_HASHES, NumberedScheme, Offset, Partition, PartitionIndependent,
     PartitionPrime, Scheme, SchemeId, SchemeVisitor, Square, Triple, Walk,
 };
 pub use kinds::{Ability, AnyFilter, Kind};

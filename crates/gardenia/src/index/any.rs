@@ -1,10 +1,10 @@
 //! A scheme learnt at run time, from a file or an option.
 
 use super::{
-    Cube, Dcso, DcsoWalk, Double, DoubleWalk, Enhanced, EnhancedWalk, EnhancedWith, EnhancedWithWalk,
-    Fractional, FractionalWalk, Independent, IndependentWalk, Partition, PartitionIndependent,
-    PartitionIndependentWalk, PartitionPrime, PartitionWalk, Scheme, SchemeId, SchemeVisitor, Square, Triple,
-    TripleWalk, Walk,
+    Cube, Dcso, DcsoWalk, Double, DoubleOdd, DoubleWalk, Enhanced, EnhancedWalk, EnhancedWith,
+    EnhancedWithWalk, Fractional, FractionalWalk, Independent, IndependentWalk, Partition,
+    PartitionIndependent, PartitionIndependentWalk, PartitionPrime, PartitionWalk, Scheme, SchemeId,
+    SchemeVisitor, Square, Triple, TripleWalk, Walk,
 };
 use crate::hash::Digest;
 use crate::theory::distinct::Distinct;
@@ -106,4 +106,5 @@ any_scheme! {
     PartitionIndependent(PartitionIndependent, PartitionIndependent::new, PartitionIndependentWalk),
     Fractional(Fractional, Fractional::new, FractionalWalk),
     Dcso(Dcso, Dcso::new, DcsoWalk),
+    DoubleOdd(DoubleOdd, DoubleOdd::new, DoubleWalk),
 }

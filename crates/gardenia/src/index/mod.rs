@@ -19,6 +19,7 @@
 //! | 9 | [`PartitionIndependent`] | i·m' + h_i | none | never |
 //! | 10 | [`Fractional`] | as 8, in fractions of the table; the default | 3n/(k·m³) | folds, a few at a time |
 //! | 11 | [`Dcso`] | of a foreign format | up to 3n/m if m is a power of two, none if it is odd | as by chance |
+//! | 12 | [`DoubleOdd`] | as 4, h2 odd; m a multiple of a power of two that is not below k | 12n/m² | never |
 //!
 //! **A step of zero** (h2 = 0) would send all k probes of a key to one cell under plain double hashing, so
 //! [`Double`] draws its step from 1..m. In the enhanced schemes f(i) still spreads the
@@ -30,7 +31,7 @@
 //!
 //! **A step that shares a factor with m** gives a key of [`Double`] only m/gcd different cells. That is
 //! allowed, as in the papers; [`Scheme::distinct`] counts it, so sizing and [`Scheme::planned_fpp`] stay
-//! honest. The default scheme does not suffer from it.
+//! honest. The default scheme does not suffer from it, and neither does [`DoubleOdd`], whose m is rounded up for that.
 
 mod any;
 mod dcso;
@@ -48,7 +49,7 @@ mod triple;
 
 pub use any::{AnyScheme, AnyWalk};
 pub use dcso::{Dcso, DcsoWalk};
-pub use double::{Double, DoubleWalk};
+pub use double::{Double, DoubleOdd, DoubleWalk};
 pub use enhanced::{Enhanced, EnhancedWalk};
 pub use enhanced_with::{Cube, EnhancedCube, EnhancedSquare, EnhancedWith, EnhancedWithWalk, Offset, Square};
 pub use fractional::{Fractional, FractionalWalk};
@@ -97,6 +98,8 @@ numbered! {
         /// [`Fractional`]
         #[default]
         Fractional = 10 "fractional",
+        /// [`DoubleOdd`]
+        DoubleOdd = 12 "double-odd",
     }
     foreign {
         /// [`Dcso`], which only files of that format need
@@ -134,7 +137,8 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         Positions { walk: self.walk(digest, cells), left: self.hashes() }
     }
 
-    /// The smallest usable number of cells that is at least `cells`: partitions need a multiple of k.
+    /// The smallest usable number of cells that is at least `cells`: partitions need a multiple of k, and odd steps one of a
+    /// power of two.
     fn fit(&self, cells: u64) -> u64 {
         cells
     }
@@ -156,8 +160,8 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         false
     }
 
-    /// The number modulo which positions are sums of hash values: m, or the cells of a slice. `None` for a scheme that takes
-    /// no such sums.
+    /// The number modulo which positions are sums of hash values: m, or the cells of a slice; without the power of two that odd
+    /// steps share no factor with. `None` for a scheme that takes no such sums.
     ///
     /// Hash values that share a factor with it keep a key to some residue classes of the cells. In a plain filter that is
     /// counted ([`distinct`](Self::distinct)); keys that choose between groups gather in such classes, so that
@@ -308,6 +312,7 @@ restored! {
     PartitionIndependent, PartitionIndependent, Self::new;
     Fractional, Fractional, Self::new;
     Dcso, Dcso, Self::new;
+    DoubleOdd, DoubleOdd, Self::new;
 }
 
 impl NumberedScheme for AnyScheme {

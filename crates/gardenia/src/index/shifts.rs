@@ -286,6 +286,7 @@ impl Patterns {
         let id = scheme.id()?;
         let count = match id {
             SchemeId::Double => modulus.checked_sub(1).filter(|steps| *steps > 0)?,
+            SchemeId::DoubleOdd => modulus / 2,
             SchemeId::EnhancedSquare
             | SchemeId::EnhancedCube
             | SchemeId::Enhanced
@@ -303,6 +304,7 @@ impl Patterns {
         let Self { id, modulus, hashes, .. } = *self;
         let (step, bend) = match id {
             SchemeId::Double => (pattern + 1, 0),
+            SchemeId::DoubleOdd => (2 * pattern + 1, 0),
             SchemeId::Triple => (pattern % modulus, pattern / modulus),
             _ => (pattern, 0),
         };
@@ -432,7 +434,8 @@ mod tests {
     #[test]
     fn patterns_are_the_groups_of_a_scheme_up_to_shifts() {
         for id in SchemeId::ALL {
-            let (scheme, cells) = (AnyScheme::new(id, 5), 11);
+            let scheme = AnyScheme::new(id, 5);
+            let cells = if scheme.partitioned() { 11 } else { scheme.fit(11) };
             let Some(patterns) = Patterns::of(&scheme, cells) else { continue };
             let all: BTreeSet<Vec<u64>> =
                 (0..patterns.count).map(|one| patterns.group(one).collect()).collect();

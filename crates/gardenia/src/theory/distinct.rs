@@ -44,6 +44,13 @@ impl Distinct {
         Self::mixture(cells, hashes, &[0.0; WIDTH])
     }
 
+    /// Positions that never coincide.
+    pub(crate) fn all(cells: u64, hashes: u32) -> Self {
+        let mut found = Self::empty(cells, hashes);
+        found.law[found.hashes as usize] = 1.0;
+        found
+    }
+
     /// A law of which nothing is known yet but its shape.
     fn empty(cells: u64, hashes: u32) -> Self {
         Self { cells, hashes: hashes.min(MAX_HASHES), law: [0.0; WIDTH] }

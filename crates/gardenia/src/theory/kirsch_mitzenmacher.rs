@@ -8,6 +8,7 @@
 //! | positions, i = 0..k | keys that meet |
 //! | --- | --- |
 //! | `h1 + i·h2` | [`progression_excess`], most of it [`same_step_excess`] |
+//! | `h1 + i·h2` with odd h2 | [`odd_progression_excess`] |
 //! | `h1 + i·h2 + i²` | [`parabola_excess`] |
 //! | `h1 + i·h2 + i³`, or with `+ (i³ - i)/6` | [`coincidence_excess`] |
 //! | `h1 + i·h2` in slice i | [`partition_excess`] |
@@ -101,10 +102,33 @@ pub fn short_cycle_excess(cells: u64, hashes: u32, fill: f64, zero_step: bool) -
 #[must_use]
 pub fn progression_excess(cells: u64, hashes: u32, items: f64, fill: f64, steps: f64) -> f64 {
     let met = Met::new(cells, hashes, items, fill);
-    let k = met.hashes;
+    per_pair(cells as f64 * steps.max(0.0), items, progressions(&met, |_, _| 1.0))
+}
+
+/// [`progression_excess`] where steps are odd, and m is a multiple of a power of two that is not below k.
+///
+/// Multiples of odd steps agree only if the same power of two divides both: points of other distances are never met, and the
+/// rest twice as often as with any step. Keys whose steps both have all odd factors of m are left out: few, unless m is small.
+///
+/// ```
+/// use gardenia::theory::kirsch_mitzenmacher::{odd_progression_excess, same_step_excess};
+/// let most = same_step_excess(16_000, 1e3, 0.5, 8e3); // m/2 steps: 12n/m²
+/// assert!((odd_progression_excess(16_000, 27, 1e3, 0.5) / most - 1.0).abs() < 0.01);
+/// ```
+#[must_use]
+pub fn odd_progression_excess(cells: u64, hashes: u32, items: f64, fill: f64) -> f64 {
+    let met = Met::new(cells, hashes, items, fill);
+    let alike = |a: u32, b: u32| if a.trailing_zeros() == b.trailing_zeros() { 2.0 } else { 0.0 };
+    per_pair(cells as f64 * cells as f64, items, progressions(&met, alike))
+}
+
+/// The sum over the lines in which two progressions meet. Points of distance (a, b) are met `oftener(a, b)` times as often as
+/// with any step.
+fn progressions(met: &Met, oftener: impl Fn(u32, u32) -> f64) -> f64 {
+    let (k, cells) = (met.hashes, met.cells);
     let far = k.saturating_sub(1) / 2; // three points
     let directions = (1..=far).flat_map(|a| (1..=far).map(move |b| (a, b)));
-    let lines = directions.fold(met.pairs(true), |sum, (a, b)| {
+    directions.fold(met.pairs(true, &oftener), |sum, (a, b)| {
         let common = greatest_common_divisor(a.into(), b.into());
         if cells == 0 || !cells.is_multiple_of(common) {
             return sum;
@@ -116,10 +140,10 @@ pub fn progression_excess(cells: u64, hashes: u32, items: f64, fill: f64, steps:
         };
         let whole = (3..=(k - 1) / a.max(b) + 1)
             .map(|points| (points, runs(points) - 2.0 * runs(points + 1) + runs(points + 2)));
-        let lines: f64 = whole.map(|(points, lines)| lines * met.line(points, common == 1)).sum();
+        let lines: f64 =
+            whole.map(|(points, lines)| lines * met.line(points, common == 1, oftener(a, b))).sum();
         sum + 2.0 * f64::from(totient(common as u32)) * lines
-    });
-    per_pair(cells as f64 * steps.max(0.0), items, lines)
+    })
 }
 
 /// The excess from stored keys that meet a query in several positions, under `h1 + i·h2 + i²`.
@@ -135,7 +159,7 @@ pub fn parabola_excess(cells: u64, hashes: u32, items: f64, fill: f64) -> f64 {
     let met = Met::new(cells, hashes, items, fill);
     let shifts = (1..met.hashes).map(|shift| 2.0 * met.diagonal(met.hashes - shift));
     let lines = 2.0 * shifts.fold(met.diagonal(met.hashes), |sum, lines| sum + lines);
-    per_pair(cells as f64 * cells as f64, items, lines + met.pairs(true))
+    per_pair(cells as f64 * cells as f64, items, lines + met.pairs(true, |_, _| 1.0))
 }
 
 /// The excess from stored keys that agree with the query in both hash values: about `n/m²`.
@@ -152,7 +176,7 @@ pub fn parabola_excess(cells: u64, hashes: u32, items: f64, fill: f64) -> f64 {
 #[must_use]
 pub fn coincidence_excess(cells: u64, hashes: u32, items: f64, fill: f64, whole: bool) -> f64 {
     let met = Met::new(cells, hashes, items, fill);
-    let pairs = if whole { met.pairs(true) } else { 0.0 };
+    let pairs = if whole { met.pairs(true, |_, _| 1.0) } else { 0.0 };
     // Three points lie on a parabola, whatever the offset, and can be met the other way round.
     let mirrored = if met.hashes == 3 { 2.0 } else { 1.0 };
     per_pair(cells as f64 * cells as f64, items, mirrored * met.diagonal(met.hashes) + pairs)
@@ -202,15 +226,15 @@ pub fn partition_excess(cells: u64, hashes: u32, items: f64, fill: f64) -> f64 {
     }
     let slice = cells / u64::from(hashes);
     let met = Met::new(slice, hashes, items, fill);
-    per_pair(slice as f64 * slice as f64, items, met.diagonal(met.hashes) + met.pairs(false))
+    per_pair(slice as f64 * slice as f64, items, met.diagonal(met.hashes) + met.pairs(false, |_, _| 1.0))
 }
 
 /// What one stored key adds by meeting the query in several positions, times the number of keys there are.
 struct Met {
     cells: u64,
     hashes: u32,
-    /// What c points add: over what independent positions do with up to two of them, and with any number.
-    points: [[f64; MAX_HASHES as usize + 1]; 2],
+    /// What c points add over what independent positions do with up to two of them; and what those do with more.
+    points: [[f64; 2]; MAX_HASHES as usize + 1],
     /// What two points add.
     two: f64,
 }
@@ -224,7 +248,7 @@ impl Met {
         let (k, clear, m) = (hashes as usize, 1.0 - fill, cells as f64);
         let mut power = [1.0; MAX_HASHES as usize + 1];
         (1..power.len()).for_each(|i| power[i] = power[i - 1] * fill);
-        let mut points = [[0.0; MAX_HASHES as usize + 1]; 2];
+        let mut points = [[0.0; 2]; MAX_HASHES as usize + 1];
         for c in 3..=k {
             let (mut choose, mut clears) = (1.0, 1.0);
             let [mut beyond, mut chance] = [power[k - c], 0.0];
@@ -239,16 +263,17 @@ impl Met {
                 clears *= clear;
             }
             // Not `max`, which hides what is not a number.
-            points[0][c] = if beyond < 0.0 { 0.0 } else { beyond };
-            points[1][c] = points[0][c] - chance;
+            points[c] = [if beyond < 0.0 { 0.0 } else { beyond }, chance];
         }
         let two = if k < 2 { 0.0 } else { clear * clear * power[k - 2] };
         Self { cells, hashes, points, two }
     }
 
-    /// What a line of so many points adds; of those that independent positions have, too, or of others.
-    fn line(&self, points: u32, plain: bool) -> f64 {
-        self.points[usize::from(plain)].get(points as usize).copied().unwrap_or(0.0)
+    /// What a line of so many points adds that is met `oftener` times; of those that independent positions have, too, or of
+    /// others.
+    fn line(&self, points: u32, plain: bool, oftener: f64) -> f64 {
+        let [beyond, chance] = self.points.get(points as usize).copied().unwrap_or_default();
+        oftener * beyond - if plain { chance } else { 0.0 }
     }
 
     /// The sum over the lines of one diagonal with `points` points: with the steps of the two keys equal, or different by
@@ -257,7 +282,7 @@ impl Met {
         let divisors = (1..=points.div_ceil(2)).filter(|&b| self.cells.is_multiple_of(b.into()));
         divisors.fold(0.0, |sum, b| {
             let (longer, shorter) = (points % b, b - points % b);
-            let line = |points| self.line(points, b == 1);
+            let line = |points| self.line(points, b == 1, 1.0);
             let lines = f64::from(longer) * line(points / b + 1) + f64::from(shorter) * line(points / b);
             sum + f64::from(totient(b)) * lines
         })
@@ -265,10 +290,12 @@ impl Met {
 
     /// The sum over all pairs of points, `all` of the grid or those of its diagonal: how much oftener than by independent
     /// positions they are met.
-    fn pairs(&self, all: bool) -> f64 {
+    fn pairs(&self, all: bool, oftener: impl Fn(u32, u32) -> f64) -> f64 {
         let k = u64::from(self.hashes);
-        let more =
-            |a: u64, b: u64| greatest_common_divisor(greatest_common_divisor(a, b), self.cells) as f64 - 1.0;
+        let more = |a: u64, b: u64| {
+            let common = greatest_common_divisor(greatest_common_divisor(a, b), self.cells) as f64;
+            oftener(a as u32, b as u32) * common - 1.0
+        };
         let pairs: f64 = if self.cells == 0 {
             0.0
         } else if all {
@@ -416,7 +443,7 @@ mod tests {
         check(
             found,
             trial.independent(),
-            same_step_excess(u64::from(m), 200.0, trial.fill(), f64::from(m / 2)),
+            odd_progression_excess(m.into(), trial.hashes, 200.0, trial.fill()),
         );
     }
 
@@ -468,6 +495,46 @@ mod tests {
                 let off = counted - found;
                 assert!((0.0..most).contains(&off), "{m} {k} {way}: {found}, {counted} counted");
             }
+        }
+    }
+
+    /// One stored key and one query at a time, all of them with odd steps.
+    #[test]
+    fn keys_of_odd_steps_meet_as_often_as_counting_finds() {
+        let fill = 0.5f64;
+        for (m, k) in [(512u32, 7u32), (1_024, 8), (1_024, 9)] {
+            let steps = || (1..m).step_by(2);
+            let (mut sum, mut queries) = (0.0, 0.0);
+            for query in steps().step_by(7) {
+                let mut marked = vec![false; m as usize];
+                (0..k).for_each(|i| marked[(i * query % m) as usize] = true);
+                queries += 1.0;
+                for (start, step) in (0..m).flat_map(|start| steps().map(move |step| (start, step))) {
+                    let met = (0..k).filter(|i| marked[((start + i * step) % m) as usize]).count();
+                    sum += libm::pow(fill, f64::from(k) - met as f64);
+                }
+            }
+            // Over what k distinct cells do that are drawn apart: as many of them are met as by chance.
+            let (cells, k_real) = (f64::from(m), f64::from(k));
+            let mut chance =
+                (0..k).fold(1.0, |all, i| all * (cells - k_real - f64::from(i)) / (cells - f64::from(i)));
+            let mut apart = 0.0;
+            for met in 0..=k {
+                let met = f64::from(met);
+                apart += chance * libm::pow(fill, k_real - met);
+                let left = k_real - met;
+                chance *= left * left / ((met + 1.0) * (cells - 2.0 * k_real + met + 1.0));
+            }
+            let counted = (sum / queries / (cells * cells / 2.0) - apart) * cells * cells;
+            let found = odd_progression_excess(m.into(), k, 1e3, fill) / 1e3 * cells * cells;
+            // Three positions that are on no line of the formula never meet; those of cells drawn apart do, by chance.
+            let triples = k_real * (k_real - 1.0) * (k_real - 2.0);
+            let by_chance =
+                triples * triples / 6.0 / cells * libm::pow(fill, k_real - 3.0) * libm::pow(1.0 - fill, 3.0);
+            assert!(
+                (0.0..2.0 * by_chance).contains(&(found - counted)),
+                "{m} {k}: {found}, {counted} counted"
+            );
         }
     }
 
@@ -538,7 +605,8 @@ mod tests {
                     let slices = partition_excess(cells, hashes, a, b);
                     let parabola = parabola_excess(cells, hashes, a, b);
                     let line = progression_excess(cells, hashes.min(30), a, b, a);
-                    let all = [cycles, one, slices, parabola, line];
+                    let odd = odd_progression_excess(cells, hashes.min(30), a, b);
+                    let all = [cycles, one, slices, parabola, line, odd];
                     assert!(all.iter().all(|p| (0.0..=1.0).contains(p)), "{cells} {hashes} {a} {b}: {all:?}");
                 }
             }

@@ -76,6 +76,8 @@ def positions(scheme, digest, m, k):
             x = (x * (WORD - 1469) & MASK) % prime
             row.append(x % m)
         return row
+    if scheme == 12:
+        return [(h(0, m) + i * (1 + 2 * h(1, m // 2))) % m for i in range(k)]
     raise ValueError(scheme)
 
 
@@ -104,7 +106,7 @@ def hashes():
 
 def all_positions():
     yield "# scheme\tdigest\tm\tk\tpositions"
-    for scheme in range(1, 12):
+    for scheme in range(1, 13):
         for digest in (0, 1, MASK, 0x0123456789ABCDEF, 0xD6EA2B8B8A72ACA7):
             for m, k in ((1, 1), (1, 5), (2, 3), (7, 7), (64, 6), (1000, 7), (99991, 3), (2**32 + 15, 13), (2**40, 40)):
                 if scheme in (2, 3, 9):
@@ -114,6 +116,9 @@ def all_positions():
                     while slice_ < 2 or any(slice_ % d == 0 for d in range(2, math.isqrt(slice_) + 1)):
                         slice_ += 1
                     m = slice_ * k
+                if scheme == 12:
+                    power = max(2, 2 ** (k - 1).bit_length())
+                    m = -(-m // power) * power
                 if m > 2**40:
                     continue
                 row = positions(scheme, digest, m, k)
