@@ -129,7 +129,7 @@ RECIPES = {
     "fuse": lambda keys, o, _: golden.binary_fuse(keys, o.arity, o.fingerprint, o.seed),
     "ribbon": ribbon,
     "spectral": spectral,
-    "stable": lambda keys, o, _: golden.stable(keys, *o.shape, o.width, o.decrements, 0, o.seed),
+    "stable": lambda keys, o, _: golden.stable(keys, *o.shape, o.width, o.decrements, 0, o.seed, "drawn" in o),
 }
 
 

@@ -71,7 +71,7 @@ pub enum SizeError {
     Decrements {
         /// What was asked for.
         decrements: u64,
-        /// The number of cells.
+        /// The number of cells, or as many as can be drawn.
         max: u64,
     },
     /// The memory could not be had.

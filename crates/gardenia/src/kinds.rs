@@ -282,7 +282,7 @@ kinds! {
             "Counts without a limit, one digit per level.";
         5 Spectral(SpectralBloom<PolicyId, M>), "spectral", 2.8 10.7, [insert remove count merge estimate], {Policy Items Fpp Bits Cells Hashes Width Compact SecondaryCells SecondaryHashes NoMarker Scheme},
             "Counts by the least of a key's cells, under one of three policies.";
-        6 Stable(StableBloom<M>), "stable", 3.3 14.6, [insert forget], {Items Fpp Bits Cells Hashes Width Decrements Scheme},
+        6 Stable(StableBloom<M>), "stable", 3.3 14.6, [insert forget], {Items Fpp Bits Cells Hashes Width Decrements Drawn Scheme},
             "Forgets keys at random, the older the more likely.";
         7 A2(A2Bloom<M>), "a2", 1.6 3.7, [insert forget share estimate], {Items Fpp Bits Hashes Scheme},
             "Remembers the last keys for certain, and forgets older ones.";

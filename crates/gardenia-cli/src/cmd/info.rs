@@ -319,9 +319,10 @@ fn details(filter: &AnyFilter<impl Held>) -> Option<String> {
             Some(format!("{levels} with digits of {} bits, lowest first", digits.join(", ")))
         }
         AnyFilter::Stable(filter) => Some(format!(
-            "{} of {} cells age at each insertion; {} so far",
+            "{} of {} cells{} age at each insertion; {} so far",
             human::count(filter.decrements()),
             human::count(filter.cells()),
+            if filter.is_drawn() { ", drawn one by one," } else { "" },
             human::count(filter.inserts())
         )),
         AnyFilter::Choice(filter) => Some(match filter.form() {

@@ -216,6 +216,7 @@ params! {
     Scheme "scheme", Takes::Word(names!(SchemeId)), "How positions follow from a digest: fractional unless given.";
     Seed "seed", Takes::Whole(0, U64), "Seed of the hash function: 0 unless given. Filters can be merged if they have one seed.";
     Decrements "decrements" or "evict", Takes::Whole(1, U64), "Cells that an insertion ages, with cells and hashes, instead of fpp.";
+    Drawn "drawn", Takes::Nothing, "Draws the cells that age one by one, as in the paper: slower.";
     Digit "digit", Takes::Whole(1, 32), "Bits per digit of a count: 4 unless given.";
     Compact "compact", Takes::Nothing, "Cells as wide as their counts need: smaller and slower.";
     SecondaryCells "secondary-cells", Takes::Whole(1, U64), "Cells of the secondary filter: half of the primary's unless given.";

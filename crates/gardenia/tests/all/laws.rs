@@ -85,13 +85,14 @@ fn stable() -> impl Strategy<Value = StableBloom> {
     let shapes =
         prop_oneof![9 => (1u64..300, 1u32..12), 9 => (1_000u64..50_000, 1u32..30), 1 => Just((0, 7))];
     let scheme = proptest::sample::select(SchemeId::ALL.to_vec());
-    (scheme, shapes, any::<[u64; 2]>(), 1u32..=32, 0.0..=1.0f64).prop_map(
-        |(scheme, (cells, hashes), [seed, aging_seed], width, share)| {
+    (scheme, shapes, any::<[u64; 2]>(), 1u32..=32, (0.0..=1.0f64, any::<bool>())).prop_map(
+        |(scheme, (cells, hashes), [seed, aging_seed], width, (share, drawn))| {
             // None stands for a little more than 2 MiB.
             let cells = if cells == 0 { 270_000 * u64::from(64 / width) } else { cells };
             let most = cells.min(2_000) - 1;
             let builder = StableBloom::builder().cells(cells).hashes(hashes).seed(seed).width(width);
             let builder = builder.decrements(1 + (share * share * most as f64) as u64);
+            let builder = if drawn { builder.drawn() } else { builder };
             builder.aging_seed(aging_seed).scheme(scheme).build().unwrap()
         },
     )
@@ -134,7 +135,7 @@ proptest! {
         let bytes = filter.to_vec().unwrap();
         let copy = StableBloom::from_slice(&bytes).unwrap();
         prop_assert_eq!(&copy, &filter);
-        let facts = |f: &StableBloom| (f.decrements(), f.aging_seed(), f.inserts(), f.max(), f.hashes());
+        let facts = |f: &StableBloom| (f.decrements(), f.is_drawn(), f.aging_seed(), f.inserts(), f.max());
         prop_assert_eq!(facts(&copy), facts(&filter));
         let view = StableBloom::view(&bytes).unwrap();
         prop_assert!(view == filter && view.to_owned().unwrap() == filter);

@@ -70,6 +70,34 @@ fn a_stable_filter_settles_where_the_formula_says() {
 }
 
 #[test]
+fn cells_that_are_drawn_age_as_the_formula_says() {
+    for (cells, hashes, width, decrements) in &SETTINGS[..5] {
+        let (cells, hashes, decrements, max) = (*cells, *hashes, *decrements, (1 << width) - 1);
+        let settled = stable::convergence(cells, hashes, max, decrements, 1e-6);
+        let gap = stable::memory(cells, hashes, max, decrements, 0.5);
+        let [mut zeros, mut rates, mut lost] = [const { Vec::new() }; 3];
+        for trial in 0..12 {
+            let key = stream(3_000 + trial);
+            let builder = StableBloom::builder().cells(cells).hashes(hashes).width(*width).drawn();
+            let mut filter = builder.decrements(decrements).aging_seed(key(0)).build().unwrap();
+            filter.extend((0..settled).map(&key));
+            zeros.push(filter.zero_fraction());
+            rates.push(false_positives(&key, 200_000, |absent| filter.contains_many(absent)));
+            let forgotten = (settled..settled + gap + 5_000).filter(|now| {
+                filter.insert(key(*now));
+                *now >= settled + gap && !filter.contains(key(now - gap))
+            });
+            lost.push(forgotten.count() as f64 / 5_000.0);
+        }
+        let name = format!("drawn, m = {cells}, K = {hashes}, Max = {max}, P = {decrements}");
+        agrees(&format!("zeros, {name}"), &zeros, stable::zero_fraction(cells, hashes, max, decrements));
+        agrees(&format!("rate, {name}"), &rates, stable::stable_fpp(cells, hashes, max, decrements));
+        let expected = stable::false_negative(cells, hashes, max, decrements, gap);
+        agrees(&format!("forgotten after {gap}, {name}"), &lost, expected);
+    }
+}
+
+#[test]
 fn a_stable_filter_forgets_as_the_formula_says() {
     for (cells, hashes, width, decrements) in [SETTINGS[1], SETTINGS[3], SETTINGS[5]] {
         let max = (1 << width) - 1;

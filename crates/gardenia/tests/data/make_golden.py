@@ -228,17 +228,22 @@ def bitwise(keys, levels, scheme, seed, share, max_levels, grow):
     return container(payload, 4, m, k, scheme, width, mark=seed, params=params)
 
 
-def stable(keys, scheme, m, k, width, decrements, aging_seed, mark):
-    """Kind 6: lower a run of cells from a random place, then set the key's cells to the maximum."""
+def stable(keys, scheme, m, k, width, decrements, aging_seed, mark, drawn=False):
+    """Kind 6: lower a run of cells from a random place, or cells that are drawn, then set the key's cells to the maximum."""
     cells = [0] * m
     for number, key in enumerate(keys, 1):
-        start = scale(word(aging_seed, number), m)
-        for i in range(decrements):
-            at = (start + i) % m
+        place = word(aging_seed, number)
+        lowered = {(scale(place, m) + i) % m for i in range(decrements)}
+        if drawn:
+            lowered = set()
+            for i, last in enumerate(range(m - decrements, m), 1):
+                at = scale(word(place, i), last + 1)
+                lowered.add(last if at in lowered else at)
+        for at in lowered:
             cells[at] = max(cells[at] - 1, 0)
         for at in positions(scheme, xxh3(key, mark), m, k):
             cells[at] = 2**width - 1
-    params = struct.pack("<QQQ", decrements, aging_seed, len(keys))
+    params = struct.pack("<QQQ", decrements, aging_seed, len(keys)) + struct.pack("<Q", 1) * drawn
     return container(pack_counters(cells, width), 6, m, k, scheme, width, mark=mark, params=params)
 
 
@@ -1003,6 +1008,7 @@ def main():
     # Streams whose last keys are the flowers. Two cells of a stable filter's word cross no border: 3 bits.
     numbers = [struct.pack("<q", n) for n in range(990)]
     files["stable.gdn"] = stable(numbers + flowers, 10, 1009, 5, 3, 61, 0x0123456789ABCDEF, 5)
+    files["stable-drawn.gdn"] = stable(numbers + flowers, 10, 1009, 5, 3, 61, 0x0123456789ABCDEF, 5, True)
     files["a2.gdn"] = a2(numbers + numbers[700:800] + flowers, 10, 2999, 8, 256, 0)
     # Once in a hundred; bumped in two layers; with rows of 128 coefficients.
     numbers = [struct.pack("<q", n) for n in range(6000)]

@@ -6,7 +6,8 @@
 //! the price is that keys are forgotten at random, the older the surer.
 //!
 //! The P cells are a run from a random place: each cell is met as often as if they were drawn apart, and a run
-//! of neighbours is lowered a word at a time. The places come from a seeded stream that is stored with the
+//! of neighbours is lowered a word at a time. They can be drawn one by one instead, as in the paper
+//! ([`drawn`](StableBloomBuilder::drawn)). The places come from a seeded stream that is stored with the
 //! filter, so that a filter that is read again goes on as if nothing had happened.
 //!
 //! Source: Deng and Rafiei, "Approximately Detecting Duplicates for Streaming Data Using Stable Bloom Filters"
@@ -27,6 +28,7 @@ use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes
 use crate::theory::bloom;
 use crate::theory::stable::{self, Shape};
 use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, SizeError};
+use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -81,24 +83,44 @@ struct Aging {
     seed: u64,
     /// Insertions so far.
     inserts: u64,
+    /// Whether cells are drawn one by one, and not a run of them.
+    drawn: bool,
 }
 
+/// The most cells that are drawn for an insertion, which are noted until it is done.
+const MAX_DRAWN: u64 = 1 << 16;
+
 impl Aging {
-    /// Where the run of insertion `number`, counted from 1, begins: that output of SplitMix64 (Steele, Lea and
-    /// Flood 2014), scaled.
+    /// The word of insertion `number`, counted from 1: that output of SplitMix64 (Steele, Lea and Flood 2014).
     #[inline(always)]
-    fn start(self, number: u64, cells: u64) -> u64 {
+    fn word(self, number: u64) -> u64 {
         let mut z = self.seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        scale(z ^ (z >> 31), cells)
+        z ^ (z >> 31)
     }
 
-    /// Counts an insertion; where its run begins.
+    /// Where the run of insertion `number` begins.
     #[inline(always)]
-    fn next(&mut self, cells: u64) -> u64 {
-        self.inserts = self.inserts.wrapping_add(1);
-        self.start(self.inserts, cells)
+    fn start(self, number: u64, cells: u64) -> u64 {
+        scale(self.word(number), cells)
+    }
+
+    /// The cells that are drawn for insertion `number`: every set of P is as likely as any other (Floyd's algorithm; Bentley
+    /// and Floyd 1987).
+    fn draw(self, number: u64, cells: u64) -> BTreeSet<u64> {
+        let (words, mut drawn) = (Digest(self.word(number)), BTreeSet::new());
+        for (i, last) in (1..).zip(cells - self.decrements..cells) {
+            if !drawn.insert(scale(words.word(i), last + 1)) {
+                drawn.insert(last);
+            }
+        }
+        drawn
+    }
+
+    /// The most cells that an insertion may lower.
+    fn most(cells: u64, drawn: bool) -> u64 {
+        if drawn { cells.min(MAX_DRAWN) } else { cells }
     }
 }
 
@@ -136,6 +158,7 @@ pub struct StableBloomBuilder {
     wish: Wish,
     width: u32,
     decrements: Option<u64>,
+    drawn: bool,
     aging_seed: u64,
 }
 
@@ -155,6 +178,22 @@ impl StableBloomBuilder {
     /// Cells lowered per insertion, P, from 1 to all; with `cells` and `hashes`, instead of `fpp`.
     pub fn decrements(mut self, decrements: u64) -> Self {
         self.decrements = Some(decrements);
+        self
+    }
+
+    /// Draws the cells that an insertion lowers one by one, as in the paper, instead of a run of neighbours. Each is lowered as
+    /// often, so that all formulas are the same; but no two are lowered together more often than others, which makes
+    /// the fill vary less. It is slower, in proportion to P, and P is at most 65,536.
+    ///
+    /// ```
+    /// use gardenia::StableBloom;
+    /// let mut seen = StableBloom::builder().items(1_000).fpp(0.01).drawn().build()?;
+    /// assert!(seen.insert("rose") && !seen.insert("rose"));
+    /// assert!(seen.is_drawn() && seen.decrements() == StableBloom::new(1_000, 0.01)?.decrements());
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn drawn(mut self) -> Self {
+        self.drawn = true;
         self
     }
 
@@ -220,10 +259,11 @@ impl StableBloomBuilder {
             _ => return conflict("give items and fpp, or cells and fpp, or cells, hashes and decrements"),
         };
         shape.cells = fit(shape.cells, shape.hashes)?; // with more cells P is no larger
-        if (1..=shape.cells).contains(&shape.decrements) {
+        let max = Aging::most(shape.cells, self.drawn);
+        if (1..=max).contains(&shape.decrements) {
             Ok(shape)
         } else {
-            Err(SizeError::Decrements { decrements: shape.decrements, max: shape.cells })
+            Err(SizeError::Decrements { decrements: shape.decrements, max })
         }
     }
 
@@ -242,7 +282,7 @@ impl StableBloomBuilder {
             hasher,
             scheme: AnyScheme::new(scheme, hashes),
             cells: Counters::new(cells, self.width)?,
-            aging: Aging { decrements, seed: self.aging_seed, inserts: 0 },
+            aging: Aging { decrements, seed: self.aging_seed, inserts: 0, drawn: self.drawn },
             about,
         })
     }
@@ -293,7 +333,13 @@ impl StableBloom {
 
     /// A filter with choices: shape, width, seeds, secret, scheme.
     pub fn builder() -> StableBloomBuilder {
-        StableBloomBuilder { wish: Wish::default(), width: WIDTH, decrements: None, aging_seed: 0 }
+        StableBloomBuilder {
+            wish: Wish::default(),
+            width: WIDTH,
+            decrements: None,
+            drawn: false,
+            aging_seed: 0,
+        }
     }
 
     insert_verbs!("absent, or forgotten");
@@ -367,7 +413,14 @@ impl SchemeVisitor for Renew<'_> {
     fn visit<S: Scheme>(self, scheme: &S) -> bool {
         let Self { cells, aging, digest } = self;
         let (len, hashes) = (cells.len(), scheme.hashes());
-        let (start, mut walk) = (aging.next(len), scheme.walk(digest, len));
+        aging.inserts = aging.inserts.wrapping_add(1);
+        if aging.drawn {
+            let known = Known { cells: &*cells, digest }.visit(scheme);
+            aging.draw(aging.inserts, len).into_iter().for_each(|at| cells.age_run(at, 1));
+            scheme.positions(digest, len).for_each(|at| _ = cells.renew(at));
+            return !known;
+        }
+        let (start, mut walk) = (aging.start(aging.inserts, len), scheme.walk(digest, len));
         // The cells are set as they are read, in one pass, and those that the run then lowers once more.
         let (mut least, mut nearest) = (u32::MAX, u64::MAX);
         for _ in 0..hashes {
@@ -408,6 +461,9 @@ impl<D: Source, A: Sink> SchemeVisitor for RenewMany<'_, D, A> {
         let fetch = |digest| {
             let mut walk = scheme.walk(digest, len);
             (0..hashes).for_each(|_| lines.prefetch(walk.step()));
+            if plan.drawn {
+                return;
+            }
             fetched.set(fetched.get().wrapping_add(1));
             let start = plan.start(fetched.get(), len);
             lines.prefetch(start);
@@ -459,6 +515,12 @@ impl<M: Memory> StableBloom<M> {
     #[must_use]
     pub fn decrements(&self) -> u64 {
         self.aging.decrements
+    }
+
+    /// Whether these are drawn one by one, and not a run of neighbours.
+    #[must_use]
+    pub fn is_drawn(&self) -> bool {
+        self.aging.drawn
     }
 
     /// Seed of the random places where cells are lowered.
@@ -563,9 +625,10 @@ insert_impl!([] StableBloom);
 
 impl<M: Memory> Stored for StableBloom<M> {
     fn header(&self) -> Result<Header, EncodeError> {
-        let Aging { decrements, seed, inserts } = self.aging;
+        let Aging { decrements, seed, inserts, drawn } = self.aging;
         let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
-        Ok(header.with_params(&[decrements, seed, inserts]))
+        let params = [decrements, seed, inserts, 1];
+        Ok(header.with_params(&params[..if drawn { 4 } else { 3 }]))
     }
     fn sections(&self) -> Vec<&dyn Memory> {
         vec![self.cells.memory()]
@@ -579,12 +642,18 @@ fn restore(
 ) -> Result<(KeyHasher, AnyScheme, Aging, About), DecodeError> {
     header.check_kind(Kind::Stable)?;
     header.check_counters()?;
-    let [decrements, seed, inserts] = header.param_words()?;
-    if !(1..=header.identity.cells).contains(&decrements) {
-        let rule = "1 to the number of cells are allowed";
+    let ([decrements, seed, inserts], drawn) = match header.param_words() {
+        Ok([decrements, seed, inserts, 1]) => ([decrements, seed, inserts], true),
+        Ok([.., value]) => {
+            return Err(DecodeError::Field { field: "way of aging", value, rule: "1 is known" });
+        }
+        Err(_) => (header.param_words()?, false),
+    };
+    if !(1..=Aging::most(header.identity.cells, drawn)).contains(&decrements) {
+        let rule = "1 to the number of cells are allowed, and 65,536 if they are drawn";
         return Err(DecodeError::Field { field: "decrements", value: decrements, rule });
     }
-    let aging = Aging { decrements, seed, inserts };
+    let aging = Aging { decrements, seed, inserts, drawn };
     Ok((header.hasher(options)?, header.scheme()?, aging, header.about()))
 }
 
@@ -626,7 +695,7 @@ impl StableBloomBuilder {
         if decrements.is_none() {
             wish.fpp.get_or_insert(DEFAULT_FPP);
         }
-        Self { wish, width, decrements, aging_seed: 0 }
+        Self { wish, width, decrements, drawn: spec.has(Param::Drawn), aging_seed: 0 }
     }
 }
 
@@ -648,11 +717,11 @@ impl FromSpec for StableBloom {
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        let StableBloomBuilder { width, decrements, .. } = StableBloomBuilder::of(spec);
+        let StableBloomBuilder { width, decrements, drawn, .. } = StableBloomBuilder::of(spec);
         let (bloom::Shape { cells, hashes }, max) =
             (spec.shape(Param::Cells), u32::MAX >> (32 - width.clamp(1, 32)));
         let rate = stable::stable_fpp(cells, hashes, max, decrements.unwrap_or(1));
-        Ok(Measure::as_stored(cell_bytes(cells, width), 24, Some(rate)))
+        Ok(Measure::as_stored(cell_bytes(cells, width), if drawn { 32 } else { 24 }, Some(rate)))
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         let mut filter = StableBloomBuilder::of(spec).build()?;
@@ -679,7 +748,7 @@ mod tests {
         fn the_filter_follows_the_paper_step_by_step(
             scheme in proptest::sample::select(SchemeId::ALL.to_vec()),
             (cells, hashes, width) in (1u64..80, 1u32..12, 1u32..=32),
-            share in 0.0..=1.0f64,
+            (share, drawn) in (0.0..=1.0f64, any::<bool>()),
             (seed, aging_seed) in any::<(u64, u64)>(),
             keys in proptest::collection::vec(0u8..40, 0..200),
         ) {
@@ -687,6 +756,7 @@ mod tests {
             let decrements = 1 + (share * (cells - 1) as f64) as u64;
             let builder = StableBloom::builder().cells(cells).hashes(hashes).width(width).seed(seed);
             let builder = builder.decrements(decrements).aging_seed(aging_seed).scheme(scheme);
+            let builder = if drawn { builder.drawn() } else { builder };
             let mut filter = builder.build().unwrap();
             let mut model = vec![0u32; cells as usize];
             for (number, key) in (1..).zip(keys) {
@@ -694,10 +764,16 @@ mod tests {
                 let positions: Vec<u64> = filter.scheme.positions(digest, cells).collect();
                 let known = positions.iter().all(|at| model[*at as usize] > 0);
                 prop_assert_eq!(filter.contains(key), known);
-                let start = scale(Digest(aging_seed).word(number), cells);
-                for at in start..start + decrements {
-                    let cell = &mut model[(at % cells) as usize];
-                    *cell = cell.saturating_sub(1);
+                let place = Digest(aging_seed).word(number);
+                let start = scale(place, cells);
+                let mut lowered: Vec<u64> = (start..start + decrements).map(|at| at % cells).collect();
+                for i in (0..decrements as usize).filter(|_| drawn) {
+                    let last = cells - decrements + i as u64;
+                    let at = scale(Digest(place).word(i as u32 + 1), last + 1);
+                    lowered[i] = if lowered[..i].contains(&at) { last } else { at };
+                }
+                for at in lowered {
+                    model[at as usize] = model[at as usize].saturating_sub(1);
                 }
                 positions.iter().for_each(|at| model[*at as usize] = filter.max());
                 prop_assert_eq!(filter.insert(key), !known);
@@ -741,10 +817,35 @@ mod tests {
     #[test]
     fn places_of_runs_are_frozen() {
         // By make_golden.py, also beyond the 32 bits of `Digest::word`.
-        let aging = Aging { decrements: 1, seed: 0x0123_4567_89ab_cdef, inserts: 0 };
+        let aging = Aging { decrements: 1, seed: 0x0123_4567_89ab_cdef, inserts: 0, drawn: false };
         let starts = [1, 2, 1 << 32, u64::MAX].map(|number| aging.start(number, 1 << 40));
         assert_eq!(starts[..2], [1, 2].map(|i| scale(Digest(aging.seed).word(i), 1 << 40)));
         assert_eq!(starts[2..], [276_519_155_391, 140_639_676_822]);
+    }
+
+    #[test]
+    fn every_pair_of_cells_is_drawn_as_often() {
+        // Of 7 cells 3, and so each of the 21 pairs with probability 3·2/(7·6).
+        let (aging, trials) = (Aging { decrements: 3, seed: 9, inserts: 0, drawn: true }, 70_000u64);
+        let mut met = [[0u32; 7]; 7];
+        for drawn in (1..=trials).map(|number| aging.draw(number, 7)) {
+            assert_eq!(drawn.len(), 3);
+            drawn.iter().for_each(|a| drawn.iter().for_each(|b| met[*a as usize][*b as usize] += 1));
+        }
+        for (a, b) in (0..7).flat_map(|a| (0..7).map(move |b| (a, b))) {
+            let share = if a == b { 3.0 / 7.0 } else { 1.0 / 7.0 };
+            let (expected, found) = (share * trials as f64, f64::from(met[a][b]));
+            let error = libm::sqrt(expected * (1.0 - share));
+            assert!((found - expected).abs() < 5.0 * error, "{a} and {b}: {found}, {expected} ± {error}");
+        }
+    }
+
+    #[test]
+    fn more_cells_than_can_be_noted_are_not_drawn() {
+        let builder = StableBloom::builder().cells(1 << 17).hashes(3).decrements(MAX_DRAWN + 1);
+        assert!(builder.clone().build().is_ok());
+        let error = SizeError::Decrements { decrements: MAX_DRAWN + 1, max: MAX_DRAWN };
+        assert_eq!(builder.drawn().build().unwrap_err(), error);
     }
 
     #[test]
@@ -764,6 +865,8 @@ mod tests {
             builder.aging_seed(seed).build().unwrap()
         };
         assert!(make(7, 0) == make(7, 0) && make(7, 0) != make(8, 0) && make(7, 0) != make(7, 1));
+        let drawn = StableBloom::builder().cells(99).hashes(3).decrements(7).drawn().build().unwrap();
+        assert!(make(7, 0) != drawn);
     }
 
     #[test]
