@@ -80,10 +80,10 @@ class Options:
 
 def spectral(keys, o, _):
     secondary = (o.secondary_cells, o.secondary_hashes) if "secondary-cells" in o else (0, 0)
-    marker = "secondary-cells" in o and "no-marker" not in o
+    marker = "secondary-cells" in o and "no-marker" not in o and "as-printed" not in o
     width = 32 if "compact" in o else o.width
     entries = [(key, 1) for key in keys]
-    return golden.spectral(POLICY[o.policy], entries, *o.shape, width, o.seed, secondary, marker, "compact" in o)
+    return golden.spectral(POLICY[o.policy], entries, *o.shape, width, o.seed, secondary, marker, "compact" in o, "as-printed" in o)
 
 
 def count_min(keys, o, _):

@@ -280,7 +280,7 @@ kinds! {
             "Counts keys and removes them again; four times the size of bloom.";
         4 Bitwise(BitwiseBloom<M>), "bitwise", 0.0 0.0, [insert count], {Items Fpp Bits Cells Hashes Digit Width Scheme},
             "Counts without a limit, one digit per level.";
-        5 Spectral(SpectralBloom<PolicyId, M>), "spectral", 2.8 10.7, [insert remove count merge estimate], {Policy Items Fpp Bits Cells Hashes Width Compact SecondaryCells SecondaryHashes NoMarker Scheme},
+        5 Spectral(SpectralBloom<PolicyId, M>), "spectral", 2.8 10.7, [insert remove count merge estimate], {Policy Items Fpp Bits Cells Hashes Width Compact SecondaryCells SecondaryHashes NoMarker AsPrinted Scheme},
             "Counts by the least of a key's cells, under one of three policies.";
         6 Stable(StableBloom<M>), "stable", 3.3 14.6, [insert forget], {Items Fpp Bits Cells Hashes Width Decrements Drawn Scheme},
             "Forgets keys at random, the older the more likely.";

@@ -310,6 +310,7 @@ fn details(filter: &AnyFilter<impl Held>) -> Option<String> {
                 let marker = if filter.has_marker() { "with" } else { "without" };
                 text +=
                     &format!(", {} secondary cells, {marker} marker", human::count(filter.secondary_cells()));
+                text += if filter.is_as_printed() { ", as printed" } else { "" };
             }
             Some(text)
         }

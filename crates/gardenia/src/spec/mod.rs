@@ -286,11 +286,17 @@ impl Spec {
     /// Options that exclude each other.
     fn check_pairs(&self) -> Result<(), SpecError> {
         use Param::{
-            Bits, Cells, Choices, Columns, Compact, Decrements, Delta, Epsilon, Fingerprint, Fpp, Memory,
-            Width, Wire,
+            AsPrinted, Bits, Cells, Choices, Columns, Compact, Decrements, Delta, Epsilon, Fingerprint, Fpp,
+            Memory, NoMarker, Width, Wire,
         };
         const SIZES: [Param; 4] = [Bits, Cells, Columns, Memory];
-        let mut pairs = alloc::vec![(Fingerprint, Fpp), (Wire, Fpp), (Decrements, Fpp), (Compact, Width),];
+        let mut pairs = alloc::vec![
+            (Fingerprint, Fpp),
+            (Wire, Fpp),
+            (Decrements, Fpp),
+            (Compact, Width),
+            (NoMarker, AsPrinted)
+        ];
         pairs.extend(
             SIZES.iter().enumerate().flat_map(|(at, one)| SIZES[..at].iter().map(|other| (*other, *one))),
         );
@@ -311,8 +317,8 @@ impl Spec {
     /// Options that need others.
     fn check_needs(&self) -> Result<(), SpecError> {
         use Param::{
-            Bits, Cells, Columns, Decrements, Hashes, Items, NoMarker, Policy, Rows, SecondaryCells,
-            SecondaryHashes, Width,
+            AsPrinted, Bits, Cells, Columns, Decrements, Hashes, Items, NoMarker, Policy, Rows,
+            SecondaryCells, SecondaryHashes, Width,
         };
         let needs = |param: Param, needed: Vec<error::Piece>| {
             Err(SpecError::new(pieces![param, " is given alone"], needed).about(param))
@@ -328,7 +334,7 @@ impl Spec {
             return needs(Decrements, pieces!["give ", Cells, " and ", Hashes, ", too"]);
         }
         let recurring = self.policy() == crate::PolicyId::RecurringMinimum;
-        for param in [SecondaryCells, SecondaryHashes, NoMarker] {
+        for param in [SecondaryCells, SecondaryHashes, NoMarker, AsPrinted] {
             if self.has(param) && !recurring {
                 return needs(param, pieces!["give ", Policy, " recurring-minimum, too"]);
             }

@@ -222,6 +222,7 @@ params! {
     SecondaryCells "secondary-cells", Takes::Whole(1, U64), "Cells of the secondary filter: half of the primary's unless given.";
     SecondaryHashes "secondary-hashes", Takes::Whole(1, K), "Cells per key there: as in the primary unless given.";
     NoMarker "no-marker", Takes::Nothing, "Without the marker, as in the paper's basic form: some counts are then too small.";
+    AsPrinted "as-printed", Takes::Nothing, "As no-marker, and the secondary filter is believed, as in the paper: counts err more.";
     Choices "choices", Takes::Whole(2, 32), "Groups of bits that a key may choose from: 2 unless given.";
     Effort "effort", Takes::Level(names!(Effort)), "How hard keys choose: online unless given; all others need all keys at once.";
     Epsilon "epsilon", Takes::Share, "How far a count may be above the truth, as a share of all that was counted: 0.01 % unless given.";

@@ -89,7 +89,7 @@ fn check_answers(filter: &AnyFilter) {
 #[test]
 fn files_of_version_1_load_for_ever_and_are_written_alike() {
     let plain = ReadOptions::new;
-    let files: [(&[u8], ReadOptions); 30] = [
+    let files: [(&[u8], ReadOptions); 31] = [
         (include_bytes!("../data/bloom.gdn"), plain()),
         (include_bytes!("../data/bloom-dcso.gdn"), plain()),
         (include_bytes!("../data/bloom-double.gdn"), plain()),
@@ -108,6 +108,7 @@ fn files_of_version_1_load_for_ever_and_are_written_alike() {
         (include_bytes!("../data/spectral-increase.gdn"), plain()),
         (include_bytes!("../data/spectral-recurring.gdn"), plain()),
         (include_bytes!("../data/spectral-recurring-bare.gdn"), plain()),
+        (include_bytes!("../data/spectral-recurring-printed.gdn"), plain()),
         (include_bytes!("../data/spectral-compact.gdn"), plain()),
         (include_bytes!("../data/spectral-compact-plain.gdn"), plain()),
         (include_bytes!("../data/choice.gdn"), plain()),
@@ -368,6 +369,9 @@ fn a_spectral_filter_made_here_equals_the_one_made_elsewhere() {
     check(include_bytes!("../data/spectral-recurring.gdn"), make(recurring, 9000, 7).width(12), &entries);
     let bare = make(recurring, 9000, 7).width(12).secondary_cells(3001).secondary_hashes(5).marker(false);
     check(include_bytes!("../data/spectral-recurring-bare.gdn"), bare.scheme(SchemeId::Enhanced), &entries);
+    let printed = make(recurring, 9000, 7).width(12).secondary_cells(3008).secondary_hashes(5).as_printed();
+    let printed = printed.scheme(SchemeId::DoubleOdd);
+    check(include_bytes!("../data/spectral-recurring-printed.gdn"), printed, &entries);
     let often = [&entries[..], &[(&keys[0], 5_000_000)]].concat();
     check(include_bytes!("../data/spectral-compact.gdn"), make(recurring, 9000, 7).compact(), &often);
     let few = make(increase, 20_000, 7).seed(9).compact();

@@ -58,7 +58,7 @@ fn bitwise() -> impl Strategy<Value = BitwiseBloom> {
 /// few cells.
 fn spectral<P: Policy>(policy: P) -> impl Strategy<Value = SpectralBloom<P>> {
     let shapes = prop_oneof![(1u64..300, 1u32..12), (1_000u64..50_000, 1u32..30), Just((1_000_000, 7))];
-    let secondary = proptest::option::of((1u64..20_000, 1u32..12, any::<bool>()));
+    let secondary = proptest::option::of((1u64..20_000, 1u32..12, 0..3));
     let width = proptest::option::weighted(0.7, 1u32..=32);
     let choice = (proptest::sample::select(SchemeId::ALL.to_vec()), any::<u64>(), width);
     (shapes, choice, secondary).prop_map(move |((cells, hashes), (scheme, seed, width), secondary)| {
@@ -69,7 +69,8 @@ fn spectral<P: Policy>(policy: P) -> impl Strategy<Value = SpectralBloom<P>> {
         }
         .policy(policy);
         if let (PolicyId::RecurringMinimum, Some((cells, hashes, marker))) = (policy.id(), secondary) {
-            builder = builder.secondary_cells(cells).secondary_hashes(hashes).marker(marker);
+            builder = builder.secondary_cells(cells).secondary_hashes(hashes);
+            builder = if marker == 2 { builder.as_printed() } else { builder.marker(marker == 1) };
         }
         builder.build().unwrap()
     })

@@ -346,7 +346,7 @@ def compact(values):
     return directory + body
 
 
-def spectral(policy, entries, scheme, m, k, width, seed, secondary=(0, 0), marker=False, packed=False):
+def spectral(policy, entries, scheme, m, k, width, seed, secondary=(0, 0), marker=False, packed=False, printed=False):
     """Kind 5 by minimum selection (1), minimum increase (2) or recurring minimum (3)."""
     m2, k2 = secondary
     cells, second, marks, top = [0] * m, [0] * m2, [0] * m, 2**width - 1
@@ -375,7 +375,7 @@ def spectral(policy, entries, scheme, m, k, width, seed, secondary=(0, 0), marke
         if share:
             for i in at3:
                 marks[i] = 1
-    params = struct.pack("<BBBBIQ", policy, packed, marker, 0, k2, m2)
+    params = struct.pack("<BBBBIQ", policy, packed, marker, printed, k2, m2)
     if packed:
         first = compact(cells)
         payload = struct.pack("<Q", len(first) // 8) + first + (compact(second) if policy == 3 else b"")
@@ -1022,6 +1022,7 @@ def main():
         "spectral-increase.gdn": spectral(2, entries, 4, 10007, 6, 16, 5),
         "spectral-recurring.gdn": spectral(3, entries, 10, 9000, 7, 12, 0, (4500, 7), True),
         "spectral-recurring-bare.gdn": spectral(3, entries, 7, 9000, 7, 12, 0, (3001, 5)),
+        "spectral-recurring-printed.gdn": spectral(3, entries, 12, 9000, 7, 12, 0, (3008, 5), printed=True),
         "spectral-compact.gdn": spectral(3, entries + [(b"rose", 5_000_000)], 10, 9000, 7, 32, 0, (4500, 7), True, True),
         "spectral-compact-plain.gdn": spectral(2, entries[:6], 10, 20000, 7, 32, 9, (0, 0), False, True),
     }

@@ -388,7 +388,9 @@ fn every_parameter_of_a_spectral_file_is_checked() {
         assert!(refused(increase, compact, 105, 2).contains("storage is 2"));
         assert!(refused(increase, compact, 106, 1).contains("marker is 1"));
         assert!(refused(recurring, compact, 106, 2).contains("marker is 2"));
-        assert!(refused(recurring, compact, 107, 1).contains("spare"));
+        assert!(refused(recurring, compact, 107, 1).contains("belief is 1")); // it has a marker
+        assert!(refused(increase, compact, 107, 1).contains("belief is 1"));
+        assert!(refused(recurring, compact, 107, 2).contains("belief is 2"));
         assert!(refused(recurring, compact, 108, 0).contains("secondary hashes is 0"));
         assert!(refused(recurring, compact, 109, 1).contains("secondary hashes is 261"));
         assert!(refused(selection, compact, 108, 1).contains("only policy 3 has some"));

@@ -39,7 +39,7 @@ const MS: usize = 0;
 const MI: usize = 1;
 const RM: usize = 2;
 const RM_BARE: usize = 3;
-/// The paper's rule, without a marker, which the library does not have: the secondary counters are believed.
+/// The paper's rule, without a marker: the secondary counters are believed.
 const RM_PRINTED: usize = 4;
 const MS_PRIMARY: usize = 5;
 

@@ -34,6 +34,7 @@ pub struct SpectralBloomBuilder<P = MinimumSelection> {
     secondary_cells: Option<u64>,
     secondary_hashes: Option<u32>,
     marker: Option<bool>,
+    as_printed: bool,
 }
 
 impl SpectralBloomBuilder {
@@ -46,6 +47,7 @@ impl SpectralBloomBuilder {
             secondary_cells: None,
             secondary_hashes: None,
             marker: None,
+            as_printed: false,
         }
     }
 }
@@ -56,8 +58,17 @@ impl<P: Policy> SpectralBloomBuilder<P> {
 
     /// The algorithm, by its type or, as [`PolicyId`], at run time; minimum selection unless set.
     pub fn policy<Q: Policy>(self, policy: Q) -> SpectralBloomBuilder<Q> {
-        let Self { wish, width, compact, secondary_cells, secondary_hashes, marker, .. } = self;
-        SpectralBloomBuilder { wish, width, compact, policy, secondary_cells, secondary_hashes, marker }
+        let Self { wish, width, compact, secondary_cells, secondary_hashes, marker, as_printed, .. } = self;
+        SpectralBloomBuilder {
+            wish,
+            width,
+            compact,
+            policy,
+            secondary_cells,
+            secondary_hashes,
+            marker,
+            as_printed,
+        }
     }
 
     /// Bits per cell, 1 to 32; 16 unless set. Counts up to 2^width − 2 can be told and taken back.
@@ -104,6 +115,24 @@ impl<P: Policy> SpectralBloomBuilder<P> {
         self
     }
 
+    /// Recurring minimum as the paper prints it: no marker, and the count of a key with a single least cell is that of its
+    /// secondary cells, unless they are 0, even where the primary ones say less. Counts err both ways, and more than
+    /// without this. A key with an empty primary cell is absent all the same.
+    ///
+    /// ```
+    /// use gardenia::{RecurringMinimum, SpectralBloom};
+    /// let builder = SpectralBloom::builder().cells(10_000).hashes(5).policy(RecurringMinimum);
+    /// let mut printed = builder.as_printed().build()?;
+    /// printed.insert_many(&["rose", "rose", "tulip"]);
+    /// assert_eq!(printed.count_many(&["rose", "tulip", "thistle"]), [2, 1, 0]);
+    /// assert!(printed.is_as_printed() && !printed.has_marker());
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn as_printed(mut self) -> Self {
+        (self.marker, self.as_printed) = (Some(false), true);
+        self
+    }
+
     /// The shape of the primary cells, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
         self.wish.any_shape()
@@ -140,7 +169,12 @@ impl<P: Policy> SpectralBloomBuilder<P> {
         let scheme = AnyScheme::new(self.wish.scheme, shape.hashes);
         let secondary = secondary.map(|shape| (AnyScheme::new(self.wish.scheme, shape.hashes), shape.cells));
         let about = self.wish.about(|items| scheme.planned_fpp(shape.cells, items));
-        let marker = self.marker.unwrap_or(true);
+        let marker = (self.marker.unwrap_or(true), self.as_printed);
+        if marker == (true, true) {
+            return Err(SizeError::Conflict(
+                "recurring minimum as printed has no marker: leave one of them out",
+            ));
+        }
         let store = match (self.compact, self.width) {
             (false, width) => {
                 let new = |len| Counters::new(len, width.unwrap_or(WIDTH));
@@ -157,7 +191,8 @@ impl SpectralBloomBuilder<PolicyId> {
     fn of(spec: &Spec) -> Self {
         let compact = spec.has(Param::Compact);
         let recurring = spec.policy() == PolicyId::RecurringMinimum;
-        let marker = !spec.has(Param::NoMarker);
+        let as_printed = spec.has(Param::AsPrinted);
+        let marker = !as_printed && !spec.has(Param::NoMarker);
         // Compact cells are taken for as wide as they may become. Recurring minimum has half as many cells again, unless
         // told otherwise, and a marker bit per cell.
         let width = if compact { u32::BITS } else { spec.small(Param::Width).unwrap_or(WIDTH) };
@@ -170,6 +205,7 @@ impl SpectralBloomBuilder<PolicyId> {
             secondary_cells: spec.whole(Param::SecondaryCells),
             secondary_hashes: spec.small(Param::SecondaryHashes),
             marker: recurring.then_some(marker),
+            as_printed,
         }
     }
 }

@@ -258,6 +258,13 @@ impl<P: Policy, M: Memory> SpectralBloom<P, M> {
         self.marker().is_some()
     }
 
+    /// Whether it follows the paper's basic form to the letter: see
+    /// [`as_printed`](SpectralBloomBuilder::as_printed).
+    #[must_use]
+    pub fn is_as_printed(&self) -> bool {
+        each!(&self.store, tables => tables.secondary.as_ref().is_some_and(|secondary| secondary.believed))
+    }
+
     /// The share of the marker's bits that are set, if there is a marker. To the power of k it is the
     /// marker's own false-positive probability.
     #[must_use]

@@ -11,6 +11,9 @@
 //! secondary cells are still 0. Only if other keys hold all of them, too, can its count be too small. The marker's hash
 //! functions are its own: on the positions of the primary cells ten times as many keys would pass for moved,
 //! because a key's neighbours move more often.
+//!
+//! As printed there is no marker, and the secondary cells are believed. But the primary ones are never too small, so
+//! the smaller of both is at least as near: that is the default.
 
 use super::store::{Cells, CellsMut};
 use crate::Overflow;
@@ -32,6 +35,8 @@ pub(super) struct Secondary<C, M> {
     pub(super) scheme: AnyScheme,
     pub(super) cells: C,
     pub(super) marker: Option<Marker<M>>,
+    /// Whether the secondary cells are believed even if they count more than the primary ones.
+    pub(super) believed: bool,
 }
 
 /// A Bloom filter of the keys that have secondary cells: as many bits as there are primary cells, and as many
@@ -89,8 +94,7 @@ impl<C: Cells, M: Memory> Secondary<C, M> {
         };
         match if moved { self.least(digest) } else { 0 } {
             0 => least,
-            // The paper believes the secondary ones. But the primary ones are never too small, so the smaller
-            // of both is at least as near.
+            other if self.believed => other,
             other => other.min(least),
         }
     }

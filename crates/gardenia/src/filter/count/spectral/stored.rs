@@ -13,7 +13,7 @@ use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Bytes of parameters: algorithm, storage, marker and a zero; hashes and cells of the secondary filter.
+/// Bytes of parameters: algorithm, storage, marker and belief; hashes and cells of the secondary filter.
 const PARAMS: usize = 16;
 
 /// Compact cells read from a file may take three times their words, beside the words themselves.
@@ -24,8 +24,9 @@ impl<P: Policy, M: Memory> Stored for SpectralBloom<P, M> {
         let bytes = self.memory_bytes() as u64;
         let mut header = Header::new(self.identity(), &self.hasher, &self.about, bytes)?;
         let secondary = self.secondary_scheme();
-        let flags = [self.policy.id().number(), u8::from(self.is_compact()), u8::from(self.has_marker()), 0];
-        header.params.extend(flags);
+        let flags = [self.is_compact(), self.has_marker(), self.is_as_printed()];
+        header.params.push(self.policy.id().number());
+        header.params.extend(flags.map(u8::from));
         header.params.extend(secondary.map_or(0, |scheme| scheme.hashes()).to_le_bytes());
         header.params.extend(self.secondary_cells().to_le_bytes());
         Ok(header)
@@ -73,6 +74,7 @@ struct Parts<P> {
     cells: u64,
     secondary: Option<(AnyScheme, u64)>,
     marker: bool,
+    believed: bool,
     compact: bool,
     width: u32,
 }
@@ -89,7 +91,7 @@ impl<P: Policy> Parts<P> {
         let Ok(params): Result<[u8; PARAMS], _> = header.params[..].try_into() else {
             return wrong("parameter length", header.params.len() as u64, "this kind has 16 bytes of them");
         };
-        let [number, storage, marker, spare, h0, h1, h2, h3, cells @ ..] = params;
+        let [number, storage, marker, believed, h0, h1, h2, h3, cells @ ..] = params;
         let (hashes, cells) = (u32::from_le_bytes([h0, h1, h2, h3]), u64::from_le_bytes(cells));
         let Some(id) = PolicyId::from_number(number) else {
             return wrong("policy", number, "1 to 3 are known");
@@ -105,8 +107,8 @@ impl<P: Policy> Parts<P> {
         if marker > u8::from(recurring) {
             return wrong("marker", marker, "it is 0 or, with policy 3, 1");
         }
-        if spare != 0 {
-            return wrong("spare parameter", spare, "it must be 0");
+        if believed > u8::from(recurring && marker == 0) {
+            return wrong("belief", believed, "it is 0 or, with policy 3 and no marker, 1");
         }
         let secondary = if recurring {
             if !(1..=MAX_HASHES).contains(&hashes) {
@@ -131,6 +133,7 @@ impl<P: Policy> Parts<P> {
             cells: header.identity.cells,
             secondary,
             marker: marker == 1,
+            believed: believed == 1,
             compact: storage == 1,
             width: header.identity.width,
         };
@@ -182,6 +185,7 @@ impl<P: Policy> Parts<P> {
             None => None,
             Some((scheme, len)) => Some(Secondary {
                 scheme,
+                believed: self.believed,
                 cells: cells(secondary, len)?,
                 marker: match self.marker {
                     true => Some(Marker { scheme: self.scheme, bits: bits(marker)? }),

@@ -126,7 +126,7 @@ impl<C: CellsMut> Tables<C, Owned> {
         scheme: AnyScheme,
         cells: u64,
         secondary: Option<(AnyScheme, u64)>,
-        marker: bool,
+        (marker, believed): (bool, bool),
         new: impl Fn(u64) -> Result<C, SizeError>,
     ) -> Result<Self, SizeError> {
         let secondary = match secondary {
@@ -135,6 +135,7 @@ impl<C: CellsMut> Tables<C, Owned> {
                 scheme: other,
                 cells: new(len)?,
                 marker: if marker { Some(Marker { scheme, bits: Bits::new(cells)? }) } else { None },
+                believed,
             }),
         };
         Ok(Self { primary: new(cells)?, secondary })
@@ -169,7 +170,8 @@ impl<C: Cells, M: Memory> Tables<C, M> {
     pub(super) fn copy(&self) -> Result<Tables<C::Own, Owned>, DecodeError> {
         let secondary = match &self.secondary {
             None => None,
-            Some(Secondary { scheme, cells, marker }) => Some(Secondary {
+            Some(Secondary { scheme, cells, marker, believed }) => Some(Secondary {
+                believed: *believed,
                 scheme: *scheme,
                 cells: cells.copy()?,
                 marker: match marker {
@@ -199,7 +201,8 @@ impl<C: Tally, D: Tally, M: Memory, N: Memory> PartialEq<Tables<D, N>> for Table
                     (Some(ours), Some(theirs)) => ours.bits == theirs.bits,
                     _ => false,
                 };
-                markers && ours.scheme == theirs.scheme && same(&ours.cells, &theirs.cells)
+                let alike = ours.scheme == theirs.scheme && ours.believed == theirs.believed;
+                markers && alike && same(&ours.cells, &theirs.cells)
             }
             _ => false,
         };
