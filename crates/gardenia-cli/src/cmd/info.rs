@@ -69,6 +69,9 @@ struct Report {
     fill: Option<f64>,
     estimated_items: Option<f64>,
     estimated_items_std_error: Option<f64>,
+    /// Keys up to which a filter of kind `bloom` has the planned rate, and whether it holds more.
+    capacity: Option<u64>,
+    full: Option<bool>,
     fpp: Option<f64>,
     /// If it is text.
     metadata: Option<String>,
@@ -158,6 +161,8 @@ impl Report {
             fill: None,
             estimated_items: None,
             estimated_items_std_error: None,
+            capacity: None,
+            full: None,
             fpp: None,
             metadata: std::str::from_utf8(metadata).ok().filter(|text| !text.is_empty()).map(str::to_owned),
             metadata_hex: metadata.iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -176,6 +181,10 @@ impl Report {
     fn of_filter(filter: &AnyFilter<impl Held>) -> Self {
         let (about, items) = (filter.about(), filter.estimated_items());
         let planned = (about.planned_items(), about.planned_fpp());
+        let capacity = match filter {
+            AnyFilter::Bloom(filter) => filter.capacity().map(|capacity| (capacity, filter.is_full())),
+            _ => None,
+        };
         let finite = |number: f64| Some(number).filter(|number| number.is_finite()); // JSON has no infinity
         Self {
             secret_stored: about.stores_secret(),
@@ -184,6 +193,8 @@ impl Report {
             fill: Some(filter.fill()),
             estimated_items: items.and_then(|items| finite(items.items)),
             estimated_items_std_error: items.and_then(|items| finite(items.std_error)),
+            capacity: capacity.map(|(capacity, _)| capacity),
+            full: capacity.map(|(_, full)| full),
             fpp: Some(filter.fpp()),
             ..Self::of_identity(&filter.identity(), filter.memory_bytes() as u64, planned, about.metadata())
         }
@@ -232,6 +243,10 @@ impl Report {
         }
         if self.fill.is_some() {
             line("keys", self.items_text());
+        }
+        if let Some((capacity, full)) = self.capacity.zip(self.full) {
+            let full = if full { "the filter is full" } else { "not full" };
+            line("capacity", format!("{} at the planned rate; {full}", human::plural(capacity, "key")));
         }
         if let Some(fpp) = self.fpp {
             line("false positives", format!("{} of absent keys, as it is now", human::share(fpp)));

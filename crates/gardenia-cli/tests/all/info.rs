@@ -1,7 +1,7 @@
 //! `gardenia info`: what it tells, and that it notices every damage.
 
 use crate::common::{FILLING, KINDS, Shell, kind_in_file, numbers};
-use gardenia::{Bloom, SchemeId};
+use gardenia::{AnyFilter, Bloom, SchemeId};
 use serde_json::{Value, json};
 
 /// A shell with `f.gdn`, 1000 numbers at 1 %.
@@ -48,6 +48,13 @@ fn everything_about_a_file_is_told() {
         let items = filter.estimated_items().unwrap();
         let expected = format!("about {:.0} ± {:.0} different ones", items.items, items.std_error);
         assert_eq!(line("keys").replace(',', ""), expected);
+        if let AnyFilter::Bloom(filter) = &filter {
+            let capacity = filter.capacity().unwrap();
+            assert!((1_000..1_010).contains(&capacity));
+            let full = if filter.is_full() { "the filter is full" } else { "not full" };
+            let expected = format!("{capacity} keys at the planned rate; {full}");
+            assert_eq!(line("capacity").replace(',', ""), expected);
+        }
         assert!(line("false positives").ends_with("% of absent keys, as it is now"));
         assert_eq!(line("metadata"), "none");
         assert_eq!(lines.next(), None);
@@ -63,6 +70,7 @@ fn json_is_one_object_per_line_with_these_fields() {
         let lines: Vec<&str> = std::str::from_utf8(&out).unwrap().lines().collect();
         assert_eq!(lines.len(), 2);
         let found: Value = serde_json::from_str(lines[0]).unwrap();
+        let basic = if let AnyFilter::Bloom(filter) = &filter { Some(filter) } else { None };
         let expected = json!({
             "file": "f.gdn",
             "file_bytes": shell.read("f.gdn").len(),
@@ -86,6 +94,8 @@ fn json_is_one_object_per_line_with_these_fields() {
             "fill": filter.fill(),
             "estimated_items": filter.estimated_items().map(|about| about.items),
             "estimated_items_std_error": filter.estimated_items().map(|about| about.std_error),
+            "capacity": basic.map(|filter| filter.capacity()),
+            "full": basic.map(|filter| filter.is_full()),
             "fpp": filter.fpp(),
             "metadata": null,
             "metadata_hex": "",

@@ -229,6 +229,21 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         (apart + self.overlap(cells, items as f64, fill) + digest_floor(items as f64)).min(1.0)
     }
 
+    /// The capacity of `cells` cells: the most keys up to which [`planned_fpp`](Self::planned_fpp) is at most `fpp`. In the limit
+    /// of many cells `κ = -(m/k)·ln(1 - fpp^(1/k))`. Vallentin, "A Garden Variety of Bloom Filters" (2011), has the term.
+    ///
+    /// ```
+    /// use gardenia::{Independent, Scheme};
+    /// let (m, k, fpp) = (1_000_000, 7, 0.01_f64);
+    /// let limit = -(m as f64 / 7.0) * (1.0 - fpp.powf(1.0 / 7.0)).ln();
+    /// let capacity = Independent::new(k).capacity(m, fpp);
+    /// assert!((capacity as f64 / limit - 1.0).abs() < 1e-4);
+    /// assert!(Independent::new(k).planned_fpp(m, capacity + 1) > fpp);
+    /// ```
+    fn capacity(&self, cells: u64, fpp: f64) -> u64 {
+        theory::first(|items| self.planned_fpp(cells, items) > fpp).saturating_sub(1)
+    }
+
     /// The false-positive probability of a filter with this share of cells set, whatever went in. As accurate as
     /// [`planned_fpp`](Self::planned_fpp); the `fpp()` of filters up to 2,048 cells looks at the cells as well.
     fn fpp_at_fill(&self, cells: u64, fill: f64) -> f64 {

@@ -59,6 +59,28 @@ pub mod scalable;
 pub mod spectral;
 pub mod stable;
 
+/// The smallest number for which `holds`, which from there on it does; `u64::MAX` if for none below.
+pub(crate) fn first(holds: impl Fn(u64) -> bool) -> u64 {
+    if holds(0) {
+        return 0;
+    }
+    // Invariant: false at `low`; true at `high`, or `high` is the last.
+    let mut high = 1;
+    while high < u64::MAX && !holds(high) {
+        high = high.saturating_mul(2);
+    }
+    let mut low = high / 2;
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high
+}
+
 #[cfg(test)]
 mod testing {
     //! What the simulations of all files share.

@@ -24,6 +24,7 @@
 //! project; the tests simulate them.
 
 use super::binomial::{Binomial, at_least_one, ln_none};
+use super::first;
 use crate::{MAX_CELLS, MAX_HASHES, SizeError};
 
 /// A stable filter's parameters.
@@ -380,28 +381,6 @@ impl Law {
         let never = libm::exp(ln_none(inserts as f64, self.set, self.unset));
         never * self.lowerings(inserts).tails(self.max).below
     }
-}
-
-/// The smallest number for which `holds`, which from there on it does; `u64::MAX` if for none below.
-fn first(holds: impl Fn(u64) -> bool) -> u64 {
-    if holds(0) {
-        return 0;
-    }
-    // Invariant: false at `low`; true at `high`, or `high` is the last.
-    let mut high = 1;
-    while high < u64::MAX && !holds(high) {
-        high = high.saturating_mul(2);
-    }
-    let mut low = high / 2;
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if holds(middle) {
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    high
 }
 
 #[cfg(test)]

@@ -84,6 +84,29 @@ fn the_rate_asked_for_is_the_rate_measured() {
     }
 }
 
+#[test]
+fn a_filter_of_every_scheme_is_full_when_its_rate_is_the_planned_one() {
+    for (id, fpp) in SchemeId::ALL.into_iter().flat_map(|id| [(id, 0.05), (id, 1e-3)]) {
+        for items in [3, 100, 20_000] {
+            let builder = Bloom::builder().items(items).fpp(fpp).scheme(|k| AnyScheme::new(id, k));
+            let mut filter = builder.build().unwrap();
+            let capacity = filter.capacity().unwrap();
+            let rate = |items| filter.scheme().planned_fpp(filter.bits(), items);
+            let name = format!("{}, {items} keys at {fpp}: {capacity}", id.name());
+            assert!(items <= capacity && rate(capacity) <= fpp && rate(capacity + 1) > fpp, "{name}");
+            if items > 1_000 {
+                // Five standard errors of the estimate below the capacity, and above.
+                let half = theory::bloom::estimate_items(filter.bits(), filter.hashes(), filter.bits() / 2);
+                let apart = (5.0 * half.std_error).ceil() as u64;
+                filter.extend(0..capacity - apart);
+                assert!(!filter.is_full(), "{name}");
+                filter.extend(capacity - apart..capacity + apart);
+                assert!(filter.is_full(), "{name}");
+            }
+        }
+    }
+}
+
 /// The exact false-positive probability of the partition scheme with slices of a prime number of cells.
 ///
 /// Two keys of different steps meet in the slice that their starts decide, each with probability 1/m'; of equal steps in all

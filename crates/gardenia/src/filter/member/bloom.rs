@@ -274,6 +274,38 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
         estimate_items(self.bits.len(), self.hashes(), self.bits.count_ones())
     }
 
+    /// The capacity κ: how many distinct keys it accepts until its false-positive rate is above the planned one
+    /// ([`Scheme::capacity`]). `None` if no rate was planned.
+    ///
+    /// ```
+    /// use gardenia::Bloom;
+    /// let capacity = Bloom::new(1_000, 0.01)?.capacity().unwrap();
+    /// assert!((1_000..1_010).contains(&capacity)); // bits are whole, and so there may be room for a few more
+    /// assert_eq!(Bloom::builder().bits(9_600).hashes(7).build()?.capacity(), None);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn capacity(&self) -> Option<u64> {
+        let planned = Some(self.about.planned_fpp()).filter(|fpp| *fpp > 0.0 && *fpp < 1.0);
+        planned.map(|fpp| self.scheme.capacity(self.bits.len(), fpp))
+    }
+
+    /// Whether it holds more keys than its [`capacity`](Self::capacity), by their [estimated
+    /// number](Self::estimated_items). It still accepts keys; more absent ones than planned are reported as present.
+    ///
+    /// ```
+    /// let mut filter = gardenia::Bloom::new(1_000, 0.01)?;
+    /// filter.extend(0..900);
+    /// assert!(!filter.is_full());
+    /// filter.extend(900..1_100);
+    /// assert!(filter.is_full());
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.capacity().is_some_and(|capacity| self.estimated_items().items > capacity as f64)
+    }
+
     /// Hasher, scheme and shape.
     #[must_use]
     pub fn identity(&self) -> Identity {
