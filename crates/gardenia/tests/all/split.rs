@@ -638,7 +638,8 @@ fn kill_and_look(builder: CountingBloomBuilder, every: u64, kills: u32) -> u32 {
         let bed = SplitBloom::open(&path).unwrap();
         let now = bed.operations();
         assert!(
-            (acknowledged..=acknowledged + every).contains(&now),
+            // A child that is killed before it acknowledges leaves no entry, and the next one starts behind it.
+            (acknowledged..=acknowledged.max(done) + every).contains(&now),
             "{now} done, {acknowledged} acknowledged"
         );
         assert!(now >= done);
