@@ -65,7 +65,7 @@ pub use filter::{
     ScalableSlice, Space, SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder, Top, Update,
 };
 #[cfg(feature = "mmap")]
-pub use filter::{SplitBloom, SplitFiles, SplitOpening};
+pub use filter::{SplitBloom, SplitFiles, SplitOpening, SplitState};
 #[cfg(feature = "mmap")]
 pub use format::Mapped;
 pub use format::ReadOptions;

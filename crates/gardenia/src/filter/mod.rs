@@ -28,7 +28,7 @@ pub use count::spectral::{
     SpectralBloomBuilder,
 };
 #[cfg(feature = "mmap")]
-pub use count::split::{SplitBloom, SplitFiles, SplitOpening};
+pub use count::split::{SplitBloom, SplitFiles, SplitOpening, SplitState};
 pub use fingerprint::cuckoo::{Cuckoo, CuckooBuilder};
 pub use fingerprint::quotient::{Quotient, QuotientBuilder};
 pub use fixed::binary_fuse::{BinaryFuse, BinaryFuseBuilder};

@@ -17,6 +17,7 @@ use std::format;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
+use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::Xxh3;
 
 /// The first bytes; see `header::MAGIC`.
@@ -57,6 +58,28 @@ pub(crate) enum Left {
     Stopped,
 }
 
+impl Left {
+    /// By the words of its state, whether an operation is under way, and the current run of the system.
+    fn by([mark, fingerprint, last]: [u64; STATE_WORDS], pending: bool, run: u64) -> Self {
+        // A file is closed between operations: with one under way it is none of ours, and the journal decides.
+        match mark {
+            CLOSED if !pending => Self::Closed(fingerprint),
+            _ if last == run && run != 0 => Self::Unclosed,
+            _ => Self::Stopped,
+        }
+    }
+}
+
+/// What a file of counters says without being opened to be changed. Nobody changes it meanwhile.
+pub(crate) struct Seen {
+    pub(crate) header: Header,
+    pub(crate) left: Left,
+    pub(crate) pending: bool,
+    pub(crate) done: u64,
+    pub(crate) found: u64,
+    _lock: Locked,
+}
+
 /// A file of counters, mapped and locked.
 pub(crate) struct CounterFile {
     pub(crate) header: Header,
@@ -65,12 +88,24 @@ pub(crate) struct CounterFile {
     state: MappedWords,
     /// See [`system_run`].
     run: u64,
+    /// A file that has no name yet, and whether it may replace another.
+    unnamed: Option<(NamedTempFile, bool)>,
     /// Locked as long as the maps are in use.
     _lock: Locked,
 }
 
 /// A file that only this value has open, of all that ask for its lock.
 struct Locked(File);
+
+impl Locked {
+    fn new(file: File, path: &Path, lock: fn(&File) -> Result<(), TryLockError>) -> Result<Self, Error> {
+        match lock(&file) {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => Err(Error::InUse),
+            Err(TryLockError::Error(e)) => Err(DecodeError::Io(at(path, e)).into()),
+        }
+    }
+}
 
 impl Drop for Locked {
     /// Closing the file would not do: a process that another thread is just starting has it, too, for a moment.
@@ -80,18 +115,38 @@ impl Drop for Locked {
 }
 
 impl CounterFile {
-    /// Makes the file of counters, all zero, that `header` describes. There must be none at `path`, and a file
-    /// that could not be made whole is not left there.
-    pub(crate) fn create(path: &Path, header: Header) -> Result<Self, Error> {
+    /// Makes the file of counters, all zero, that `header` describes. It gets the name `path` from
+    /// [`place`](Self::place), and is gone if that never happens.
+    pub(crate) fn draft(path: &Path, header: &Header, replace: bool) -> Result<Self, Error> {
         let temporary = temporary_beside(path).map_err(|e| EncodeError::Io(at(path, e)))?;
-        write_zeros(temporary.as_file(), &header).map_err(|e| EncodeError::Io(at(path, e)))?;
+        write_zeros(temporary.as_file(), header).map_err(|e| EncodeError::Io(at(path, e)))?;
         // The same open file, whose lock is one with the temporary file's; and so is its place.
         let file = temporary.as_file().try_clone().and_then(|mut file| file.rewind().map(|()| file));
         let mut made = Self::attach(file.map_err(|e| EncodeError::Io(at(path, e)))?, path)?;
         made.state.store(RUN, made.run);
-        persist_new(temporary, path).map_err(|e| EncodeError::Io(at(path, e)))?;
-        sync_folder(path);
+        made.unnamed = Some((temporary, replace));
         Ok(made)
+    }
+
+    /// Whether the file has no name yet, and if so whether it may replace another.
+    pub(crate) fn is_draft(&self) -> Option<bool> {
+        self.unnamed.as_ref().map(|(_, replace)| *replace)
+    }
+
+    /// Gives a draft its name.
+    pub(crate) fn place(&mut self, path: &Path) -> io::Result<()> {
+        match self.unnamed.take() {
+            Some((temporary, false)) => drop(persist_new(temporary, path)?),
+            Some((temporary, true)) => {
+                if let Ok(existing) = std::fs::metadata(path) {
+                    temporary.as_file().set_permissions(existing.permissions())?;
+                }
+                temporary.persist(path)?;
+            }
+            None => {}
+        }
+        sync_folder(path);
+        Ok(())
     }
 
     /// Opens a file of counters. Everything but the counters is checked, and nothing is changed.
@@ -102,24 +157,9 @@ impl CounterFile {
 
     fn attach(file: File, path: &Path) -> Result<Self, Error> {
         let io = |e| DecodeError::Io(at(path, e));
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Error::InUse),
-            Err(TryLockError::Error(e)) => return Err(io(e).into()),
-        }
-        let lock = Locked(file);
+        let lock = Locked::new(file, path, File::try_lock)?;
         let file = &lock.0;
-        let metadata = file.metadata().map_err(io)?;
-        if !metadata.is_file() {
-            return Err(DecodeError::Damaged("the counters are not in a regular file").into());
-        }
-        let header = read_page(file, metadata.len())?;
-        let needed = COUNTERS as u64 + header.payload_len;
-        match metadata.len().checked_sub(needed) {
-            None => return Err(DecodeError::Truncated { needed, found: metadata.len() }.into()),
-            Some(0) => {}
-            Some(extra) => return Err(DecodeError::Trailing { extra }.into()),
-        }
+        let (header, _) = read_page(file)?;
         let words = usize::try_from(header.payload_len / 8)
             .map_err(|_| DecodeError::TooLarge { needed: header.payload_len, max: usize::MAX as u64 })?;
         let counters = MappedWords::new(file, COUNTERS as u64, words).map_err(io)?;
@@ -127,23 +167,20 @@ impl CounterFile {
             .ok_or(DecodeError::Damaged("the counters are not what their header says"))?;
         let journal = Journal::new(MappedWords::new(file, JOURNAL as u64, journal::WORDS).map_err(io)?);
         let state = MappedWords::new(file, STATE as u64, STATE_WORDS).map_err(io)?;
-        Ok(Self { header, counters, journal, state, run: system_run(), _lock: lock })
+        Ok(Self { header, counters, journal, state, run: system_run(), unnamed: None, _lock: lock })
     }
 
     /// How the file was left.
     pub(crate) fn left(&self) -> Left {
-        // A file is closed between operations: with one under way it is none of ours, and the journal decides.
-        match self.state.load(MARK) {
-            CLOSED if !self.journal.is_pending() => Left::Closed(self.state.load(FINGERPRINT)),
-            _ if self.state.load(RUN) == self.run && self.run != 0 => Left::Unclosed,
-            _ => Left::Stopped,
-        }
+        let state = [MARK, FINGERPRINT, RUN].map(|at| self.state.load(at));
+        Left::by(state, self.journal.is_pending(), self.run)
     }
 
     /// Says that the file is in use, on the disk too, before anything else is changed.
     pub(crate) fn mark_in_use(&mut self) -> io::Result<()> {
         if let Left::Closed(_) = self.left() {
             self.state.store(RUN, self.run);
+            self.journal.mark_found();
         }
         compiler_fence(SeqCst);
         self.state.store(MARK, 0);
@@ -181,8 +218,27 @@ impl CounterFile {
     }
 }
 
+/// Looks at a file of counters. It is checked as by [`CounterFile::open`].
+pub(crate) fn look(path: &Path) -> Result<Seen, Error> {
+    let file = File::open(path).map_err(|e| DecodeError::Io(at(path, e)))?;
+    let lock = Locked::new(file, path, File::try_lock_shared)?;
+    let (header, state) = read_page(&lock.0)?;
+    let mut words = [[0; 8]; journal::WORDS];
+    (&lock.0).read_exact(words.as_flattened_mut()).map_err(DecodeError::Io)?;
+    let [done, begun, found] = journal::NUMBERS.map(|number| u64::from_le_bytes(words[number]));
+    let pending = begun == done.wrapping_add(1);
+    Ok(Seen { header, left: Left::by(state, pending, system_run()), pending, done, found, _lock: lock })
+}
+
+/// Whether a file is certainly not one of counters: one that cannot be read, or is cut short, may be.
+pub(crate) fn is_foreign(path: &Path) -> bool {
+    let mut mark = vec![];
+    let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut mark));
+    read.is_ok() && !MAGIC.starts_with(&mark)
+}
+
 /// The fingerprint of bits: XXH3-64 of their words.
-pub(crate) fn fingerprint(bits: &Bits) -> u64 {
+pub(crate) fn fingerprint(bits: &Bits<impl Memory>) -> u64 {
     let (mut sum, mut piece) = (Xxh3::new(), vec![0; 1 << 16]);
     let words = bits.memory().words();
     for start in (0..words).step_by(piece.len() / 8) {
@@ -218,8 +274,14 @@ fn write_zeros(mut file: &File, header: &Header) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Reads the first page and checks every byte of it that does not change.
-fn read_page(mut file: &File, len: u64) -> Result<Header, DecodeError> {
+/// Reads the first page and checks every byte of it that does not change, and the length of the file; also how it was
+/// left.
+fn read_page(mut file: &File) -> Result<(Header, [u64; STATE_WORDS]), DecodeError> {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(DecodeError::Damaged("the counters are not in a regular file"));
+    }
+    let len = metadata.len();
     let mut page = [0; JOURNAL];
     let truncated = |needed: usize| DecodeError::Truncated { needed: needed as u64, found: len };
     let mut fill = |from: usize, to: usize| match file.read_exact(&mut page[from..to]) {
@@ -253,5 +315,12 @@ fn read_page(mut file: &File, len: u64) -> Result<Header, DecodeError> {
     header.check_kind(Kind::Counting)?;
     header.check_counters()?;
     header.check_params(&[])?;
-    Ok(header)
+    let needed = COUNTERS as u64 + header.payload_len;
+    match len.checked_sub(needed) {
+        None => return Err(DecodeError::Truncated { needed, found: len }),
+        Some(0) => {}
+        Some(extra) => return Err(DecodeError::Trailing { extra }),
+    }
+    let word = |at: usize| u64::from_le_bytes(core::array::from_fn(|i| page[STATE + 8 * at + i]));
+    Ok((header, [MARK, FINGERPRINT, RUN].map(word)))
 }

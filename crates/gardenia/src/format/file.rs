@@ -77,7 +77,7 @@ pub fn create_file<E: From<io::Error>>(
 }
 
 /// Writes to a device, or to a temporary file that `place` gives its name.
-fn write_file<E: From<io::Error>>(
+pub(crate) fn write_file<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
     place: impl FnOnce(NamedTempFile, &Path) -> io::Result<File>,
@@ -107,7 +107,7 @@ fn write_file<E: From<io::Error>>(
 
 /// Gives a temporary file its name, unless something has that name: by a rename that does not replace, or by a hard
 /// link.
-pub(super) fn persist_new(temporary: NamedTempFile, path: &Path) -> io::Result<File> {
+pub(crate) fn persist_new(temporary: NamedTempFile, path: &Path) -> io::Result<File> {
     match temporary.persist_noclobber(path) {
         Ok(file) => Ok(file),
         Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Err(failed.error),

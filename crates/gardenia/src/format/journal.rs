@@ -36,8 +36,14 @@ const SEAL: usize = 3;
 /// The cells: for each its position and its new value.
 const CELLS: usize = 4;
 
-/// Words of a journal: room for the cells of one key.
-pub(super) const WORDS: usize = CELLS + 2 * MAX_HASHES as usize;
+/// The number of the last operation when the file was last found closed: behind the cells of one key.
+const FOUND: usize = CELLS + 2 * MAX_HASHES as usize;
+
+/// Where the numbers stand: done, begun and found.
+pub(super) const NUMBERS: [usize; 3] = [DONE, BEGUN, FOUND];
+
+/// Words of a journal.
+pub(super) const WORDS: usize = FOUND + 1;
 
 /// The journal of a file of counters, and the operation that is being written down.
 pub(crate) struct Journal {
@@ -58,6 +64,16 @@ impl Journal {
     #[inline]
     pub(crate) fn done(&self) -> u64 {
         self.done
+    }
+
+    /// How many operations were over when the file was last found closed.
+    pub(crate) fn found(&self) -> u64 {
+        self.words.load(FOUND)
+    }
+
+    /// Notes how many operations are over, in a file that was closed.
+    pub(super) fn mark_found(&mut self) {
+        self.words.store(FOUND, self.done);
     }
 
     /// Notes that cell `at` is to become `value`.

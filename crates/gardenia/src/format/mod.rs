@@ -33,7 +33,7 @@ pub use native::{header, verify};
 pub mod methods {
     //! What the macros below call, in one place.
     #[cfg(feature = "mmap")]
-    pub(crate) use super::file::{load, open_mapped, save};
+    pub(crate) use super::file::{load, open_mapped, persist_new, save, write_file};
     pub(crate) use super::native::{from_slice, to_vec, view};
     #[cfg(feature = "std")]
     pub(crate) use super::native::{read_from, write_to};

@@ -4,9 +4,10 @@
 use gardenia::{
     AnyFilter, AnyScheme, Bloom, CountingBloom, CountingBloomBuilder, DecodeError, Digest, EncodeError,
     Error, Filter, Kind, ReadOptions, RemoveError, Scheme, SchemeId, SecretKey, SplitBloom, SplitFiles,
-    SplitOpening,
+    SplitOpening, SplitState,
 };
 use proptest::prelude::*;
+use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -392,6 +393,111 @@ fn bits_of_another_filter_are_refused() {
     refused(&path, |e| matches!(e, Error::Decode(DecodeError::Magic { .. })));
 }
 
+/// What a look at the files finds, which leaves them as they are.
+fn inspected(path: &Path) -> Result<SplitState, Error> {
+    let bytes = || [path, &counters(path)].map(|file| std::fs::read(file).ok());
+    let before = bytes();
+    let state = SplitBloom::inspect(path, &ReadOptions::new());
+    assert!(before == bytes(), "nothing changes");
+    state
+}
+
+#[test]
+fn a_look_finds_what_opening_finds_and_changes_nothing() {
+    let spoil: [(&str, fn(&Path), SplitOpening); 6] = [
+        ("nothing", |_| {}, SplitOpening::Clean),
+        (
+            "killed",
+            |path| _ = SplitBloom::open(path).unwrap().insert("iris"),
+            SplitOpening::Killed { replayed: false },
+        ),
+        ("missing", |path| std::fs::remove_file(path).unwrap(), SplitOpening::BitsMissing),
+        (
+            "short",
+            |path| File::options().write(true).open(path).unwrap().set_len(200).unwrap(),
+            SplitOpening::BitsDamaged,
+        ),
+        (
+            "others",
+            |path| small().build().unwrap().to_bloom().unwrap().save(path).unwrap(),
+            SplitOpening::BitsDiffer,
+        ),
+        (
+            "stopped",
+            |path| {
+                SplitBloom::open(path).unwrap().insert("iris");
+                let mut bytes = std::fs::read(counters(path)).unwrap();
+                bytes[528] ^= 1; // another run of the system
+                std::fs::write(counters(path), bytes).unwrap();
+            },
+            SplitOpening::Stopped,
+        ),
+    ];
+    for (what, spoil, expected) in spoil {
+        let (_folder, path, _) = closed();
+        spoil(&path);
+        let state = inspected(&path).unwrap();
+        let bed = SplitBloom::open(&path).unwrap();
+        assert_eq!((state.opening, bed.opening()), (expected, expected), "{what}");
+        assert_eq!(
+            (state.operations, state.cells, state.width),
+            (bed.operations(), bed.cells(), bed.width())
+        );
+        assert!(matches!(inspected(&path), Err(Error::InUse)), "{what}");
+    }
+    let (_folder, path, _) = closed();
+    Bloom::new(5, 0.5).unwrap().save(&path).unwrap();
+    assert!(matches!(inspected(&path), Err(Error::Mismatch(_))));
+    std::fs::write(counters(&path), "a note of mine").unwrap();
+    assert!(inspected(&path).is_err() && SplitFiles::find(&path).is_none());
+    std::fs::write(counters(&path), []).unwrap();
+    assert!(inspected(&path).is_err() && SplitFiles::find(&path).is_some(), "it may have been cut short");
+}
+
+#[test]
+fn what_was_done_since_the_filter_was_closed_is_told_apart() {
+    let (_folder, path, _) = closed();
+    let mut killed = SplitBloom::open(&path).unwrap();
+    assert_eq!((killed.operations(), killed.closed_operations()), (3, 3));
+    killed.insert_many(&["iris", "lily"]);
+    drop(killed);
+    let mut again = SplitBloom::open(&path).unwrap();
+    again.insert("aster");
+    drop(again);
+    let state = inspected(&path).unwrap();
+    assert_eq!((state.operations, state.closed_operations), (6, 3), "since then nobody closed it");
+    SplitBloom::open(&path).unwrap().close().unwrap();
+    assert_eq!(SplitBloom::open(&path).unwrap().closed_operations(), 6);
+}
+
+#[test]
+fn a_draft_appears_as_a_whole_or_not_at_all() {
+    let (folder, path) = folder();
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    let draft = |replace| {
+        let mut bed = SplitBloom::draft(&path, small(), replace).unwrap();
+        bed.insert("iris");
+        bed
+    };
+    drop(draft(false));
+    drop(draft(true));
+    assert_eq!(files(), 0);
+    let late = draft(false);
+    draft(false).close().unwrap();
+    let bytes = || [&path, &counters(&path)].map(|file| std::fs::read(file).unwrap());
+    let before = bytes();
+    assert!(late.close().is_err(), "another was faster");
+    std::fs::remove_file(counters(&path)).unwrap();
+    assert!(draft(false).close().is_err() && files() == 1, "its bits are there");
+    std::fs::write(counters(&path), &before[1]).unwrap();
+    assert!(bytes() == before);
+    let mut other = draft(true);
+    other.insert("rose");
+    other.close().unwrap();
+    let bed = SplitBloom::open(&path).unwrap();
+    assert!(bed.opening() == SplitOpening::Clean && bed.contains("rose") && files() == 2);
+}
+
 #[test]
 fn a_filter_is_open_once() {
     let (_folder, path, model) = closed();
@@ -593,7 +699,7 @@ fn child() {
     let Ok(task) = std::env::var(CHILD) else { return };
     let [path, log, every] = task.split('\n').collect::<Vec<_>>().try_into().unwrap();
     let every: u64 = every.parse().unwrap();
-    let mut log = std::fs::File::options().append(true).open(log).unwrap();
+    let mut log = File::options().append(true).open(log).unwrap();
     let mut bed = SplitBloom::open(path).unwrap();
     let mut present = after(bed.operations());
     for i in bed.operations().. {

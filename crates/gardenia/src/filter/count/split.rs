@@ -16,9 +16,11 @@ use crate::cells::{Ahead, Bits, CounterLines, Counters, Lines, Memory, Tally, Ta
 use crate::filter::verbs::{count_impl, count_verbs, filter_impl, remove_impl, remove_verbs};
 use crate::filter::{About, Bloom, CountingBloom, CountingBloomBuilder, Identity};
 use crate::format::counters_file::{self, CounterFile, Left, fingerprint};
+use crate::format::methods::{persist_new, write_file, write_to};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::{AnyScheme, Scheme};
+use crate::kinds::AnyFilter;
 use crate::simd::{Bools, Drawn, Given, Keys, Sink, Source};
 use crate::{DecodeError, EncodeError, Error, Full, Insert, RemoveError, SizeError};
 use alloc::vec::Vec;
@@ -94,6 +96,45 @@ impl SplitFiles {
         Self { counters: bits.with_extension("counters"), bits }
     }
 
+    /// The files of the split filter whose bits are at `bits`; `None` if no counters lie beside them. Links are followed.
+    /// Bits that are missing, and counters that cannot be read, are found out by whoever opens them.
+    ///
+    /// ```
+    /// use gardenia::{CountingBloom, SplitBloom, SplitFiles};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("bed.gdn");
+    /// assert_eq!(SplitFiles::find(&path), None);
+    /// SplitBloom::create(&path, CountingBloom::builder().items(1_000).fpp(0.01))?;
+    /// let files = SplitFiles::find(&path).unwrap();
+    /// assert!(files.counters_path().ends_with("bed.counters"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn find(bits: impl AsRef<Path>) -> Option<Self> {
+        let bits = bits.as_ref();
+        let target = if bits.is_symlink() { bits.canonicalize().ok() } else { None };
+        let files = Self::new(target.unwrap_or_else(|| bits.to_owned()));
+        let named = std::fs::symlink_metadata(&files.counters).is_ok() && files.counters != files.bits;
+        let foreign = match std::fs::metadata(&files.counters) {
+            Ok(file) if file.is_file() => counters_file::is_foreign(&files.counters),
+            Ok(_) => true,
+            Err(_) => false, // a link to nothing
+        };
+        (named && !foreign).then_some(files)
+    }
+
+    /// The path of the bits.
+    #[must_use]
+    pub fn bits_path(&self) -> &Path {
+        &self.bits
+    }
+
+    /// The path of the counters.
+    #[must_use]
+    pub fn counters_path(&self) -> &Path {
+        &self.counters
+    }
+
     /// The counters at this path: on a disk of their own.
     #[must_use]
     pub fn counters(mut self, counters: impl Into<PathBuf>) -> Self {
@@ -150,12 +191,72 @@ pub enum SplitOpening {
     BitsDiffer,
 }
 
+impl SplitOpening {
+    /// Of a filter that was not closed, or is not whole.
+    fn not_clean(left: Left, bits: bool, pending: bool) -> Self {
+        match left {
+            Left::Closed(_) if bits => Self::BitsDiffer,
+            Left::Closed(_) => Self::BitsMissing,
+            Left::Unclosed => Self::Killed { replayed: pending },
+            Left::Stopped => Self::Stopped,
+        }
+    }
+}
+
+/// What [`SplitBloom::inspect`] finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SplitState {
+    /// What opening would find.
+    pub opening: SplitOpening,
+    /// See [`SplitBloom::operations`].
+    pub operations: u64,
+    /// See [`SplitBloom::closed_operations`].
+    pub closed_operations: u64,
+    /// Number of counters.
+    pub cells: u64,
+    /// Bits per counter.
+    pub width: u32,
+    /// Bytes of all counters.
+    pub bytes: u64,
+}
+
 impl SplitBloom {
-    /// Makes an empty filter and its two files, which must not exist.
+    /// Creates an empty filter and its two files, which must not exist.
     ///
-    /// The room for all counters is taken now: a disk that is too full is an error here.
+    /// The room for all counters is allocated now: a disk that is too full is an error here.
     pub fn create(files: impl Into<SplitFiles>, builder: CountingBloomBuilder) -> Result<Self, Error> {
         let files = files.into();
+        [&files.bits, &files.counters].into_iter().try_for_each(|path| check_absent(path))?;
+        let mut made = Self::draft(files, builder, false)?;
+        made.flush()?;
+        Ok(made)
+    }
+
+    /// As [`create`](Self::create), but the files appear with the first [`flush`](Self::flush) or
+    /// [`close`](Self::close), both at once. If neither succeeds, or the process is killed, nothing has changed. With
+    /// `replace` they replace files that exist, and otherwise never do.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("bed.gdn");
+    /// let builder = gardenia::CountingBloom::builder().items(1_000).fpp(0.01);
+    /// let mut bed = gardenia::SplitBloom::draft(&path, builder, false)?;
+    /// bed.insert("rose");
+    /// assert!(!path.exists());
+    /// bed.close()?;
+    /// assert!(gardenia::SplitBloom::open(&path)?.contains("rose"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn draft(
+        files: impl Into<SplitFiles>,
+        builder: CountingBloomBuilder,
+        replace: bool,
+    ) -> Result<Self, Error> {
+        let mut files = files.into();
+        if let (true, Ok(target)) = (replace, files.counters.canonicalize()) {
+            files.counters = target; // a link stays, and its target is replaced
+        }
         let width = builder.cell_width();
         let (Parts { hasher, scheme, about }, cells) = builder.parts()?;
         let identity = Identity {
@@ -170,19 +271,47 @@ impl SplitBloom {
         let bytes = crate::cells::counter_bytes(cells, width).ok_or(SizeError::Width { width })?;
         let header = Header::new(identity, &hasher, &about, bytes)?;
         let plain = Bloom::from_parts(hasher.clone(), scheme, Bits::new(cells)?, about);
-        check_absent(&files.bits)?;
-        let file = CounterFile::create(&files.counters, header)?;
+        let file = CounterFile::draft(&files.counters, &header, replace)?;
         let cells = SplitCells { file, plain };
-        let mut made = Self { hasher, scheme, cells, files, opening: SplitOpening::Clean, settled: None };
-        // Asked again: both paths may be one file.
-        let saved = check_absent(&made.files.bits).and_then(|()| made.flush());
-        match saved {
-            Ok(()) => Ok(made),
-            Err(error) => {
-                let _ = std::fs::remove_file(&made.files.counters); // made a moment ago, and empty
-                Err(error.into())
-            }
+        Ok(Self { hasher, scheme, cells, files, opening: SplitOpening::Clean, settled: None })
+    }
+
+    /// What [`open_with`](Self::open_with) would find, for programs that only read the bits: waits for nobody and
+    /// changes nothing. [`Error::InUse`] if another process has the filter open; its bits are then those of the last
+    /// [`flush`](Self::flush).
+    ///
+    /// ```
+    /// use gardenia::{CountingBloom, ReadOptions, SplitBloom, SplitOpening};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("bed.gdn");
+    /// let mut bed = SplitBloom::create(&path, CountingBloom::builder().items(1_000).fpp(0.01))?;
+    /// bed.insert("rose");
+    /// drop(bed); // without `close`
+    /// let state = SplitBloom::inspect(&path, &ReadOptions::new())?;
+    /// assert_eq!(state.opening, SplitOpening::Killed { replayed: false });
+    /// assert_eq!((state.operations, state.closed_operations), (1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn inspect(files: impl Into<SplitFiles>, options: &ReadOptions) -> Result<SplitState, Error> {
+        let files = files.into();
+        let seen = counters_file::look(&files.counters)?;
+        let identity = Identity { kind: Kind::Bloom, width: 1, ..seen.header.identity };
+        let stored = bits_header(&files.bits)?;
+        if let Some(stored) = &stored {
+            identity.check(&stored.identity)?;
         }
+        let opening = match (seen.left, &stored) {
+            (Left::Closed(expected), Some(_)) => match AnyFilter::open_mapped_with(&files.bits, options) {
+                Ok(AnyFilter::Bloom(plain)) if fingerprint(plain.cells()) == expected => SplitOpening::Clean,
+                Ok(_) => SplitOpening::BitsDiffer,
+                Err(error) if is_damage(&error) => SplitOpening::BitsDamaged,
+                Err(error) => return Err(error.into()),
+            },
+            (left, stored) => SplitOpening::not_clean(left, stored.is_some(), seen.pending),
+        };
+        let Identity { cells, width, .. } = seen.header.identity;
+        let (bytes, operations, closed_operations) = (seen.header.payload_len, seen.done, seen.found);
+        Ok(SplitState { opening, operations, closed_operations, cells, width, bytes })
     }
 
     /// Opens a filter, and repairs it if it was not closed: [`opening`](Self::opening) tells. If it cannot be
@@ -214,9 +343,7 @@ impl SplitBloom {
                 Some(_) => Err(SplitOpening::BitsDiffer),
                 None => Err(SplitOpening::BitsDamaged),
             },
-            (Left::Closed(_), None) => Err(SplitOpening::BitsMissing),
-            (Left::Unclosed, _) => Err(SplitOpening::Killed { replayed: file.journal.is_pending() }),
-            (Left::Stopped, _) => Err(SplitOpening::Stopped),
+            (left, stored) => Err(SplitOpening::not_clean(left, stored.is_some(), file.journal.is_pending())),
         };
         // All that can be refused has been refused; from here on files are changed.
         let in_use = |file: &mut CounterFile| {
@@ -400,6 +527,13 @@ impl SplitBloom {
         self.cells.file.journal.done()
     }
 
+    /// [`operations`](Self::operations) when the filter was last opened after it had been closed. What came later was
+    /// done by a process that was killed before it could close the filter, or by this one.
+    #[must_use]
+    pub fn closed_operations(&self) -> u64 {
+        self.cells.file.journal.found()
+    }
+
     /// Waits until the disk has the counters: what is in the filter now survives a loss of power.
     pub fn sync(&mut self) -> Result<(), EncodeError> {
         let synced = self.cells.file.sync();
@@ -411,10 +545,30 @@ impl SplitBloom {
         if !self.is_settled() {
             self.cells.plain.header()?; // what cannot be stored is said before a file is touched
             self.sync()?;
-            self.cells.plain.save(&self.files.bits)?;
+            match self.cells.file.is_draft() {
+                None => self.cells.plain.save(&self.files.bits)?,
+                Some(replace) => self.appear(replace)?,
+            }
             self.settled = Some(self.operations());
         }
         Ok(())
+    }
+
+    /// Gives both files of a draft their names, once both are on the disk.
+    fn appear(&mut self, replace: bool) -> Result<(), EncodeError> {
+        let SplitCells { file, plain } = &mut self.cells;
+        let counters = &self.files.counters;
+        write_file(
+            &self.files.bits,
+            |bits| write_to(plain, bits),
+            |bits, path| {
+                file.place(counters).map_err(|e| counters_file::at(counters, e))?;
+                match replace {
+                    true => bits.persist(path).map_err(|failed| failed.error),
+                    false => persist_new(bits, path).inspect_err(|_| _ = std::fs::remove_file(counters)),
+                }
+            },
+        )
     }
 
     /// [`flush`](Self::flush), and marks the files as closed, so that the next opening need not read the counters.
@@ -464,14 +618,20 @@ fn bits_header(path: &Path) -> Result<Option<Header>, DecodeError> {
 fn load_bits(path: &Path, options: &ReadOptions) -> Result<Option<Bloom<AnyScheme>>, DecodeError> {
     match Bloom::load_as::<AnyScheme>(path, options) {
         Ok(plain) => Ok(Some(plain)),
-        Err(
-            DecodeError::Truncated { .. }
-            | DecodeError::Trailing { .. }
-            | DecodeError::Checksum { .. }
-            | DecodeError::Damaged(_),
-        ) => Ok(None),
+        Err(error) if is_damage(&error) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Whether a file is one of ours, and not whole.
+fn is_damage(error: &DecodeError) -> bool {
+    matches!(
+        error,
+        DecodeError::Truncated { .. }
+            | DecodeError::Trailing { .. }
+            | DecodeError::Checksum { .. }
+            | DecodeError::Damaged(_)
+    )
 }
 
 /// A cell of a split filter is a counter in the file and a bit in memory. Setting one is noted in the journal, and
