@@ -10,6 +10,7 @@ use crate::cmd::lab::LabArgs;
 use crate::cmd::map::GetArgs;
 use crate::cmd::merge::MergeArgs;
 use crate::cmd::plan::PlanArgs;
+use crate::cmd::recover::RecoverArgs;
 use crate::input::KeyArgs;
 use crate::spec::SpecArgs;
 use crate::{human, secret};
@@ -38,6 +39,8 @@ Examples:
   gardenia query seen.gdn new.txt                the lines that may be in it
   gardenia query -v seen.gdn new.txt             the lines that certainly are not
   gardenia add seen.gdn new.txt                  put more lines in
+  gardenia remove stock.gdn sold.txt             remove lines again (kinds that can)
+  gardenia recover stock.gdn                     repair a filter of kind split after a crash
   gardenia dedup big.log                         each line once, in order, in little memory
   gardenia count words.gdn vocabulary.txt        how often lines went in (kinds that count)
   gardenia get port.gdn names.txt                what a map has for lines (kind bloomier)
@@ -63,6 +66,7 @@ pub(crate) enum Command {
     Dedup(DedupArgs),
     Add(AddArgs),
     Remove(RemoveArgs),
+    Recover(RecoverArgs),
     Count(CountArgs),
     Get(GetArgs),
     Top(TopArgs),
@@ -89,6 +93,10 @@ pub(crate) enum Command {
 ///
 /// A line that occurs several times is stored that often by the kinds whose lines can be removed. A cuckoo filter holds
 /// 8 copies of a line: further copies are left out and reported, the filter is written, and the exit code is 2.
+///
+/// A filter of kind split is two files: its bits in OUT, an ordinary filter of kind bloom, and its counters beside it, with
+/// the extension `counters`. Only the bits take memory. To store the counters on another disk, move them there and put a
+/// symbolic link in their place.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -98,6 +106,7 @@ Examples:
   gardenia build -o seen.gdn --bits 64MiB --hashes 6 urls.txt
   gardenia build -o small.gdn --kind bloom urls.txt      smaller, and several times slower
   gardenia build -o stock.gdn --kind counting parts.txt  lines can be taken out again
+  gardenia build -o stock.gdn --kind split parts.txt     the same, with the counters in the file stock.counters
   gardenia build -o words.gdn --kind spectral-mi words.txt       how often each line came
   gardenia build -o hits.gdn --kind count-min --bits 8MiB log.txt    the same of a stream of any length
   gardenia build -o last.gdn --kind a2 --items 1M log.txt        the last million lines, no others
@@ -302,6 +311,10 @@ impl ThreadArgs {
 /// The file is replaced when all lines are in: whole or not at all. Kinds whose lines can be removed store every copy of
 /// a line. A cuckoo filter holds 8 copies of a line: further copies are left out and reported, the file is replaced, and
 /// the exit code is 2.
+///
+/// A filter of kind split is changed in place, line by line. Queries see the old filter until the last line is in. If the
+/// command is killed, other commands refuse the filter until `gardenia recover` has repaired it. If an input cannot be
+/// read, the lines before it stay in, and their number is reported.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -321,10 +334,11 @@ pub(crate) struct AddArgs {
 
 /// Take lines out of a filter file
 ///
-/// For kinds that can: counting, spectral-ms, spectral-rm, cuckoo, dynamic. A line that was added several times must be
+/// For kinds that can: counting, split, spectral-ms, spectral-rm, cuckoo, dynamic, quotient. A line that was added several times must be
 /// removed as often. Only remove what was added: a line that is not in the filter is refused, but a false positive passes
 /// that check, and removing it can hide a line that is in the filter. The file is replaced when all lines are removed:
-/// whole or not at all.
+/// whole or not at all. A filter of kind split is changed in place, as by `add`: if the command is killed, do not remove
+/// the same lines again, but continue where `gardenia recover` says.
 ///
 /// Some lines stay: those whose cells lost count, and those that several layers of a dynamic filter claim. They are
 /// reported, and nothing is lost.
@@ -378,7 +392,8 @@ pub(crate) struct ChangeArgs {
 ///
 /// Each line of the input is printed after its count and a tab; a count of 0 is certain, others may be too high. A filter
 /// of kind bitwise may also report counts that are too low, even 0.
-/// For kinds that count: counting, spectral-ms, spectral-mi, spectral-rm, bitwise, count-min, cuckoo (up to 8), dynamic.
+/// For kinds that count: counting, spectral-ms, spectral-mi, spectral-rm, bitwise, count-min, cuckoo (up to 8), dynamic,
+/// quotient, and split, whose counters are read into memory.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

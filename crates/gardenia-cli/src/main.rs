@@ -16,6 +16,7 @@ mod output;
 mod secret;
 mod signal;
 mod spec;
+mod split;
 mod verbs;
 
 use args::{Cli, Command};
@@ -39,6 +40,7 @@ fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Dedup(args) => cmd::dedup::run(&args),
         Command::Add(args) => cmd::change::add(&args),
         Command::Remove(args) => cmd::change::remove(&args.change),
+        Command::Recover(args) => cmd::recover::run(&args),
         Command::Count(args) => cmd::count::run(&args),
         Command::Get(args) => cmd::map::get(&args),
         Command::Top(args) => cmd::top::run(&args),

@@ -3,10 +3,10 @@
 use crate::args::MemoryArgs;
 use crate::message::hinted;
 use crate::spec::kinds_that;
-use crate::{memory, message};
+use crate::{memory, message, split};
 use anyhow::Context;
 use gardenia::format::dcso;
-use gardenia::{Ability, AnyFilter, Count, DecodeError, OpenFilter, ReadOptions, SecretKey};
+use gardenia::{Ability, AnyFilter, Count, DecodeError, OpenFilter, ReadOptions, SecretKey, SplitFiles};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -30,6 +30,7 @@ pub(crate) fn is_stream(path: &Path) -> bool {
 
 /// Opens the filter at `path`; `-` is stdin.
 pub(crate) fn open(path: &Path, options: &ReadOptions) -> anyhow::Result<OpenFilter> {
+    split::check(path, options)?;
     try_open(path, options).map_err(message::decode).with_context(|| crate::input::name(path))
 }
 
@@ -40,6 +41,7 @@ pub(crate) fn load_any(path: &Path, options: &ReadOptions) -> anyhow::Result<Any
 
 /// As [`load_any`], and whether the format is a foreign one.
 pub(crate) fn load_and_tell(path: &Path, options: &ReadOptions) -> anyhow::Result<(AnyFilter, bool)> {
+    split::check(path, options)?;
     read_any(path, options).map_err(message::decode).with_context(|| crate::input::name(path))
 }
 
@@ -77,6 +79,16 @@ fn read_any(path: &Path, options: &ReadOptions) -> Result<(AnyFilter, bool), Dec
     }
 }
 
+/// Refuses the bits of a split filter, for commands that would write them without their counters.
+pub(crate) fn refuse_split(path: &Path) -> anyhow::Result<()> {
+    if SplitFiles::find(path).is_none() {
+        return Ok(());
+    }
+    let reason =
+        format!("{}: the bits of a split filter are changed with its counters", crate::input::name(path));
+    Err(message::hinted(reason, "gardenia add and gardenia remove change both"))
+}
+
 /// Reads the filter at `path` into memory, to be changed; `-` is stdin.
 pub(crate) fn load(path: &Path, options: &ReadOptions) -> anyhow::Result<AnyFilter> {
     if is_dcso(path) {
@@ -84,6 +96,7 @@ pub(crate) fn load(path: &Path, options: &ReadOptions) -> anyhow::Result<AnyFilt
         let reason = format!("{}: a DCSO file is not changed here", crate::input::name(path));
         return Err(message::hinted(reason, hint));
     }
+    refuse_split(path)?;
     read(path, options).map_err(message::decode).with_context(|| crate::input::name(path))
 }
 

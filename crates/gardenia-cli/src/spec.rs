@@ -90,12 +90,14 @@ fn option(param: Param) -> Arg {
     }
 }
 
+/// Whether `build` builds it: a sketch with signs is no filter.
+fn is_built(kind: Kind) -> bool {
+    kind != Kind::CountSketch
+}
+
 fn kind() -> Arg {
-    let buildable = |(name, _): &(&str, &str)| {
-        let kind = Spec::named(name).map(|spec| spec.kind());
-        kind.is_some_and(|kind| kind.holds_keys() || kind == Kind::DistanceSensitive)
-    };
-    let kinds = Spec::names().filter(buildable);
+    let built = |(name, _): &(&str, &str)| Spec::named(name).is_some_and(|spec| is_built(spec.kind()));
+    let kinds = Spec::names().filter(built);
     let kinds = kinds.map(|(name, summary)| PossibleValue::new(name).help(summary.trim_end_matches('.')));
     Arg::new("kind")
         .short('k')
@@ -132,6 +134,6 @@ impl FromArgMatches for SpecArgs {
 
 /// What a kind must be able to do, in words for a hint.
 pub(crate) fn kinds_that(ability: Ability) -> String {
-    let able = Kind::ALL.into_iter().filter(|kind| kind.holds_keys() && kind.can(ability));
+    let able = Kind::ALL.into_iter().filter(|kind| is_built(*kind) && kind.can(ability));
     able.map(Kind::name).collect::<Vec<_>>().join(", ")
 }

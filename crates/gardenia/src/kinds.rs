@@ -28,7 +28,7 @@ macro_rules! kinds {
     (
         filters { $($number:literal $kind:ident($type:ty), $name:literal, $near:literal $far:literal, [$($ability:ident)*], {$($param:ident)*}, $summary:literal;)+ }
         forms { $($form:ident($form_type:ty), $of:ident if $guard:ident, [$($form_ability:ident)*], $form_summary:literal;)+ }
-        others { $($other_number:literal $other:ident, $other_name:literal, [$($other_ability:ident)*], {$($other_param:ident)*}, $other_summary:literal;)+ }
+        others { $($other_number:literal $other:ident $(as $sized:ty)?, $other_name:literal, [$($other_ability:ident)*], {$($other_param:ident)*}, $other_summary:literal;)+ }
     ) => {
         /// Kind of filter, as stored in files. A number never changes its meaning.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,7 +101,7 @@ macro_rules! kinds {
             }
         }
 
-        /// Does the same with the type of every kind.
+        /// Does the same with the type of every kind, or the one that it is sized as.
         macro_rules! each_type {
             ($named:expr, $this:ident => $work:expr) => {
                 match $named {
@@ -111,7 +111,11 @@ macro_rules! kinds {
                         type $this = $type;
                         $work
                     })+
-                    $(Kind::$other)|+ => Err(SizeError::Conflict("a filter of this kind does not hold keys").into()),
+                    $($(Kind::$other => {
+                        type $this = $sized;
+                        $work
+                    })?)+
+                    _ => Err(NO_KEYS.into()),
                 }
             };
         }
@@ -318,6 +322,8 @@ kinds! {
     others {
         10 CountSketch, "count-sketch", [insert count merge], {Epsilon Delta Columns Rows}, "Counts with signs, and the second moment of a stream.";
         20 DistanceSensitive, "distance-sensitive", [insert], {Items Fpp Space Near Far}, "Finds what is similar to what was added.";
+        22 Split as CountingBloom, "split", [insert remove count estimate], {Memory PlannedFpp Items Fpp Bits Cells Hashes Width Scheme},
+            "Counts keys and removes them again, with the counters in a file: the memory of bloom, and no loss in a crash.";
     }
 }
 
@@ -351,6 +357,9 @@ const fn policy(policy: PolicyId) -> Option<(Param, Value)> {
     Some((Param::Policy, Value::Word(policy.name())))
 }
 
+/// Of kinds that no [`AnyFilter`] holds.
+const NO_KEYS: SizeError = SizeError::Conflict("a filter of this kind is not held in memory as others are");
+
 /// Fills in what a spec leaves open.
 pub(crate) fn fill(spec: &mut Spec) -> Result<(), SizeError> {
     each_type!(spec.kind(), This => <This as FromSpec>::fill_in(spec))
@@ -365,11 +374,14 @@ pub(crate) fn measure(spec: &Spec) -> Result<Measure, SizeError> {
 pub(crate) fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
     let designs: Result<_, SizeError> =
         each_type!(kind, This => Ok(<This as FromSpec>::designs(kind, asked)));
-    designs.unwrap_or_default()
+    if kind.holds_keys() { designs.unwrap_or_default() } else { Vec::new() }
 }
 
 /// The empty filter of a filled spec.
 pub(crate) fn empty(spec: &Spec) -> Result<AnyFilter, SizeError> {
+    if !spec.kind().holds_keys() {
+        return Err(NO_KEYS);
+    }
     each_type!(spec.kind(), This => Ok(<This as FromSpec>::empty(spec)?.into()))
 }
 

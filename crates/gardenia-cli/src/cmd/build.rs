@@ -5,12 +5,14 @@ use super::{map, points, sketch};
 use crate::args::{BuildArgs, OnFull};
 use crate::input::{Batch, Block, Keys, Reading, Source};
 use crate::message::{hinted, say};
+use crate::open::is_stream;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::spec::{explain, kinds_that};
+use crate::split::Target;
 use crate::{Outcome, human, memory, message};
 use gardenia::spec::{Param, Step};
-use gardenia::{Ability, AnyFilter, Digest, KeyHasher, Kind, Spec};
+use gardenia::{Ability, AnyFilter, Digest, KeyHasher, Kind, Spec, SplitBloom, SplitFiles};
 use std::path::Path;
 
 /// Digests probed at a time when they come from memory, as many as a block of input gives.
@@ -28,6 +30,9 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     args.key.keys()?;
     let output = Output { path: &args.output, force: args.force, inputs: &args.keys };
     output.check()?;
+    if spec.kind() == Kind::Split {
+        check_split(args)?;
+    }
     sources.iter().try_for_each(Source::check)?;
 
     if spec.kind() == Kind::DistanceSensitive {
@@ -41,15 +46,15 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     } else if spec.needs_all_keys() {
         Filling::at_once(args, &spec, aside(args, &sources, spec.hasher())?)?
     } else if !spec.needs_items() {
-        let mut filling = Filling::new(&spec)?;
+        let mut filling = Filling::new(args, &spec)?;
         filling.fill(args, &spec, &sources)?;
         filling
     } else if sources.iter().all(|source| source.file_len().is_some()) {
         let lines = count(args, &sources)?.max(1);
-        Filling::with_room(&spec, lines, |filling| filling.fill(args, &spec, &sources))?
+        Filling::with_room(args, &spec, lines, |filling| filling.fill(args, &spec, &sources))?
     } else {
         let aside = aside(args, &sources, spec.hasher())?;
-        Filling::with_room(&spec, aside.len.max(1), |filling| {
+        Filling::with_room(args, &spec, aside.len.max(1), |filling| {
             let mut batches = aside.pieces.iter().flat_map(|piece| piece.chunks(BATCH));
             batches.try_for_each(|batch| filling.insert(batch))?;
             filling.check(args, &spec)
@@ -57,9 +62,27 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     };
     filling.filter.about_mut().store_secret(args.store_secret);
 
-    output.write(&filling.filter)?;
+    filling.filter.write(&output)?;
     filling.report(args, &output);
+    filling.filter.close()?;
     message::left_out(filling.left_out, &output.name())
+}
+
+/// The files of a split filter. As everywhere, a link is followed.
+fn split_files(args: &BuildArgs) -> SplitFiles {
+    args.output.canonicalize().map_or_else(|_| SplitFiles::from(&args.output), SplitFiles::from)
+}
+
+/// What is wrong with the files of a split filter, if anything.
+fn check_split(args: &BuildArgs) -> anyhow::Result<()> {
+    if is_stream(&args.output) {
+        return Err(hinted("a filter of kind split is two files", "name the first with -o FILE"));
+    }
+    let files = split_files(args);
+    if files.counters_path() == files.bits_path() {
+        return Err(hinted("the counters are stored in a file with the extension counters", "change -o"));
+    }
+    Output { path: files.counters_path(), force: args.force, inputs: &args.keys }.check()
 }
 
 /// The filter that the options describe, checked as far as that goes without the keys.
@@ -124,7 +147,7 @@ fn near(args: &BuildArgs, spec: &Spec, sources: &[Source], output: &Output<'_>) 
 
 /// A filter that is being filled.
 struct Filling {
-    filter: AnyFilter,
+    filter: Target,
     keys: u64,
     new: u64,
     /// Copies of lines that the filter holds no more of.
@@ -136,27 +159,33 @@ struct Filling {
 
 impl Filling {
     /// An empty filter, once its memory is known to be there.
-    fn new(spec: &Spec) -> anyhow::Result<Self> {
+    fn new(args: &BuildArgs, spec: &Spec) -> anyhow::Result<Self> {
         require(spec.size().map_err(explain)?.bytes)?;
-        let filter = spec.build().map_err(explain)?;
+        let filter = if spec.kind() == Kind::Split {
+            let builder = spec.split_builder().map_err(explain)?;
+            Target::Split(SplitBloom::draft(split_files(args), builder, args.force)?)
+        } else {
+            Target::Whole(spec.build().map_err(explain)?)
+        };
         Ok(Self { filter, keys: 0, new: 0, left_out: 0, full: false, answers: Vec::new() })
     }
 
     /// A filter that was built from this many keys at once.
     fn of(filter: AnyFilter, keys: u64) -> Self {
         let new = filter.estimated_items().map_or(keys, |about| about.items as u64);
-        Self { filter, keys, new, left_out: 0, full: false, answers: Vec::new() }
+        Self { filter: Target::Whole(filter), keys, new, left_out: 0, full: false, answers: Vec::new() }
     }
 
     /// A filter for so many lines, filled; with more room if their copies do not fit.
     fn with_room(
+        args: &BuildArgs,
         spec: &Spec,
         lines: u64,
         fill: impl Fn(&mut Self) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         let mut items = lines;
         loop {
-            let mut filling = Self::new(&spec.clone().items(items))?;
+            let mut filling = Self::new(args, &spec.clone().items(items))?;
             match fill(&mut filling) {
                 Err(_) if filling.full && items / MOST_ROOM < lines => items += items.div_ceil(2),
                 filled => return filled.map(|()| filling),
@@ -172,7 +201,7 @@ impl Filling {
     /// An error if the filter is to stop when it is full, and is; or if it has grown beyond what it may take.
     fn check(&self, args: &BuildArgs, spec: &Spec) -> anyhow::Result<()> {
         if self.filter.can(Ability::Grow) {
-            return within(spec, self.filter.memory_bytes() as u64);
+            return within(spec, self.filter.memory_bytes());
         }
         let planned = self.filter.about().planned_items();
         if args.on_full != Some(OnFull::Error) {
@@ -226,9 +255,9 @@ impl Filling {
 
     fn insert(&mut self, digests: &[Digest]) -> anyhow::Result<()> {
         self.answers.resize(digests.len(), false);
-        let inserted = self.filter.insert_digests_capped(digests, &mut self.answers);
+        let inserted = self.filter.insert(digests, &mut self.answers);
         self.full = inserted.is_err();
-        self.left_out += inserted.map_err(|error| message::insert(error, &self.filter))?;
+        self.left_out += inserted?;
         self.keys += digests.len() as u64;
         self.new += self.answers.iter().map(|&new| u64::from(new)).sum::<u64>();
         Ok(())
@@ -246,13 +275,13 @@ impl Filling {
     fn report(&self, args: &BuildArgs, output: &Output<'_>) {
         let (filter, fpp) = (&self.filter, human::share(self.filter.fpp()));
         let to = output.name();
-        if let (AnyFilter::CountMin(sketch), false) = (filter, args.quiet) {
+        if let (Target::Whole(AnyFilter::CountMin(sketch)), false) = (filter, args.quiet) {
             let (lines, rows) = (human::plural(self.keys, "line"), sketch::rows(sketch));
-            let bytes = human::bytes(filter.memory_bytes() as u64);
+            let bytes = human::bytes(filter.memory_bytes());
             say(&format!("{to}: {lines} counted in {rows} ({bytes}); {}", sketch::promise(sketch)));
         } else if !args.quiet {
             let (keys, new) = (human::plural(self.keys, "key"), human::count(self.new));
-            let (id, bytes) = (filter.identity(), human::bytes(filter.memory_bytes() as u64));
+            let (id, bytes) = (filter.identity(), human::bytes(filter.memory_bytes()));
             let one = if id.width == 1 { "bit" } else { "cell" };
             let (cells, set) = (human::plural(id.cells, one), human::plural(id.hashes.into(), one));
             // Of a filter of several parts the identity tells the first, and of a static one what is no user's matter.
@@ -301,7 +330,7 @@ fn require(bytes: u64) -> anyhow::Result<()> {
 }
 
 /// What a filter says that is to stop when it is full.
-pub(crate) fn full(filter: &AnyFilter, planned: u64) -> anyhow::Error {
+pub(crate) fn full(filter: &Target, planned: u64) -> anyhow::Error {
     let (planned, keys) = (human::count(planned), counted(filter));
     hinted(
         format!("more than {planned} {keys} came, and {planned} were planned"),
@@ -310,7 +339,7 @@ pub(crate) fn full(filter: &AnyFilter, planned: u64) -> anyhow::Error {
 }
 
 /// What a filter must have room for.
-pub(crate) fn counted(filter: &AnyFilter) -> &'static str {
+pub(crate) fn counted(filter: &Target) -> &'static str {
     if filter.can(Ability::Copies) { "lines" } else { "different keys" }
 }
 

@@ -3,12 +3,13 @@
 use super::build::{counted, full};
 use crate::args::{AddArgs, ChangeArgs, OnFull};
 use crate::input::{Batch, Block, Keys, Reading, Source};
-use crate::message::{hinted, say};
-use crate::open::{is_stream, load};
+use crate::message::{hinted, say, with_hint};
+use crate::open::is_stream;
 use crate::output::Output;
+use crate::split::Target;
 use crate::{Outcome, human, lock, message};
 use anyhow::Context;
-use gardenia::{Ability, AnyFilter, Digest, Kind, RemoveError};
+use gardenia::{Ability, Digest, Kind, RemoveError, SplitFiles};
 use std::path::Path;
 
 pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
@@ -21,9 +22,12 @@ pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
             let reason = format!("a filter of kind {} does not grow", filter.kind().name());
             return Err(hinted(reason, "build it with --kind scalable"));
         }
+        if on_full == OnFull::Error && filter.kind() == Kind::Split {
+            let reason = "a filter of kind split is changed in place, and lines that are in stay in";
+            return Err(hinted(reason, "leave out --on-full error"));
+        }
         answers.resize(digests.len(), false);
-        let inserted = filter.insert_digests_capped(digests, &mut answers);
-        let beyond = inserted.map_err(|error| message::insert(error, filter))?;
+        let beyond = filter.insert(digests, &mut answers)?;
         let came = answers.iter().map(|&new| u64::from(new)).sum::<u64>();
         new += came;
         left_out += beyond;
@@ -59,12 +63,13 @@ pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
             "gardenia: warning: {name}: {about} {keys} are found in it, and {planned} were planned"
         ));
     }
+    filter.close()?;
     message::left_out(left_out, &output(args).name())
 }
 
 /// How many keys a filter surely holds, about how many, and how many were planned; nothing of filters that forget, or
 /// whose rate does not depend on the number.
-fn held(filter: &AnyFilter) -> Option<(f64, u64, u64)> {
+fn held(filter: &Target) -> Option<(f64, u64, u64)> {
     let planned = filter.about().planned_items();
     let fills =
         !matches!(filter.kind(), Kind::Stable | Kind::A2 | Kind::Scalable | Kind::Dynamic | Kind::CountMin);
@@ -77,10 +82,10 @@ pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {
     let (keys, filter) = change(args, "removing", |filter, digests| {
         if !filter.can(Ability::Remove) {
             let reason = format!("keys cannot be taken out of a filter of kind {}", filter.kind().name());
-            return Err(hinted(reason, "build it with --kind counting or cuckoo"));
+            return Err(hinted(reason, "build it with --kind counting, cuckoo or split"));
         }
         for digest in digests {
-            match filter.remove_digest(*digest) {
+            match filter.remove(*digest) {
                 Some(Ok(())) => removed += 1,
                 Some(Err(RemoveError::Absent)) | None => absent += 1,
                 Some(Err(RemoveError::Ambiguous)) => ambiguous += 1,
@@ -100,6 +105,7 @@ pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {
         text += &format!(", {} kept because several layers claim them", human::count(ambiguous));
     }
     report(args, &filter, &text);
+    filter.close()?;
     Ok(if removed > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
@@ -107,28 +113,48 @@ pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {
 fn change(
     args: &ChangeArgs,
     doing: &str,
-    mut work: impl FnMut(&mut AnyFilter, &[Digest]) -> anyhow::Result<()>,
-) -> anyhow::Result<(u64, AnyFilter)> {
+    mut work: impl FnMut(&mut Target, &[Digest]) -> anyhow::Result<()>,
+) -> anyhow::Result<(u64, Target)> {
     let output = output(args);
     if is_stream(&args.filter) && args.output.is_none() {
         return Err(hinted("a filter from a pipe cannot be changed in place", "give -o OUT"));
+    }
+    let split = SplitFiles::find(&args.filter);
+    if split.is_some() && args.output.is_some() {
+        let reason =
+            format!("{}: a filter of kind split is changed in place", crate::input::name(&args.filter));
+        return Err(hinted(reason, "leave out -o; to keep the old filter, copy both files first"));
     }
     let (sources, keys) = (Source::all(&args.keys), args.key.keys()?);
     output.check()?;
     sources.iter().try_for_each(Source::check)?;
     // Until the changed filter is in its place: what another process adds meanwhile must not be lost.
-    let _lock = if in_place(args) { Some(lock::hold(&args.filter, args.quiet)?) } else { None };
-    let mut filter = load(&args.filter, &args.memory.options(args.secret.read()?))?;
+    // A split filter has a lock of its own.
+    let locked = in_place(args) && split.is_none();
+    let _lock = if locked { Some(lock::hold(&args.filter, args.quiet)?) } else { None };
+    let mut filter = Target::open(&args.filter, &args.memory.options(args.secret.read()?), args.quiet)?;
     let (hasher, mut count) = (filter.hasher().clone(), 0);
     work(&mut filter, &[]).with_context(|| crate::input::name(&args.filter))?; // can it at all?
     let (progress, threads) = (!args.quiet, args.threads.count());
     let reading = Reading { sources: &sources, keys: &keys, doing, progress, threads, strict: true };
     let look = |keys: &Keys, block: Block<'_>, batch: &mut Batch| keys.read(&hasher, block, batch);
-    reading.run(look, &mut |_: Block<'_>, batch: &mut Batch| {
+    let read = reading.run(look, &mut |_: Block<'_>, batch: &mut Batch| {
         count += batch.digests.len() as u64;
         work(&mut filter, &batch.digests).with_context(|| crate::input::name(&args.filter))
-    })?;
-    output.write(&filter)?;
+    });
+    if split.is_none() {
+        read?;
+        filter.write(&output)?;
+    } else {
+        // What it has taken in stays, whatever became of the input.
+        let hint = "the lines are in the counters: once there is room, gardenia recover writes the bits";
+        filter.write(&output).map_err(|error| with_hint(error, hint))?;
+        if read.is_err() {
+            let (name, lines) = (output.name(), human::plural(count, "line"));
+            say(&format!("gardenia: warning: {name}: {lines} done before the error: continue behind them"));
+        }
+        read?;
+    }
     Ok((count, filter))
 }
 
@@ -146,7 +172,7 @@ fn output(args: &ChangeArgs) -> Output<'_> {
     }
 }
 
-fn report(args: &ChangeArgs, filter: &AnyFilter, what: &str) {
+fn report(args: &ChangeArgs, filter: &Target, what: &str) {
     if !args.quiet {
         let rate = human::share(filter.fpp());
         say(&format!("{}: {what}; estimated false positives {rate}", output(args).name()));

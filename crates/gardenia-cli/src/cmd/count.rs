@@ -1,17 +1,21 @@
 //! `gardenia count`: how often lines went into a filter.
 
 use super::query::{check_stdin, outcome};
-use crate::Outcome;
 use crate::args::CountArgs;
 use crate::input::{Batch, Block, Keys, Reading, Row, Source, name};
 use crate::open::{counts, open};
+use crate::{Outcome, split};
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
 
 pub(crate) fn run(args: &CountArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.inputs);
     check_stdin(&args.filter, &sources)?;
-    let opened = open(&args.filter, &args.memory.options(args.secret.read()?))?;
+    let options = args.memory.options(args.secret.read()?);
+    let opened = match split::counters(&args.filter, &options)? {
+        Some(counting) => counting.into(),
+        None => open(&args.filter, &options)?,
+    };
     counts(&opened).with_context(|| name(&args.filter))?;
     let (mut stdout, hasher, keys) = (io::stdout().lock(), opened.hasher(), args.key.keys()?);
     let (progress, threads) = (!stdout.is_terminal(), args.threads.count());

@@ -3,14 +3,14 @@
 use super::sketch;
 use crate::args::InfoArgs;
 use crate::open::{is_dcso, is_stream, try_open};
-use crate::{Outcome, human, input, message};
+use crate::{Outcome, human, input, message, split};
 use anyhow::{Context, bail};
 use gardenia::cells::Held;
 use gardenia::format::{self, Header, verify_file};
 use gardenia::theory::blocked::BLOCK_BITS;
 use gardenia::{
-    AnyFilter, ChoiceForm, DecodeError, DistanceSensitiveBloom, HasherId, Identity, Kind, OpenFilter,
-    ReadOptions, SchemeId,
+    AnyFilter, ChoiceForm, DecodeError, DistanceSensitiveBloom, Error, HasherId, Identity, Kind, OpenFilter,
+    ReadOptions, SchemeId, SplitBloom, SplitFiles, SplitOpening, SplitState,
 };
 use serde::Serialize;
 use std::fs;
@@ -60,6 +60,8 @@ struct Report {
     cells: u64,
     width: u32,
     bytes: u64,
+    /// Of a filter of kind split.
+    counters: Option<Counters>,
     /// What this kind of filter alone has, in words.
     details: Option<String>,
     planned_items: Option<u64>,
@@ -78,6 +80,47 @@ struct Report {
     metadata_hex: String,
     /// Bytes that were checked, with `--verify`.
     verified_bytes: Option<u64>,
+}
+
+/// The counters of a split filter.
+#[derive(Serialize)]
+struct Counters {
+    file: String,
+    cells: u64,
+    width: u32,
+    bytes: u64,
+    operations: u64,
+    /// Whether the bits are those of the counters.
+    closed: bool,
+    state: &'static str,
+}
+
+impl Counters {
+    /// Of the filter at `path`, if it is split; while another process changes it there is nothing to report.
+    fn of(path: &Path, options: &ReadOptions) -> anyhow::Result<Option<Self>> {
+        let Some(files) = SplitFiles::find(path) else { return Ok(None) };
+        match SplitBloom::inspect(files.clone(), options) {
+            Ok(SplitState { opening, operations, cells, width, bytes, .. }) => {
+                let (file, state) = (files.counters_path().display().to_string(), split::words(opening));
+                let closed = opening == SplitOpening::Clean;
+                Ok(Some(Self { file, cells, width, bytes, operations, closed, state }))
+            }
+            Err(Error::InUse | Error::Decode(DecodeError::SecretMissing { .. })) => Ok(None),
+            Err(error) => Err(split::explain(path, &files, error)),
+        }
+    }
+
+    fn text(&self) -> String {
+        format!(
+            "{} of {} bits ({}) in {}; {}; {}",
+            human::count(self.cells),
+            self.width,
+            human::bytes(self.bytes),
+            self.file,
+            human::plural(self.operations, "operation"),
+            self.state
+        )
+    }
 }
 
 impl Report {
@@ -124,8 +167,12 @@ impl Report {
             return Ok(Self { file, ..report });
         }
         let file_bytes = fs::metadata(path).with_context(|| file.clone())?.len();
+        let counters = Counters::of(path, options)?;
+        let kind = if SplitFiles::find(path).is_some() { Kind::Split.name() } else { report.kind };
         Ok(Self {
             file,
+            kind,
+            counters,
             file_bytes: Some(file_bytes),
             format: Some(if foreign { "dcso" } else { "gardenia" }),
             format_version: header().ok().map(|header| header.version),
@@ -153,6 +200,7 @@ impl Report {
             cells: id.cells,
             width: id.width,
             bytes,
+            counters: None,
             details: None,
             // Zero stands for "given by its shape".
             planned_items: Some(planned.0).filter(|&items| items > 0),
@@ -230,6 +278,9 @@ impl Report {
             [Kind::Scalable, Kind::Dynamic, Kind::GolombSet].iter().any(|kind| kind.name() == self.kind);
         let cells = if parts { String::new() } else { format!("{cells} in ") };
         line("size", format!("{cells}{}{file}", human::bytes(self.bytes)));
+        if let Some(counters) = &self.counters {
+            line("counters", counters.text());
+        }
         if let Some(details) = &self.details {
             line("details", details.clone());
         }

@@ -21,6 +21,7 @@ pub(crate) mod merge;
 pub(crate) mod plan;
 pub(crate) mod points;
 pub(crate) mod query;
+pub(crate) mod recover;
 pub(crate) mod sketch;
 pub(crate) mod top;
 pub(crate) mod tour;

@@ -1,12 +1,12 @@
 //! `gardenia query`: the lines that may be in a filter, with the manners of `grep`.
 
 use super::points;
-use crate::Outcome;
 use crate::args::QueryArgs;
 use crate::input::{Batch, Block, KeyTexts, Keys, Reading, Row, Source, Work, name};
 use crate::message::{self, hinted, with_hint};
 use crate::open::{is_dash, is_stream, try_open};
 use crate::output::Output;
+use crate::{Outcome, split};
 use anyhow::{Context, bail};
 use gardenia::{DecodeError, DistanceSensitiveBloom, Filter, KeyHasher, OpenFilter};
 use std::io::{self, IsTerminal, Write};
@@ -171,6 +171,7 @@ impl Bed {
                     hashers.len() - 1
                 })
             };
+            split::check(path, &options)?;
             filters.push(match try_open(path, &options) {
                 Ok(filter) => {
                     let hashed = place(filter.hasher().clone());

@@ -3,11 +3,12 @@
 use crate::common::{Shell, has};
 use std::process::Command;
 
-const SUBCOMMANDS: [&str; 21] = [
+const SUBCOMMANDS: [&str; 22] = [
     "build",
     "query",
     "add",
     "remove",
+    "recover",
     "count",
     "get",
     "dedup",

@@ -86,6 +86,7 @@ fn json_is_one_object_per_line_with_these_fields() {
             "bits": filter.identity().cells * u64::from(filter.identity().width),
             "cells": filter.identity().cells,
             "width": filter.identity().width,
+            "counters": null, // of split filters
             "details": found["details"], // words, which a test of their own reads
             "bytes": filter.memory_bytes(),
             "planned_items": 1000,

@@ -29,6 +29,7 @@ mod query;
 mod relatives;
 mod removal;
 mod special;
+mod split;
 mod top;
 mod tour;
 #[path = "../../../gardenia/tests/all/vectors.rs"]

@@ -12,6 +12,8 @@ use crate::{MAX_CELLS, MAX_HASHES, SizeError};
 pub(crate) struct Wish {
     pub(crate) items: Option<u64>,
     pub(crate) fpp: Option<f64>,
+    /// The rate that the shape was made for.
+    pub(crate) planned_fpp: Option<f64>,
     pub(crate) cells: Option<u64>,
     pub(crate) hashes: Option<u32>,
     pub(crate) hasher: KeyHasher,
@@ -27,6 +29,7 @@ impl Wish {
         Self {
             items: spec.whole(Param::Items),
             fpp: if cells.is_some() { asked } else { Some(asked.unwrap_or(DEFAULT_FPP)) },
+            planned_fpp: None,
             cells,
             hashes: spec.small(Param::Hashes),
             hasher: spec.hasher(),
@@ -90,7 +93,9 @@ impl Wish {
     /// What the filter is made for; `rate` tells the rate at the planned items where none was asked for.
     pub(crate) fn about(&self, rate: impl FnOnce(u64) -> f64) -> About {
         match self.items {
-            Some(items) => About::planned(items, self.fpp.unwrap_or_else(|| rate(items))),
+            Some(items) => {
+                About::planned(items, self.fpp.or(self.planned_fpp).unwrap_or_else(|| rate(items)))
+            }
             None => About::default(),
         }
     }

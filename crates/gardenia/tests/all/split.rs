@@ -3,7 +3,7 @@
 
 use gardenia::{
     AnyFilter, AnyScheme, Bloom, CountingBloom, CountingBloomBuilder, DecodeError, Digest, EncodeError,
-    Error, Filter, Kind, ReadOptions, RemoveError, Scheme, SchemeId, SecretKey, SplitBloom, SplitFiles,
+    Error, Filter, Kind, ReadOptions, RemoveError, Scheme, SchemeId, SecretKey, Spec, SplitBloom, SplitFiles,
     SplitOpening, SplitState,
 };
 use proptest::prelude::*;
@@ -452,6 +452,35 @@ fn a_look_finds_what_opening_finds_and_changes_nothing() {
     assert!(inspected(&path).is_err() && SplitFiles::find(&path).is_none());
     std::fs::write(counters(&path), []).unwrap();
     assert!(inspected(&path).is_err() && SplitFiles::find(&path).is_some(), "it may have been cut short");
+}
+
+#[test]
+fn a_spec_describes_a_split_filter_by_its_bits() {
+    for text in [
+        "split items=500",
+        "split items=500 memory=1024",
+        "split bits=9000 hashes=3 width=8 scheme=double seed=7",
+    ] {
+        let spec: Spec = text.parse().unwrap();
+        let filled = spec.filled().unwrap();
+        assert_eq!((&filled.filled().unwrap(), &filled.to_string().parse().unwrap()), (&filled, &filled));
+        let made = [&spec, &filled].map(|spec| {
+            let (_folder, path) = folder();
+            let bed = SplitBloom::create(&path, spec.split_builder().unwrap()).unwrap();
+            let plan = (bed.about().planned_items(), bed.about().planned_fpp());
+            let bytes = [&path, &counters(&path)].map(|file| std::fs::metadata(file).unwrap().len());
+            (bed.bloom().identity(), bed.width(), plan, bed.bloom().memory_bytes() as u64, bytes)
+        });
+        assert_eq!(made[0], made[1], "{text}");
+        let (id, width, (items, _), memory, [_, counters]) = made[0];
+        assert_eq!(memory, spec.size().unwrap().bytes, "{text}");
+        let payload = id.cells.div_ceil(64 / u64::from(width)) * 8;
+        assert!(counters == 16_384 + payload && spec.size().unwrap().file_bytes > memory + payload);
+        assert_eq!(items, if text.contains("items") { 500 } else { 0 });
+        assert!(spec.build().is_err(), "it lives in files");
+    }
+    assert_eq!("split bits=9000 hashes=3".parse::<Spec>().unwrap().size().unwrap().bytes, 1_128);
+    assert!("counting items=9".parse::<Spec>().unwrap().split_builder().is_err());
 }
 
 #[test]

@@ -109,6 +109,7 @@ impl State {
     pub(crate) fn open(path: &Path, args: &DedupArgs) -> anyhow::Result<(Self, Option<(AnyFilter, Note)>)> {
         let name = || input::name(path);
         check(path, args).with_context(name)?;
+        open::refuse_split(path)?;
         let state = Self { path: path.to_owned(), _claim: claim(path)? };
         // Another process may have made it in the meantime.
         check(path, args).with_context(name)?;

@@ -20,7 +20,7 @@ use crate::index::{AnyScheme, Scheme};
 use crate::kinds::Ability;
 use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Sink, Source};
-use crate::spec::{FromSpec, Measure, Param, Spec, cell_bytes};
+use crate::spec::{FromSpec, Measure, Param, Spec, bit_bytes, cell_bytes};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
 use crate::{DecodeError, EncodeError, Merge, Mismatch, Overflow, RemoveError, SizeError};
 use alloc::vec;
@@ -383,9 +383,12 @@ format::serde_impls!([M: Memory] CountingBloom<M>, [] CountingBloom);
 const WIDTH: u32 = 4;
 
 impl CountingBloomBuilder {
-    fn of(spec: &Spec) -> Self {
+    pub(super) fn of(spec: &Spec) -> Self {
         let width = spec.small(Param::Width).unwrap_or(WIDTH);
-        Self { wish: Wish::of(spec, width.into()), width }
+        // The size of a split filter is that of its bits.
+        let bits_per_cell = if spec.kind() == Kind::Split { 1 } else { width };
+        let planned_fpp = spec.real(Param::PlannedFpp);
+        Self { wish: Wish { planned_fpp, ..Wish::of(spec, bits_per_cell.into()) }, width }
     }
 }
 
@@ -403,7 +406,12 @@ impl FromSpec for CountingBloom {
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
         let (shape, width) = (spec.shape(Param::Cells), CountingBloomBuilder::of(spec).width);
-        Ok(Measure::as_stored(cell_bytes(shape.cells, width), 0, spec.bloom_rate(shape)))
+        let (counters, bits) = (cell_bytes(shape.cells, width), bit_bytes(shape.cells));
+        let stored = Measure::as_stored(counters, 0, spec.bloom_rate(shape));
+        match spec.kind() {
+            Kind::Split => Ok(Measure { memory: bits, payload: counters.saturating_add(bits), ..stored }),
+            _ => Ok(stored),
+        }
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         CountingBloomBuilder::of(spec).build()

@@ -1,4 +1,4 @@
-//! The split form of the counting Bloom filter: bits in memory, counters in a file.
+//! The split form of the counting Bloom filter, kind `split`: bits in memory, counters in a file.
 //!
 //! A query needs to know only whether a cell is zero. So one bit per cell is kept in memory and answers every
 //! query, and the counters, which only insertions and removals touch, live in slower storage: a memory-mapped
@@ -22,6 +22,7 @@ use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::{AnyScheme, Scheme};
 use crate::kinds::AnyFilter;
 use crate::simd::{Bools, Drawn, Given, Keys, Sink, Source};
+use crate::spec::{Spec, SpecError};
 use crate::{DecodeError, EncodeError, Error, Full, Insert, RemoveError, SizeError};
 use alloc::vec::Vec;
 use core::fmt;
@@ -593,6 +594,27 @@ impl Drop for SplitBloom {
     fn drop(&mut self) {
         if self.is_settled() {
             self.cells.file.mark_closed(fingerprint(self.cells.plain.cells()));
+        }
+    }
+}
+
+impl Spec {
+    /// The builder of a filter of the kind [`Split`](Kind::Split), for [`SplitBloom::create`]. Such a filter lives in
+    /// files, so that no [`AnyFilter`] holds it.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("stock.gdn");
+    /// let spec: gardenia::Spec = "split items=1000 fpp=1%".parse()?;
+    /// let mut stock = gardenia::SplitBloom::create(&path, spec.split_builder()?)?;
+    /// stock.insert("rose");
+    /// assert_eq!((stock.cells(), stock.about().planned_fpp()), (9_596, 0.01));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn split_builder(&self) -> Result<CountingBloomBuilder, SpecError> {
+        match self.kind() {
+            Kind::Split => Ok(CountingBloomBuilder::of(&self.filled()?)),
+            _ => Err(SizeError::Conflict("a filter of this kind is one file: use the kind split").into()),
         }
     }
 }
