@@ -52,6 +52,9 @@ pub use error::{
     BuildError, DecodeError, EncodeError, Error, Full, InsertError, Mismatch, NegativeWeight, OutOfRange,
     Overflow, Part, PointError, RemoveError, Saturated, SizeError, UpdateError,
 };
+/// The table of `Top`, for the module's `TOPK.*`.
+#[doc(hidden)]
+pub use filter::candidates;
 pub use filter::{
     A2Bloom, A2BloomBuilder, About, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BinaryFuse,
     BinaryFuseBuilder, BitwiseBloom, BitwiseBloomBuilder, BitwiseLevel, BlockedBloom, BlockedBloomBuilder,

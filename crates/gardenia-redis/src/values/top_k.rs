@@ -4,10 +4,10 @@
 //! one it lowers with probability decay^count, and takes it over at zero. So small counts fade away and large ones hardly
 //! ever lose. The largest of an item's cells is its estimate: too low at times, too high only if fingerprints meet.
 //!
-//! The table of the k largest is a binary heap with the least at the root. It is full of nothing at the beginning; an item
-//! whose estimate is not below the root's takes its place. Of equal counts, the one at the root leaves: that order is
-//! what clients' tests expect of RedisBloom, so sinking goes past equal children; of two equal ones to the left one, which
-//! is our choice.
+//! The table of the k largest is the library's [`Candidates`], a heap with the least at the root. It is full of nothing at
+//! the beginning; an item whose estimate is not below the root's takes its place. Of equal counts, the one at the root
+//! leaves: that order is what clients' tests expect of RedisBloom, so the heap is put right after each count, and sinking
+//! goes past equal children; of two equal ones to the left one, which is our choice.
 //!
 //! Randomness is SplitMix64 with the state stored beside the cells: the same commands give the same value on every replica,
 //! also on one that joined in between.
@@ -17,12 +17,10 @@
 
 use super::stored::{Stored, Whole};
 use crate::engine::types::TypeHandle;
-use crate::redisbloom::layout::{
-    Bytes, LayoutError, Load, Save, check_limit, copied, reserved, wrong, zeroed,
-};
+use crate::redisbloom::layout::{Bytes, LayoutError, Load, Save, check_limit, copied, wrong, zeroed};
+use gardenia::candidates::{Candidates, Entry};
 use gardenia::{Digest, KeyHasher};
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
 
@@ -33,8 +31,8 @@ pub const MAX_INCREMENT: u32 = 100_000;
 
 /// Bytes of a cell: fingerprint and count.
 const CELL: u64 = 8;
-/// Bytes that each place of the table is counted with, with its share of the index.
-const PLACE: u64 = size_of::<Place>() as u64 + 32;
+/// Bytes that each place of the table is counted with: 8 of the heap, and up to 32 of the index.
+const PLACE: u64 = size_of::<Place>() as u64 + 40;
 /// What SplitMix64's state moves by.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Below this probability a cell is never lowered: less than once in all draws that can be told apart.
@@ -61,10 +59,8 @@ pub struct TopK {
     random: u64,
     /// Row by row, little-endian: what is stored.
     cells: Vec<u8>,
-    /// A heap: no place has a larger count than its children at 2i + 1 and 2i + 2.
-    places: Vec<Place>,
-    /// Where in the table the item with a digest is. Two items with one digest cannot be told apart.
-    index: HashMap<u64, usize>,
+    /// k of them. Two items with one digest cannot be told apart.
+    places: Candidates<Place>,
     /// Bytes of the items in the table.
     item_bytes: u64,
 }
@@ -73,14 +69,47 @@ pub struct TopK {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Place {
     count: u32,
-    digest: u64,
-    item: Vec<u8>,
+    /// Its position in the heap.
+    at: u32,
+    digest: Digest,
+    item: Box<[u8]>,
+}
+
+impl Entry for Place {
+    type Rank = u32;
+    const BY_PLACE: bool = false;
+
+    fn digest(&self) -> Digest {
+        self.digest
+    }
+    fn rank(&self) -> u32 {
+        self.count
+    }
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+    fn moved(&mut self, at: u32) {
+        self.at = at;
+    }
+}
+
+impl Place {
+    fn new(count: u32, digest: Digest, item: Vec<u8>) -> Self {
+        Self { count, at: 0, digest, item: item.into_boxed_slice() }
+    }
 }
 
 impl TopK {
     /// A table of `k` items over `depth` rows of `width` cells, if all of it takes at most `max_bytes`, long items
     /// not counted.
     pub fn new(k: u32, width: u32, depth: u32, decay: f64, max_bytes: u64) -> Result<Self, LayoutError> {
+        let mut top = Self::bare(k, width, depth, decay, max_bytes)?;
+        (0..k).for_each(|_| _ = top.places.take(Place::default()));
+        Ok(top)
+    }
+
+    /// The same without places.
+    fn bare(k: u32, width: u32, depth: u32, decay: f64, max_bytes: u64) -> Result<Self, LayoutError> {
         if k == 0 {
             return wrong("k", "at least one");
         }
@@ -97,14 +126,17 @@ impl TopK {
         let cells = (u64::from(width) * u64::from(depth)).saturating_mul(CELL);
         check_limit(cells.saturating_add(u64::from(k) * PLACE), max_bytes)?;
         let cells = zeroed(cells)?;
-        let (mut places, mut index) = (reserved(k.into())?, HashMap::new());
-        index.try_reserve(k as usize).map_err(|_| LayoutError::Memory { bytes: u64::from(k) * PLACE })?;
-        places.resize(k as usize, Place::default());
-        Ok(Self { width, depth, decay, random: 0, cells, places, index, item_bytes: 0 })
+        let failed = |_| LayoutError::Memory { bytes: u64::from(k) * PLACE };
+        let places = Candidates::reserved(k as usize).map_err(failed)?;
+        Ok(Self { width, depth, decay, random: 0, cells, places, item_bytes: 0 })
     }
 
     fn digest(item: &[u8]) -> Digest {
         KeyHasher::default().digest(item)
+    }
+
+    fn place(&self, digest: Digest) -> Option<&Place> {
+        self.places.get(digest, |place| place.digest == digest)
     }
 
     /// The first byte of an item's cell in each row.
@@ -157,33 +189,26 @@ impl TopK {
             return Ok(None);
         }
         let digest = Self::digest(item);
-        let place = self.index.get(&digest.0).copied();
+        let at = self.place(digest).map(|place| place.at);
         let mut copy = Vec::new();
-        if place.is_none() {
+        if at.is_none() {
             check_limit(self.memory_bytes().saturating_add(item.len() as u64), limit)?;
             copy = copied(item)?;
         }
         let estimate = self.raise(digest, by);
-        if let Some(place) = place {
-            let count = &mut self.places[place].count;
-            *count = estimate.max(*count);
-            self.sink(place);
+        if let Some(at) = at {
+            self.places.raise(at, |place| place.count = estimate.max(place.count));
             return Ok(None);
         }
-        if estimate == 0 || estimate < self.places[0].count {
+        if estimate == 0 || !self.places.admits(|least| estimate >= least) {
             return Ok(None);
         }
-        let new = Place { count: estimate, digest: digest.0, item: copy };
         self.item_bytes += item.len() as u64;
-        let old = std::mem::replace(&mut self.places[0], new);
-        let pushed_out = old.count > 0;
-        if pushed_out {
-            self.index.remove(&old.digest);
+        let pushed_out = self.places.take(Place::new(estimate, digest, copy)).filter(|old| old.count > 0);
+        Ok(pushed_out.map(|old| {
             self.item_bytes -= old.item.len() as u64;
-        }
-        self.index.insert(digest.0, 0);
-        self.sink(0);
-        Ok(pushed_out.then_some(old.item))
+            old.item.into_vec()
+        }))
     }
 
     /// Raises the cells of an item; its estimate, 0 if no cell is its own.
@@ -217,42 +242,18 @@ impl TopK {
         estimate
     }
 
-    /// Moves a place down the heap until its children have larger counts.
-    fn sink(&mut self, mut at: usize) {
-        loop {
-            let count = |place: usize| self.places.get(place).map_or(u64::MAX, |place| place.count.into());
-            let (left, right) = (2 * at + 1, 2 * at + 2);
-            let child = if count(left) <= count(right) { left } else { right };
-            if count(child) > count(at) {
-                break;
-            }
-            self.places.swap(at, child);
-            self.note(at);
-            at = child;
-        }
-        self.note(at);
-    }
-
-    /// Writes into the index where the item at a place is.
-    fn note(&mut self, at: usize) {
-        let place = &self.places[at];
-        if place.count > 0 {
-            self.index.insert(place.digest, at);
-        }
-    }
-
     /// Whether an item is in the table.
     #[must_use]
     pub fn contains(&self, item: &[u8]) -> bool {
-        self.index.contains_key(&Self::digest(item).0)
+        self.place(Self::digest(item)).is_some()
     }
 
     /// How often an item came, estimated: by the table, or by the cells if it is not in it.
     #[must_use]
     pub fn count(&self, item: &[u8]) -> u32 {
         let digest = Self::digest(item);
-        if let Some(place) = self.index.get(&digest.0) {
-            return self.places[*place].count;
+        if let Some(place) = self.place(digest) {
+            return place.count;
         }
         let own = self.cells(digest).map(|at| self.cell(at)).filter(|(print, _)| *print == digest.0 as u32);
         own.map(|(_, count)| count).max().unwrap_or(0)
@@ -262,7 +263,7 @@ impl TopK {
     /// that order of RedisBloom.
     #[must_use]
     pub fn list(&self) -> Vec<(&[u8], u32)> {
-        let filled = self.places.iter().filter(|place| place.count > 0);
+        let filled = self.places.in_heap().filter(|place| place.count > 0);
         let mut list: Vec<_> = filled.map(|place| (&place.item[..], place.count)).collect();
         list.sort_by_key(|(_, count)| Reverse(*count));
         list
@@ -271,7 +272,7 @@ impl TopK {
     /// Items that the table has room for.
     #[must_use]
     pub fn k(&self) -> u32 {
-        self.places.len() as u32
+        self.places.slots() as u32
     }
 
     /// Cells of a row.
@@ -295,7 +296,7 @@ impl TopK {
     /// Bytes of memory, with the items.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.cells.len() as u64 + self.places.len() as u64 * PLACE + self.item_bytes
+        self.cells.len() as u64 + u64::from(self.k()) * PLACE + self.item_bytes
     }
 
     /// Writes the fields that [`load`](Self::load) reads.
@@ -307,7 +308,7 @@ impl TopK {
         fields.save_u64(self.random);
         fields.save_bytes(&self.cells);
         // In the heap's order, on which what leaves next depends.
-        for place in &self.places {
+        for place in self.places.in_heap() {
             fields.save_u64(place.count.into());
             if place.count > 0 {
                 fields.save_u64(place.item.len() as u64);
@@ -319,42 +320,42 @@ impl TopK {
     /// Reads what [`save`](Self::save) wrote, if all of it takes at most `max_bytes`.
     pub fn load(fields: &mut impl Load, max_bytes: u64) -> Result<Self, LayoutError> {
         let (k, width, depth) = (short(fields, "k")?, short(fields, "width")?, short(fields, "depth")?);
-        let mut top = Self::new(k, width, depth, fields.load_f64()?, max_bytes)?;
+        let mut top = Self::bare(k, width, depth, fields.load_f64()?, max_bytes)?;
         top.random = fields.load_u64()?;
         top.cells = fields.load_bytes(top.cells.len() as u64)?;
         if top.cells.as_chunks::<8>().0.iter().any(|cell| cell[4..] == [0; 4] && cell[..4] != [0; 4]) {
             return wrong("cells", "an empty cell has no fingerprint");
         }
-        for at in 0..top.places.len() {
+        for _ in 0..k {
             let count = short(fields, "count")?;
-            if at > 0 && count < top.places[(at - 1) / 2].count {
-                return wrong("count", "not below that of the place above it in the heap");
+            let mut place = Place::default();
+            if count > 0 {
+                let length = fields.load_u64()?;
+                check_limit(top.memory_bytes().saturating_add(length), max_bytes)?;
+                top.item_bytes += length;
+                let item = fields.load_bytes(length)?;
+                place = Place::new(count, Self::digest(&item), item);
+                if top.place(place.digest).is_some() {
+                    return wrong("item", "no item is twice in the table");
+                }
             }
-            if count == 0 {
-                continue;
-            }
-            let length = fields.load_u64()?;
-            check_limit(top.memory_bytes().saturating_add(length), max_bytes)?;
-            top.item_bytes += length;
-            let item = fields.load_bytes(length)?;
-            let digest = Self::digest(&item).0;
-            if top.index.insert(digest, at).is_some() {
-                return wrong("item", "no item is twice in the table");
-            }
-            top.places[at] = Place { count, digest, item };
+            top.places.take(place);
+        }
+        // What was no heap has moved up.
+        if top.places.iter().zip(0..).any(|(place, at)| place.at != at) {
+            return wrong("count", "not below that of the place above it in the heap");
         }
         Ok(top)
     }
 
     /// A copy, or an error if there is no memory for it.
     pub fn try_clone(&self) -> Result<Self, LayoutError> {
-        let mut copy = Self::new(self.k(), self.width, self.depth, self.decay, u64::MAX)?;
+        let mut copy = Self::bare(self.k(), self.width, self.depth, self.decay, u64::MAX)?;
         (copy.random, copy.item_bytes) = (self.random, self.item_bytes);
         copy.cells.copy_from_slice(&self.cells);
-        for (to, from) in copy.places.iter_mut().zip(&self.places) {
-            *to = Place { item: copied(&from.item)?, ..*from };
+        for place in self.places.in_heap() {
+            copy.places.take(Place::new(place.count, place.digest, copied(&place.item)?));
         }
-        copy.index.extend(&self.index); // it fits: room was made
         Ok(copy)
     }
 }
@@ -657,7 +658,8 @@ mod tests {
                 prop_assert!(told.is_sorted_by_key(|(_, count)| u32::MAX - count));
                 told.sort_by_key(|(item, count)| (u32::MAX - count, *item)); // of equal ones any may come first
                 prop_assert_eq!(told, list);
-                let heap = (1..top.places.len()).all(|at| top.places[(at - 1) / 2].count <= top.places[at].count);
+                let counts: Vec<u32> = top.places.in_heap().map(|place| place.count).collect();
+                let heap = (1..counts.len()).all(|at| counts[(at - 1) / 2] <= counts[at]);
                 prop_assert!(heap);
             }
         }

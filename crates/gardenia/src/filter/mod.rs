@@ -42,6 +42,7 @@ pub use member::blocked::{AtomicBlockedBloom, BlockedBloom, BlockedBloomBuilder}
 pub use member::bloom::{AtomicBloom, Bloom, BloomBuilder};
 pub use member::retouched::{Clearing, RetouchedBloom};
 pub use near::distance::{DistanceSensitiveBloom, DistanceSensitiveBloomBuilder, Space};
+pub use sketch::candidates;
 pub use sketch::count_min::CountMin;
 pub use sketch::count_sketch::{CountSketch, CountSketchBuilder, Moment};
 pub use sketch::range::RangeCountMin;

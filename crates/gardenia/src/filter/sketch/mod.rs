@@ -1,7 +1,7 @@
 //! How often, and what most often? Sketches of streams that do not fit.
 
 mod builder;
-mod candidates;
+pub mod candidates;
 pub(super) mod count_min;
 pub(super) mod count_sketch;
 mod grid;

@@ -15,7 +15,7 @@
 //! estimates of a sketch in place of their least counter. Counting candidates outside the sketch is from Roy, Khan and
 //! Alonso, "Augmented Sketch" (2016): the heaviest keys then disturb no other, and cost one look into the table.
 
-use super::candidates::{Candidate, Candidates};
+use super::candidates::{Candidates, Entry};
 use super::count_min::CountMin;
 use super::grid::Update;
 use crate::cells::CellKind;
@@ -41,7 +41,7 @@ use core::fmt;
 #[derive(Clone)]
 pub struct Top {
     sketch: CountMin,
-    candidates: Candidates,
+    candidates: Candidates<Candidate>,
     floor: u64,
     total: u64,
 }
@@ -62,6 +62,46 @@ impl Hitter {
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.lower == self.upper
+    }
+}
+
+/// A key in the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Candidate {
+    digest: Digest,
+    key: Vec<u8>,
+    /// Bounds of its count.
+    lower: u64,
+    upper: u64,
+    /// What the sketch has not seen of it.
+    owed: u64,
+}
+
+impl Candidate {
+    /// Counts more of it.
+    #[inline]
+    fn raise(&mut self, lower: u64, upper: u64, owed: u64) {
+        self.lower = self.lower.saturating_add(lower);
+        self.upper = self.upper.saturating_add(upper);
+        self.owed = self.owed.saturating_add(owed);
+    }
+
+    fn hitter(&self) -> Hitter {
+        Hitter { key: self.key.clone(), lower: self.lower, upper: self.upper }
+    }
+}
+
+impl Entry for Candidate {
+    type Rank = u64;
+    /// So what leaves does not depend on how the table came about.
+    const BY_PLACE: bool = true;
+
+    fn digest(&self) -> Digest {
+        self.digest
+    }
+    #[inline]
+    fn rank(&self) -> u64 {
+        self.upper
     }
 }
 
@@ -145,16 +185,17 @@ impl Top {
             return;
         }
         self.total = self.total.saturating_add(weight);
-        if let Some(candidate) = self.candidates.find(digest, key) {
-            return candidate.raise(weight);
+        if let Some(candidate) = self.candidates.find(digest, |candidate| candidate.key == key) {
+            return candidate.raise(weight, weight, weight);
         }
         let estimate = self.sketch.add_digest(digest, weight);
         let upper = bound(&self.sketch, estimate);
-        if !self.candidates.would_take(upper) {
+        if !self.candidates.admits(|least| upper > least) {
             self.floor = self.floor.max(upper);
             return;
         }
-        if let Some(gone) = self.candidates.take(Candidate::new(digest, key, weight, upper)) {
+        let new = Candidate { digest, key: key.to_vec(), lower: weight, upper, owed: 0 };
+        if let Some(gone) = self.candidates.take(new) {
             self.release(&gone);
         }
     }
@@ -197,12 +238,14 @@ impl Top {
     #[must_use]
     pub fn bounds(&self, key: impl Key) -> (u64, u64) {
         let digest = self.sketch.hasher().digest_key(&key);
-        match key
-            .with_bytes(|bytes| self.candidates.get(digest, bytes).map(|found| (found.lower, found.upper)))
-        {
-            Some(bounds) => bounds,
+        key.with_bytes(|bytes| match self.candidate(digest, bytes) {
+            Some(found) => (found.lower, found.upper),
             None => (0, self.unknown(digest)),
-        }
+        })
+    }
+
+    fn candidate(&self, digest: Digest, key: &[u8]) -> Option<&Candidate> {
+        self.candidates.get(digest, |candidate| candidate.key == key)
     }
 
     /// The most that a key can have come which is no candidate.
@@ -269,15 +312,15 @@ impl Merge for Top {
         let mut all: Vec<Candidate> = Vec::new();
         for ours in self.candidates.iter() {
             let mut sum = ours.clone();
-            match other.candidates.get(ours.digest, &ours.key) {
-                Some(theirs) => sum.join(theirs),
-                None => sum.upper = sum.upper.saturating_add(other.unknown(ours.digest)),
+            match other.candidate(ours.digest, &ours.key) {
+                Some(theirs) => sum.raise(theirs.lower, theirs.upper, theirs.owed),
+                None => sum.raise(0, other.unknown(ours.digest), 0),
             }
             all.push(sum);
         }
-        for theirs in other.candidates.iter().filter(|c| self.candidates.get(c.digest, &c.key).is_none()) {
+        for theirs in other.candidates.iter().filter(|c| self.candidate(c.digest, &c.key).is_none()) {
             let mut sum = theirs.clone();
-            sum.upper = sum.upper.saturating_add(self.unknown(theirs.digest));
+            sum.raise(0, self.unknown(theirs.digest), 0);
             all.push(sum);
         }
         all.sort_unstable_by(|a, b| b.upper.cmp(&a.upper).then(a.key.cmp(&b.key)));
