@@ -322,7 +322,9 @@ kinds! {
     others {
         10 CountSketch, "count-sketch", [insert count merge], {Epsilon Delta Columns Rows}, "Counts with signs, and the second moment of a stream.";
         20 DistanceSensitive, "distance-sensitive", [insert], {Items Fpp Space Near Far}, "Finds what is similar to what was added.";
-        22 Split as CountingBloom, "split", [insert remove count estimate], {Memory PlannedFpp Items Fpp Bits Cells Hashes Width Scheme},
+        22 Top, "top", [insert count merge], {}, "The most frequent keys of a stream, with bounds on their counts.";
+        23 RangeCountMin, "range-count-min", [insert count merge], {Epsilon Delta}, "Counts numbers of a stream by ranges.";
+        24 Split as CountingBloom, "split", [insert remove count estimate], {Memory PlannedFpp Items Fpp Bits Cells Hashes Width Scheme},
             "Counts keys and removes them again, with the counters in a file: the memory of bloom, and no loss in a crash.";
     }
 }

@@ -49,6 +49,7 @@ fn described(kind: Kind) -> Value {
         "name": kind.name(),
         "number": kind.number(),
         "summary": kind.summary(),
+        "holds_keys": kind.holds_keys(),
         "abilities": kind.abilities().iter().map(|ability| ability.name()).collect::<Vec<_>>(),
         "options": kind.params().iter().map(|param| param.word()).collect::<Vec<_>>(),
     })

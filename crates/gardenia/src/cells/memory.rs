@@ -181,6 +181,12 @@ impl Clone for Owned {
     }
 }
 
+impl PartialEq for Owned {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
 impl fmt::Debug for Owned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} owned words", self.len)

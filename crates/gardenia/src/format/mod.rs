@@ -137,9 +137,15 @@ impl ReadOptions {
 /// Gives a filter its methods that write it.
 macro_rules! stored_methods {
     ($filter:ident<$($param:ident),+> where $($bound:tt)+) => {
-        impl<$($param),+> $filter<$($param),+>
+        $crate::format::stored_methods!(@ [<$($param),+>] $filter<$($param),+>, $($bound)+);
+    };
+    ($filter:ident) => {
+        $crate::format::stored_methods!(@ [] $filter,);
+    };
+    (@ [$($generics:tt)*] $filter:ty, $($bound:tt)*) => {
+        impl $($generics)* $filter
         where
-            $($bound)+
+            $($bound)*
         {
             /// The filter as bytes of the native format.
             pub fn to_vec(&self) -> Result<alloc::vec::Vec<u8>, $crate::EncodeError> {
@@ -170,29 +176,39 @@ pub(crate) use stored_methods;
 ///
 /// They stand on the default type, so that `Bloom::load(path)` needs no type to be written. Filters with a
 /// scheme have forms in `_as` that name the scheme and take options; others have forms in `_with` that take
-/// options.
+/// options. Filters that do not lie in memory as they do in files are `decoded`: there is no view of them.
 macro_rules! read_methods {
     ($filter:ident of schemes) => {
+        $crate::format::read_methods!($filter of schemes, decoded);
         $crate::format::read_methods! {
-            $filter, from_slice_as, read_from_as, load_as, view_as, open_mapped_as,
-            "of any scheme and with options", [S: $crate::NumberedScheme],
-            $filter<S>, $filter<S, $crate::cells::Bytes<&'a [u8]>>, $filter<S, $crate::cells::Bytes<$crate::Mapped>>,
+            @ $filter, view_as, open_mapped_as, "of any scheme and with options", [S: $crate::NumberedScheme],
+            $filter<S, $crate::cells::Bytes<&'a [u8]>>, $filter<S, $crate::cells::Bytes<$crate::Mapped>>,
             $filter<$crate::Fractional, $crate::cells::Bytes<&[u8]>>,
             $filter<$crate::Fractional, $crate::cells::Bytes<$crate::Mapped>>
         }
     };
-    ($filter:ident) => {
+    ($filter:ident of schemes, decoded) => {
         $crate::format::read_methods! {
-            $filter, from_slice_with, read_from_with, load_with, view_with, open_mapped_with,
-            "with options", [],
-            $filter, $filter<$crate::cells::Bytes<&'a [u8]>>, $filter<$crate::cells::Bytes<$crate::Mapped>>,
+            @ $filter, from_slice_as, read_from_as, load_as,
+            "of any scheme and with options", [S: $crate::NumberedScheme], $filter<S>
+        }
+    };
+    ($filter:ident) => {
+        $crate::format::read_methods!($filter, decoded);
+        $crate::format::read_methods! {
+            @ $filter, view_with, open_mapped_with, "with options", [],
+            $filter<$crate::cells::Bytes<&'a [u8]>>, $filter<$crate::cells::Bytes<$crate::Mapped>>,
             $filter<$crate::cells::Bytes<&[u8]>>, $filter<$crate::cells::Bytes<$crate::Mapped>>
         }
     };
+    ($filter:ident, decoded) => {
+        $crate::format::read_methods! {
+            @ $filter, from_slice_with, read_from_with, load_with, "with options", [], $filter
+        }
+    };
     (
-        $filter:ident, $from_slice:ident, $read_from:ident, $load:ident, $view:ident, $open_mapped:ident,
-        $how:literal, [$($generic:tt)*],
-        $owned:ty, $viewed:ty, $mapped:ty, $default_viewed:ty, $default_mapped:ty
+        @ $filter:ident, $from_slice:ident, $read_from:ident, $load:ident,
+        $how:literal, [$($generic:tt)*], $owned:ty
     ) => {
         impl $filter {
             /// The filter in these bytes, with every checksum verified.
@@ -249,7 +265,13 @@ macro_rules! read_methods {
                 }
                 load(path.as_ref(), options)
             }
-
+        }
+    };
+    (
+        @ $filter:ident, $view:ident, $open_mapped:ident, $how:literal, [$($generic:tt)*],
+        $viewed:ty, $mapped:ty, $default_viewed:ty, $default_mapped:ty
+    ) => {
+        impl $filter {
             /// The filter in these bytes, without a copy. The header is verified, the payload is not.
             pub fn view(bytes: &[u8]) -> Result<$default_viewed, $crate::DecodeError> {
                 Self::$view(bytes, &$crate::ReadOptions::new())

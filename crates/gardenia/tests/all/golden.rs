@@ -8,8 +8,8 @@ use gardenia::{
     A2Bloom, AnyFilter, AnyScheme, BinaryFuse, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, Bloomier,
     CellKind, ChoiceBloom, ChoiceForm, Clearing, CountMin, CountMinBuilder, CountSketch, CountingBloom,
     Cuckoo, Digest, DistanceSensitiveBloom, DynamicBloom, Effort, Filter, Form, KeyHasher, Level, PolicyId,
-    ReadOptions, RetouchedBloom, Ribbon, ScalableBloom, Scheme, SchemeId, SecretKey, SpectralBloom,
-    StableBloom, Update,
+    RangeCountMin, ReadOptions, RetouchedBloom, Ribbon, ScalableBloom, Scheme, SchemeId, SecretKey,
+    SpectralBloom, StableBloom, Top, Update,
 };
 
 fn secret() -> SecretKey {
@@ -229,6 +229,31 @@ fn a_sketch_made_here_equals_the_one_made_elsewhere() {
     assert_eq!(sketch, CountSketch::from_slice(bytes).unwrap());
     assert_eq!(sketch.to_vec().unwrap(), bytes);
     assert!((sketch.count(-1) + 999_999).abs() < 20_000, "{}", sketch.count(-1)); // others add up to 111,000 at most
+}
+
+#[test]
+fn tables_of_frequent_keys_made_here_equal_those_made_elsewhere() {
+    let make = CountMin::builder;
+    let table = make().columns(61).rows(3).form(Form::Modified).update(Update::Conservative);
+    let files: [(&[u8], usize, CountMinBuilder, usize); 2] = [
+        (include_bytes!("../data/top.gdn"), 20, table.cells(CellKind::Merging8).seed(5), 20),
+        (include_bytes!("../data/top-exact.gdn"), 300, make().columns(10).rows(2).secret(secret()), 73),
+    ];
+    for (bytes, slots, builder, candidates) in files {
+        let mut top = Top::with_slots(slots, builder.build().unwrap()).unwrap();
+        for i in 0..2000usize {
+            top.update(&vec![b'.'; i * i % 97 * (i % 3)][..], 1 + i as u64 % 4);
+        }
+        let elsewhere = Top::from_slice(bytes).unwrap();
+        assert!(top == elsewhere, "{top:?}, {elsewhere:?}");
+        assert_eq!(elsewhere.to_vec().unwrap(), bytes);
+        assert_eq!((top.top(usize::MAX).len(), top.total()), (candidates, 5000));
+    }
+    let mut ranges = RangeCountMin::with_seed(20, 0.5, 0.3, 7).unwrap();
+    (0..500).for_each(|i| ranges.add(Digest(i).word(1) >> 44, 1 + i % 3).unwrap());
+    let bytes = include_bytes!("../data/range-count-min.gdn");
+    assert_eq!(ranges, RangeCountMin::from_slice(bytes).unwrap());
+    assert_eq!(ranges.to_vec().unwrap(), bytes);
 }
 
 #[test]

@@ -189,6 +189,36 @@ proptest! {
         bounds_hold(&ours, &nonzero(&[all.clone(), all].concat()));
     }
 
+    /// Saved and read in the middle, once or after a merge, it goes the same way.
+    #[test]
+    fn a_top_that_was_saved_counts_on_as_if_it_had_not_been(
+        (a, b) in (streams(), streams()),
+        cut in any::<prop::sample::Index>(),
+        slots in 1usize..40,
+        (columns, cells) in (1u64..300, proptest::sample::select(CellKind::ALL.to_vec())),
+        merged in any::<bool>(),
+    ) {
+        let sketch = CountMin::builder().columns(columns).rows(2).cells(cells).update(Update::Conservative);
+        let mut top = Top::with_slots(slots, sketch.clone().build().unwrap()).unwrap();
+        let mut saved = top.clone();
+        for (i, (key, weight)) in a.iter().enumerate() {
+            if i == cut.index(a.len()) {
+                if merged {
+                    let mut other = Top::with_slots(slots, sketch.clone().build().unwrap()).unwrap();
+                    b.iter().for_each(|(key, weight)| other.update(*key, *weight));
+                    [&mut top, &mut saved].into_iter().for_each(|top| top.merge(&other).unwrap());
+                }
+                saved = Top::from_slice(&saved.to_vec().unwrap()).unwrap();
+                prop_assert!(saved == top);
+            }
+            // Keys of many lengths.
+            let bytes = &key.to_string().repeat(*key as usize % 5)[..];
+            [&mut top, &mut saved].into_iter().for_each(|top| top.update(bytes, *weight));
+        }
+        prop_assert!(saved == top);
+        prop_assert_eq!((saved.top(50), saved.floor()), (top.top(50), top.floor()));
+    }
+
     #[test]
     fn ranges_are_never_counted_too_small_and_small_universes_exactly(
         stream in proptest::collection::vec((0u64..4096, 0u64..9), 0..300),
@@ -201,9 +231,11 @@ proptest! {
         stream.iter().for_each(|(key, weight)| ranges.add(place(*key), *weight).unwrap());
         let mut halves = [(); 2].map(|()| RangeCountMin::with_seed(bits, 0.5, 0.3, 7).unwrap());
         stream.iter().enumerate().for_each(|(i, (key, weight))| halves[i % 2].add(place(*key), *weight).unwrap());
-        let [mut merged, other] = halves;
+        let [merged, other] = halves;
+        let mut merged = RangeCountMin::from_slice(&merged.to_vec().unwrap()).unwrap();
         merged.merge(&other).unwrap();
         prop_assert_eq!(&merged, &ranges);
+        prop_assert_eq!(merged.to_vec().unwrap(), ranges.to_vec().unwrap());
         for (from, to) in ends {
             let (from, to) = (place(from.min(4095)), place(to.min(4095)));
             let inside = |key: u64| from <= place(key) && place(key) <= to;

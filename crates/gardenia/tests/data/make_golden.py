@@ -496,23 +496,86 @@ def number_words(number, count):
     return [number >> 64 * i & MASK for i in range(count)]
 
 
-def count_min(weights, form, policy, rows, copies, w, width, **options):
-    digest, seed = digester(**options), options.get("mark", 0)
-    table = [Cells(w, width) for _ in range(rows)]
-    for key, weight in weights:
-        at = columns_of(digest(key) % P61, seed, form, rows, copies, w)
-        least = min(row.get(column) for row, column in zip(table, at))
-        for row, column in zip(table, at):
-            if policy == 1:
+class CountMin:
+    def __init__(self, form, policy, rows, copies, w, width, **options):
+        self.shape, self.policy, self.width, self.options = (form, rows, copies, w), policy, width, options
+        self.digest, self.seed = digester(**options), options.get("mark", 0)
+        self.table, self.total = [Cells(w, width) for _ in range(rows)], 0
+
+    def add(self, key, weight):
+        """Counts more of a key; its estimate afterwards."""
+        self.total += weight
+        at = list(zip(self.table, columns_of(self.digest(key) % P61, self.seed, *self.shape)))
+        least = min(row.get(column) for row, column in at)
+        for row, column in at:
+            if self.policy == 1:
                 row.put(column, row.get(column) + weight, sum)
             else:
                 row.put(column, max(row.get(column), least + weight), max)
-    stride = table[0].stride
-    words = [word for row in table for word in number_words(row.bits()[0], stride * width // 64)]
-    if width < 32:
-        words += [word for row in table for word in number_words(row.bits()[1], stride // 64)]
-    params = struct.pack("<BBHIQ", form, policy, copies, 0, sum(weight for _, weight in weights))
-    return container(words_bytes(words), 9, rows * w, rows, width=width, params=params, **options)
+        return min(row.get(column) for row, column in at)
+
+    def words(self):
+        stride = self.table[0].stride
+        words = [word for row in self.table for word in number_words(row.bits()[0], stride * self.width // 64)]
+        if self.width < 32:
+            words += [word for row in self.table for word in number_words(row.bits()[1], stride // 64)]
+        return words
+
+    def stored(self, kind, payload, params=b""):
+        form, rows, copies, w = self.shape
+        params = struct.pack("<BBHIQ", form, self.policy, copies, 0, self.total) + params
+        return container(payload, kind, rows * w, rows, width=self.width, params=params, **self.options)
+
+
+def count_min(weights, *shape, **options):
+    sketch = CountMin(*shape, **options)
+    for key, weight in weights:
+        sketch.add(key, weight)
+    return sketch.stored(9, words_bytes(sketch.words()))
+
+
+def top(weights, slots, *shape, **options):
+    """Kind 22: candidates are counted beside the sketch, and all other keys in it."""
+    sketch, candidates, floor, total = CountMin(*shape, **options), [], 0, 0
+    for key, weight in weights:
+        total += weight
+        known = [candidate for candidate in candidates if candidate["key"] == key]
+        if known:
+            for bound in ("lower", "upper", "owed"):
+                known[0][bound] += weight
+            continue
+        new = {"key": key, "lower": weight, "upper": sketch.add(key, weight), "owed": 0}
+        if len(candidates) < slots:
+            candidates.append(new)
+            continue
+        place = min(range(slots), key=lambda place: (candidates[place]["upper"], place))
+        if new["upper"] > candidates[place]["upper"]:
+            new, candidates[place] = candidates[place], new
+            sketch.add(new["key"], new["owed"])
+        floor = max(floor, new["upper"])
+    keys = b"".join(candidate["key"] for candidate in candidates)
+    table = b"".join(struct.pack("<4Q", c["lower"], c["upper"], c["owed"], len(c["key"])) for c in candidates)
+    params = struct.pack("<4Q", slots, len(candidates), floor, total)
+    return sketch.stored(22, words_bytes(sketch.words()) + table + keys + bytes(-len(keys) % 8), params)
+
+
+def range_count_min(weights, bits, epsilon, delta, seed):
+    """Kind 23: a sketch for each length of a common prefix, or an array where that is no larger than a row."""
+    w, rows = math.ceil(math.e / (epsilon / (2 * bits))), math.ceil(-math.log(delta))
+    payload = b""
+    for level in range(bits):
+        if 2 ** (bits - level) <= w:
+            counts = [0] * 2 ** (bits - level)
+            for number, weight in weights:
+                counts[number >> level] += weight
+            payload += words_bytes(counts)
+        else:
+            sketch = CountMin(1, 1, rows, 1, w, 32, mark=word(seed, level + 1))
+            for number, weight in weights:
+                sketch.add(struct.pack("<Q", number >> level), weight)
+            payload += words_bytes(sketch.words())
+    params = struct.pack("<2Q", bits, sum(weight for _, weight in weights))
+    return container(payload, 23, rows * w, rows, width=32, params=params, mark=seed)
 
 
 def count_sketch(weights, rows, w, **options):
@@ -1033,6 +1096,14 @@ def main():
         "count-min-merging.gdn": count_min(weights, 2, 2, 6, 2, 499, 4, mark=9),
         "count-min-merging-sum.gdn": count_min(weights, 1, 1, 3, 1, 700, 8, flags=1, secret=SECRET, hasher=2, mark=keyed["mark"]),
         "count-sketch.gdn": count_sketch(weights[:500] + [(key, -n) for key, n in weights[500:]], 5, 101, mark=4),
+    }
+    # Keys of many lengths, of which some come often and most have to leave.
+    dots = [(b"." * (i * i % 97 * (i % 3)), 1 + i % 4) for i in range(2000)]
+    places = [(word(i, 1) >> 44, 1 + i % 3) for i in range(500)]
+    files |= {
+        "top.gdn": top(dots, 20, 2, 2, 3, 1, 61, 8, mark=5),
+        "top-exact.gdn": top(dots, 300, 1, 1, 2, 1, 10, 32, flags=1, secret=SECRET, hasher=2, mark=keyed["mark"]),
+        "range-count-min.gdn": range_count_min(places, 20, 0.5, 0.3, 7),
     }
     sets = [[b"rose", b"tulip", b"daisy"], [b"tulip"], [b"nettle", b"thistle", b"rose", b"rose"]]
     files |= {

@@ -6,8 +6,8 @@ use gardenia::theory::distance::DistanceShape;
 use gardenia::{
     A2Bloom, Ability, AnyFilter, AnyScheme, BinaryFuse, BitwiseBloom, Bloom, Bloomier, CellKind, ChoiceBloom,
     Clearing, CountMin, CountSketch, Cuckoo, DecodeError, Digest, DistanceSensitiveBloom, DynamicBloom,
-    Effort, Filter, Form, InsertError, Part, PolicyId, ReadOptions, RetouchedBloom, Ribbon, ScalableBloom,
-    SchemeId, SecretKey, SpectralBloom, StableBloom, Update, format,
+    Effort, Filter, Form, InsertError, Part, PolicyId, RangeCountMin, ReadOptions, RetouchedBloom, Ribbon,
+    ScalableBloom, SchemeId, SecretKey, SpectralBloom, StableBloom, Top, Update, format,
 };
 use proptest::prelude::*;
 
@@ -641,6 +641,84 @@ fn every_parameter_of_a_sketch_is_checked() {
     assert!(decode(&longer).is_err());
 }
 
+/// Three candidates of five slots with keys of 3, 0 and 20 bytes; and ranges of which some are counted by sketches.
+fn stream_samples() -> [Vec<u8>; 2] {
+    let sketch = CountMin::builder().columns(10).rows(2).build().unwrap();
+    let mut top = Top::with_slots(5, sketch).unwrap();
+    for (key, weight) in [("abc", 5), ("", 2), ("a key that is longer", 9)] {
+        top.update(key, weight);
+    }
+    let mut ranges = RangeCountMin::new(8, 0.9, 0.9).unwrap();
+    (0..300u64).for_each(|key| ranges.add(key % 256, key).unwrap());
+    [top.to_vec().unwrap(), ranges.to_vec().unwrap()]
+}
+
+fn decode_stream(bytes: &[u8], options: &ReadOptions) -> Result<u64, DecodeError> {
+    let top = Top::from_slice_with(bytes, options).map(|mut top| {
+        top.update("rose", 3);
+        top.top(9).len() as u64
+    });
+    match top {
+        Err(DecodeError::Kind { .. }) => {
+            RangeCountMin::from_slice_with(bytes, options).map(|ranges| ranges.count(3..77))
+        }
+        other => other,
+    }
+}
+
+#[test]
+fn every_byte_and_parameter_of_a_table_of_frequent_keys_is_checked() {
+    let (options, [top, ranges]) = (ReadOptions::new(), stream_samples());
+    for good in [&top, &ranges] {
+        assert!(decode_stream(good, &options).is_ok());
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 1 << (at % 8);
+            assert!(decode_stream(&bad, &options).is_err(), "byte {at}");
+        }
+        assert!(matches!(AnyFilter::from_slice(good), Err(DecodeError::Kind { .. })));
+    }
+    let change = |good: &[u8], at: usize, value: u64| {
+        let mut bytes = good.to_vec();
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        reseal(&mut bytes);
+        reseal_payload(&mut bytes);
+        let (error, peak) = peak_of(|| decode_stream(&bytes, &options).unwrap_err().to_string());
+        assert!(peak < BESIDE_PAYLOAD, "{at}: {peak} bytes");
+        error
+    };
+    // Slots, candidates; sketch and table are longer or shorter than the payload.
+    assert!(change(&top, 120, 2).contains("candidates") && change(&top, 120, 0).contains("candidates"));
+    assert!(change(&top, 128, 6).contains("candidates") && change(&top, 128, 5).contains("payload length"));
+    assert!(change(&top, 120, 1 << 40).contains("limit") && change(&top, 120, u64::MAX).contains("limit"));
+    assert!(change(&top, 128, 2).contains("damaged") && change(&top, 32, 4_000).contains("payload length"));
+    // 48 bytes of parameters; ten cells of 32 bits in two rows; then lower, upper, owed and length of each candidate.
+    let table = 192 + 80;
+    assert_eq!(top[table..table + 32], [5u64, 5, 0, 3].map(u64::to_le_bytes).concat());
+    assert!(
+        [(0, 0), (0, 6), (8, 4), (16, 6)]
+            .map(|(at, value)| change(&top, table + at, value))
+            .iter()
+            .all(|error| error.contains("bounds"))
+    );
+    assert!(
+        change(&top, table + 24, u64::MAX).contains("longer")
+            && change(&top, table + 24, 5).contains("longer")
+    );
+    assert!(change(&top, table + 24, 2).contains("not zero"), "a byte is left over");
+    assert!(change(&top, table + 32 * 3 + 16, 1 << 63).contains("not zero"));
+    let mut twice = top.clone();
+    twice[table + 24] = 0; // two empty keys
+    reseal_payload(&mut twice);
+    assert!(Top::from_slice(&twice).unwrap_err().to_string().contains("twice"));
+
+    let range = |at, value| change(&ranges, at, value);
+    assert!(range(104, 0).contains("bits") && range(104, 65).contains("bits"));
+    assert!(range(104, 9).contains("payload length") && range(32, 1 << 40).contains("payload length"));
+    assert!(range(16, 0x0000_0001_0000_0002).contains("hasher"));
+    assert!(range(16, 0x0000_0000_0000_0001).contains("cells"));
+}
+
 #[test]
 fn marks_that_disagree_are_damage_but_harm_no_view() {
     let mut bytes = sketch(200, CellKind::Merging4, Form::Original, Update::Plain);
@@ -881,6 +959,26 @@ proptest! {
         if let Ok(view) = CountSketch::view_with(&bytes, &options) {
             let _ = (view.count("rose"), view.second_moment());
         }
+    }
+
+    /// The same for tables of frequent keys and ranges.
+    #[test]
+    fn mutated_tables_of_frequent_keys_do_no_harm(
+        ranges in any::<bool>(),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..3), 1..5),
+    ) {
+        let mut bytes = stream_samples()[usize::from(ranges)].clone();
+        for (at, value, part) in changes {
+            let range = [0..112, 104..152, 0..bytes.len()][usize::from(part)].clone();
+            bytes[range.start + at.index(range.len())] = value;
+        }
+        reseal(&mut bytes);
+        if u32::from_le_bytes(bytes[80..84].try_into().unwrap()) < 64 {
+            reseal_payload(&mut bytes);
+        }
+        let options = ReadOptions::new().max_bytes(1 << 20).max_expansion(1 << 20);
+        let (_, peak) = peak_of(|| decode_stream(&bytes, &options).is_ok());
+        prop_assert!(peak <= (1 << 20) + BESIDE_PAYLOAD, "{peak} bytes");
     }
 
     #[test]

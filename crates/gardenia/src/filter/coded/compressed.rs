@@ -507,53 +507,8 @@ impl<S: NumberedScheme, B: format::Cut> format::Attach<B> for CompressedBloom<S>
 }
 
 format::stored_methods!(CompressedBloom<S> where S: NumberedScheme);
+format::read_methods!(CompressedBloom of schemes, decoded);
 format::serde_impls!([S: NumberedScheme] CompressedBloom<S>, [S: NumberedScheme] CompressedBloom<S>);
-
-/// Reading. There is no `view`: the bits are not in the file.
-impl CompressedBloom {
-    /// The filter in these bytes, with every checksum verified.
-    pub fn from_slice(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::from_slice_as(bytes, &ReadOptions::new())
-    }
-
-    /// As [`from_slice`](Self::from_slice), of any scheme and with options.
-    pub fn from_slice_as<S: NumberedScheme>(
-        bytes: &[u8],
-        options: &ReadOptions,
-    ) -> Result<CompressedBloom<S>, DecodeError> {
-        format::methods::from_slice(bytes, options)
-    }
-
-    /// Reads one filter, and no byte beyond it, with every checksum verified.
-    #[cfg(feature = "std")]
-    pub fn read_from(reader: impl std::io::Read) -> Result<Self, DecodeError> {
-        Self::read_from_as(reader, &ReadOptions::new())
-    }
-
-    /// As [`read_from`](Self::read_from), of any scheme and with options.
-    #[cfg(feature = "std")]
-    pub fn read_from_as<S: NumberedScheme>(
-        reader: impl std::io::Read,
-        options: &ReadOptions,
-    ) -> Result<CompressedBloom<S>, DecodeError> {
-        format::methods::read_from(reader, options)
-    }
-
-    /// Loads a file into memory, with every checksum verified.
-    #[cfg(feature = "mmap")]
-    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self, DecodeError> {
-        Self::load_as(path, &ReadOptions::new())
-    }
-
-    /// As [`load`](Self::load), of any scheme and with options.
-    #[cfg(feature = "mmap")]
-    pub fn load_as<S: NumberedScheme>(
-        path: impl AsRef<std::path::Path>,
-        options: &ReadOptions,
-    ) -> Result<CompressedBloom<S>, DecodeError> {
-        format::methods::load(path.as_ref(), options)
-    }
-}
 
 /// Bits per key in memory where nothing is asked for: about three times those of a plain filter.
 const MEMORY: f64 = 32.0;

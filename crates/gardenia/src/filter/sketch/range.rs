@@ -8,11 +8,15 @@
 //! Source: Cormode and Muthukrishnan, "An improved data stream summary: the Count-Min sketch" (2005), section 4.3.
 
 use super::count_min::CountMin;
-use crate::hash::Digest;
-use crate::theory::count_min::shape;
-use crate::{Form, Merge, Mismatch, OutOfRange, SizeError};
+use super::grid::Update;
+use crate::cells::{CellKind, Memory, Owned};
+use crate::filter::wish::filter_facts;
+use crate::filter::{About, Identity};
+use crate::format::{self, Header, Kind, ReadOptions, Restore, Stored};
+use crate::hash::{Digest, HasherId, KeyHasher};
+use crate::theory::count_min::{SketchShape, shape};
+use crate::{DecodeError, EncodeError, Form, Merge, Mismatch, OutOfRange, SizeError};
 use alloc::boxed::Box;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::{Bound, RangeBounds};
 
@@ -24,20 +28,25 @@ use core::ops::{Bound, RangeBounds};
 ///     latency.add(micros, 1).unwrap();
 /// }
 /// assert_eq!((latency.count(..1_000), latency.count(125..=950), latency.count(8_000..)), (3, 2, 0));
+/// let saved = latency.to_vec().unwrap();
+/// assert_eq!(gardenia::RangeCountMin::from_slice(&saved).unwrap(), latency);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct RangeCountMin {
+    hasher: KeyHasher,
+    shape: SketchShape,
     bits: u32,
     levels: Vec<Level>,
     total: u64,
+    about: About,
 }
 
 /// The blocks of one size.
 #[derive(Clone, Debug, PartialEq)]
 enum Level {
     Sketch(Box<CountMin>),
-    Exact(Vec<u64>),
+    Exact(Owned),
 }
 
 impl RangeCountMin {
@@ -53,19 +62,22 @@ impl RangeCountMin {
             return Err(SizeError::Conflict("numbers have 1 to 64 bits"));
         }
         shape(Form::Original, epsilon, delta)?; // complains of what was given, and not of a part of it
-        let columns = shape(Form::Original, epsilon / f64::from(2 * bits), delta)?.columns;
+        Self::with_shape(bits, shape(Form::Original, epsilon / f64::from(2 * bits), delta)?, seed)
+    }
+
+    /// All levels that are not counted exactly have this shape.
+    fn with_shape(bits: u32, shape: SketchShape, seed: u64) -> Result<Self, SizeError> {
         let level = |level: u32| match 1u128 << (bits - level) {
-            blocks if blocks <= columns.into() => Ok(Level::Exact(vec![0; blocks as usize])),
+            blocks if blocks <= shape.columns.into() => Ok(Level::Exact(Owned::zeroed(blocks as usize)?)),
             _ => {
-                let builder = CountMin::builder().epsilon(epsilon / f64::from(2 * bits)).delta(delta);
-                builder
-                    .seed(Digest(seed).word(level + 1))
-                    .build()
-                    .map(|sketch| Level::Sketch(Box::new(sketch)))
+                let hasher = KeyHasher::xxh3(Digest(seed).word(level + 1));
+                let sketch = CountMin::with(hasher, Form::Original, Update::Plain, CellKind::Fixed32, shape)?;
+                Ok(Level::Sketch(Box::new(sketch)))
             }
         };
-        let levels = (0..bits).map(level).collect::<Result<_, _>>()?;
-        Ok(Self { bits, levels, total: 0 })
+        let levels = (0..bits).map(level).collect::<Result<_, SizeError>>()?;
+        let (hasher, about) = (KeyHasher::xxh3(seed), About::default());
+        Ok(Self { hasher, shape, bits, levels, total: 0, about })
     }
 
     /// Counts `weight` more of `key`; an error if it has too many bits.
@@ -79,7 +91,7 @@ impl RangeCountMin {
             match counts {
                 Level::Sketch(sketch) => _ = sketch.add(block, weight),
                 Level::Exact(counts) => {
-                    let count = &mut counts[block as usize];
+                    let count = &mut counts.as_mut_slice()[block as usize];
                     *count = count.saturating_add(weight);
                 }
             }
@@ -119,7 +131,7 @@ impl RangeCountMin {
     fn block(&self, level: u32, block: u64) -> u64 {
         match &self.levels[level as usize] {
             Level::Sketch(sketch) => sketch.count(block),
-            Level::Exact(counts) => counts[block as usize],
+            Level::Exact(counts) => counts.as_slice()[block as usize],
         }
     }
 
@@ -138,11 +150,30 @@ impl RangeCountMin {
     /// Bytes of memory that the cells take.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        let bytes = |level: &Level| match level {
-            Level::Sketch(sketch) => sketch.memory_bytes(),
-            Level::Exact(counts) => counts.len() * 8,
-        };
-        self.levels.iter().map(bytes).sum()
+        self.sections().iter().map(|level| level.words() * 8).sum()
+    }
+
+    filter_facts!();
+
+    /// Hasher and shape of each level that is not counted exactly.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity {
+            kind: Kind::RangeCountMin,
+            hasher: self.hasher.id(),
+            mark: self.hasher.mark(),
+            scheme: None,
+            hashes: self.shape.rows,
+            cells: self.shape.columns * u64::from(self.shape.rows),
+            width: CellKind::Fixed32.width(),
+        }
+    }
+}
+
+/// Equal in levels and total: the same answer to every question.
+impl PartialEq for RangeCountMin {
+    fn eq(&self, other: &Self) -> bool {
+        self.total == other.total && self.levels == other.levels
     }
 }
 
@@ -156,7 +187,7 @@ impl Merge for RangeCountMin {
         for (ours, theirs) in self.levels.iter().zip(&other.levels) {
             match (ours, theirs) {
                 (Level::Sketch(ours), Level::Sketch(theirs)) => ours.check_alike(theirs)?,
-                (Level::Exact(ours), Level::Exact(theirs)) if ours.len() == theirs.len() => {}
+                (Level::Exact(ours), Level::Exact(theirs)) if ours.words() == theirs.words() => {}
                 _ => {
                     let (ours, theirs) = ("a sketch".into(), "exact counts, or the reverse".into());
                     return Err(Mismatch { what: "columns", ours, theirs });
@@ -167,7 +198,8 @@ impl Merge for RangeCountMin {
             match (ours, theirs) {
                 (Level::Sketch(ours), Level::Sketch(theirs)) => ours.merge(theirs)?,
                 (Level::Exact(ours), Level::Exact(theirs)) => {
-                    ours.iter_mut().zip(theirs).for_each(|(a, b)| *a = a.saturating_add(*b));
+                    let pairs = ours.as_mut_slice().iter_mut().zip(theirs.as_slice());
+                    pairs.for_each(|(a, b)| *a = a.saturating_add(*b));
                 }
                 _ => {}
             }
@@ -176,3 +208,69 @@ impl Merge for RangeCountMin {
         Ok(())
     }
 }
+
+impl Stored for RangeCountMin {
+    fn header(&self) -> Result<Header, EncodeError> {
+        let bytes = self.memory_bytes() as u64;
+        let header = Header::new(self.identity(), &self.hasher, &self.about, bytes)?;
+        Ok(header.with_params(&[self.bits.into(), self.total]))
+    }
+    fn sections(&self) -> Vec<&dyn Memory> {
+        let levels = self.levels.iter().map(|level| match level {
+            Level::Sketch(sketch) => sketch.grid.memory() as &dyn Memory,
+            Level::Exact(counts) => counts,
+        });
+        levels.collect()
+    }
+}
+
+impl Restore for RangeCountMin {
+    fn restore(header: &Header, _: &ReadOptions) -> Result<Self, DecodeError> {
+        let wrong = |field, value: u64, rule| Err(DecodeError::Field { field, value, rule });
+        header.check_kind(Kind::RangeCountMin)?;
+        header.check_no_scheme()?;
+        header.check_width(CellKind::Fixed32.width())?;
+        let ([bits, total], id) = (header.param_words()?, header.identity);
+        if id.hasher != HasherId::Xxh3 {
+            return wrong("hasher", id.hasher.number().into(), "this kind has hasher 1");
+        }
+        if !(1..=64).contains(&bits) {
+            return wrong("bits", bits, "numbers have 1 to 64 bits");
+        }
+        if id.hashes == 0 || !id.cells.is_multiple_of(id.hashes.into()) {
+            return wrong("cells", id.cells, "that is no multiple of the rows");
+        }
+        let (bits, rows) = (bits as u32, id.hashes);
+        let shape = SketchShape { columns: id.cells / u64::from(rows), rows, copies: 1 };
+        // Each level before any: the cells of a row are padded to whole words.
+        let words = |level: u32| match 1u128 << (bits - level) {
+            blocks if blocks <= shape.columns.into() => blocks as u64,
+            _ => shape.columns.div_ceil(2) * u64::from(rows),
+        };
+        header.check_payload((0..bits).map(words).sum::<u64>() * 8)?;
+        let mut ranges = Self { total, about: header.about(), ..Self::with_shape(bits, shape, id.mark)? };
+        for level in &mut ranges.levels {
+            if let Level::Sketch(sketch) = level {
+                sketch.total = total; // each counts all
+            }
+        }
+        Ok(ranges)
+    }
+    fn sections_mut(&mut self) -> Vec<&mut [u64]> {
+        let levels = self.levels.iter_mut().map(|level| match level {
+            Level::Sketch(sketch) => sketch.grid.words_mut(),
+            Level::Exact(counts) => counts.as_mut_slice(),
+        });
+        levels.collect()
+    }
+    fn check(&self) -> Result<(), DecodeError> {
+        self.levels.iter().try_for_each(|level| match level {
+            Level::Sketch(sketch) => sketch.check(),
+            Level::Exact(_) => Ok(()),
+        })
+    }
+}
+
+format::stored_methods!(RangeCountMin);
+format::read_methods!(RangeCountMin, decoded);
+format::serde_impls!([] RangeCountMin, [] RangeCountMin);

@@ -3,6 +3,7 @@
 use super::count_min::CountMin;
 use super::grid::{Grid, Update, measure};
 use crate::cells::{Bytes, CellKind, Memory, Owned};
+use crate::filter::Identity;
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::index::rows::Rows;
 use crate::index::{Form, prime};
@@ -10,12 +11,13 @@ use crate::{DecodeError, EncodeError};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Bytes of this kind's own parameters: form, update, copies (2), four zeros, total (8).
-const PARAMS: usize = 16;
+/// Bytes of a sketch's own parameters: form, update, copies (2), four zeros, total (8).
+pub(super) const PARAMS: usize = 16;
 
-impl<M: Memory> Stored for CountMin<M> {
-    fn header(&self) -> Result<Header, EncodeError> {
-        let (identity, bytes) = (self.identity(), self.memory_bytes() as u64);
+impl<M: Memory> CountMin<M> {
+    /// The header of this sketch, or of another kind that has one.
+    pub(super) fn header_of(&self, kind: Kind) -> Result<Header, EncodeError> {
+        let (identity, bytes) = (Identity { kind, ..self.identity() }, self.memory_bytes() as u64);
         let mut header = Header::new(identity, &self.hasher, &self.about, bytes)?;
         header.params.extend([self.form().number(), self.update.number()]);
         header.params.extend((self.copies() as u16).to_le_bytes()); // at most 255, as there are rows
@@ -23,13 +25,19 @@ impl<M: Memory> Stored for CountMin<M> {
         header.params.extend(self.total.to_le_bytes());
         Ok(header)
     }
+}
+
+impl<M: Memory> Stored for CountMin<M> {
+    fn header(&self) -> Result<Header, EncodeError> {
+        self.header_of(Kind::CountMin)
+    }
     fn sections(&self) -> Vec<&dyn Memory> {
         vec![self.grid.memory()]
     }
 }
 
 /// What a header says of a sketch, checked.
-struct Shape {
+pub(super) struct Shape {
     form: Form,
     update: Update,
     cells: CellKind,
@@ -37,15 +45,24 @@ struct Shape {
     copies: u32,
     columns: u64,
     total: u64,
+    /// Bytes of the cells.
+    pub(super) bytes: u64,
 }
 
 impl Shape {
     fn of(header: &Header) -> Result<Self, DecodeError> {
-        let wrong = |field, value: u64, rule| DecodeError::Field { field, value, rule };
         header.check_kind(Kind::CountMin)?;
+        let shape = Self::with(header, &header.params)?;
+        header.check_payload(shape.bytes)?;
+        Ok(shape)
+    }
+
+    /// The shape of the sketch in a header, which has these parameters.
+    pub(super) fn with(header: &Header, params: &[u8]) -> Result<Self, DecodeError> {
+        let wrong = |field, value: u64, rule| DecodeError::Field { field, value, rule };
         header.check_no_scheme()?;
-        let params: [u8; PARAMS] = header.params.as_slice().try_into().map_err(|_| {
-            wrong("parameter length", header.params.len() as u64, "a Count-Min sketch has 16 bytes of them")
+        let params: [u8; PARAMS] = params.try_into().map_err(|_| {
+            wrong("parameter length", params.len() as u64, "a Count-Min sketch has 16 bytes of them")
         })?;
         let [form, update, copies, copies_high, zeros @ .., _, _, _, _, _, _, _, _] = params;
         let total = u64::from_le_bytes(core::array::from_fn(|i| params[8 + i]));
@@ -77,8 +94,13 @@ impl Shape {
             return Err(wrong("columns", columns, "the modified form needs a prime, not below its rows"));
         }
         let (_, _, words) = measure(cells, rows, columns)?;
-        header.check_payload(words.saturating_mul(8))?;
-        Ok(Self { form, update, cells, rows, copies, columns, total })
+        let bytes = words.saturating_mul(8);
+        Ok(Self { form, update, cells, rows, copies, columns, total, bytes })
+    }
+
+    /// The empty sketch of this shape.
+    pub(super) fn empty(&self, header: &Header, options: &ReadOptions) -> Result<CountMin, DecodeError> {
+        self.sketch(header, options, Grid::<Owned>::new(self.cells, self.rows, self.columns)?)
     }
 
     /// The sketch of this shape with these cells.
@@ -97,9 +119,7 @@ impl Shape {
 
 impl format::Restore for CountMin {
     fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
-        let shape = Shape::of(header)?;
-        let grid = Grid::<Owned>::new(shape.cells, shape.rows, shape.columns)?;
-        shape.sketch(header, options, grid)
+        Shape::of(header)?.empty(header, options)
     }
     fn sections_mut(&mut self) -> Vec<&mut [u64]> {
         vec![self.grid.words_mut()]

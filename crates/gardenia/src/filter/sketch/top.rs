@@ -18,15 +18,19 @@
 use super::candidates::{Candidates, Entry};
 use super::count_min::CountMin;
 use super::grid::Update;
-use crate::cells::CellKind;
+use super::stored::{PARAMS, Shape};
+use crate::cells::{CellKind, Memory, Owned};
+use crate::filter::Identity;
+use crate::format::{self, Header, Kind, ReadOptions, Restore, Section, Stored};
 use crate::hash::{Digest, Key};
 use crate::index::rows::CHUNK;
 use crate::simd::{Level, digest_slice};
-use crate::{Form, Merge, Mismatch, SizeError};
+use crate::{DecodeError, EncodeError, Form, Merge, Mismatch, SizeError};
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The most frequent keys of a stream, with bounds on how often each came.
+/// The most frequent keys of a stream, with bounds on how often each occurs.
 ///
 /// ```
 /// let mut visits = gardenia::Top::new(10)?;
@@ -36,6 +40,19 @@ use core::fmt;
 /// let top = visits.top(2);
 /// assert_eq!((&top[0].key[..], top[0].lower, top[0].upper), (&b"rose"[..], 3, 3));
 /// assert_eq!(&top[1].key[..], b"tulip");
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+///
+/// It can be saved and counts on later as if nothing had happened. The file holds the candidates' keys as they are, even
+/// if a secret hashes them.
+///
+/// ```
+/// let mut monday = gardenia::Top::new(10)?;
+/// monday.update("rose", 3);
+/// let mut read = gardenia::Top::from_slice(&monday.to_vec().unwrap()).unwrap();
+/// assert!(read == monday);
+/// read.update("rose", 2);
+/// assert_eq!(read.bounds("rose"), (5, 5));
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 #[derive(Clone)]
@@ -93,7 +110,7 @@ impl Candidate {
 
 impl Entry for Candidate {
     type Rank = u64;
-    /// So what leaves does not depend on how the table came about.
+    /// So what leaves does not depend on how the table came about: files do not store the heap.
     const BY_PLACE: bool = true;
 
     fn digest(&self) -> Digest {
@@ -164,12 +181,14 @@ impl Top {
     /// Counts `weight` more of `key`.
     #[inline]
     pub fn update(&mut self, key: impl Key, weight: u64) {
+        self.sketch.about.took_key(&key);
         let digest = self.sketch.hasher().digest_key(&key);
         key.with_bytes(|bytes| self.update_digest(digest, bytes, weight));
     }
 
     /// Counts each of these keys once, hashing many at a time.
     pub fn update_many<K: Key>(&mut self, keys: &[K]) {
+        self.sketch.about.took::<K>();
         let (hasher, mut digests) = (self.sketch.hasher().clone(), [Digest(0); CHUNK]);
         for keys in keys.chunks(CHUNK) {
             digest_slice(Level::best(), &hasher, keys, &mut digests);
@@ -276,6 +295,12 @@ impl Top {
     pub fn sketch(&self) -> &CountMin {
         &self.sketch
     }
+
+    /// Hasher and shape of the sketch.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity { kind: Kind::Top, ..self.sketch.identity() }
+    }
 }
 
 /// What an estimate bounds: nothing at all if the cells have lost count.
@@ -292,6 +317,15 @@ impl fmt::Debug for Top {
             .field("total", &self.total)
             .field("sketch", &self.sketch)
             .finish()
+    }
+}
+
+/// Equal in sketch, candidates, floor and total: the same answer to every question, now and later.
+impl PartialEq for Top {
+    fn eq(&self, other: &Self) -> bool {
+        (self.slots(), self.floor, self.total) == (other.slots(), other.floor, other.total)
+            && self.sketch == other.sketch
+            && self.candidates.iter().eq(other.candidates.iter())
     }
 }
 
@@ -334,3 +368,120 @@ impl Merge for Top {
         Ok(())
     }
 }
+
+/// Words of a stored candidate beside its key: lower, upper, owed, length of the key.
+const RECORD: usize = 4;
+
+impl Stored for Top {
+    fn header(&self) -> Result<Header, EncodeError> {
+        let mut header = self.sketch.header_of(Kind::Top)?;
+        let numbers = [self.slots() as u64, self.candidates.iter().len() as u64, self.floor, self.total];
+        header.params.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        Ok(header)
+    }
+    fn sections(&self) -> Vec<&dyn Memory> {
+        self.sketch.sections()
+    }
+    /// The sketch, the candidates by their places, and their keys without gaps.
+    fn payload(&self) -> Result<Vec<Section<'_>>, EncodeError> {
+        let bytes: usize = self.candidates.iter().map(|candidate| candidate.key.len()).sum();
+        let records = self.candidates.iter().len() * RECORD;
+        let mut table = Owned::zeroed(records + bytes.div_ceil(8))?;
+        let (records, keys) = table.as_mut_slice().split_at_mut(records);
+        for (record, from) in records.as_chunks_mut::<RECORD>().0.iter_mut().zip(self.candidates.iter()) {
+            *record = [from.lower, from.upper, from.owed, from.key.len() as u64];
+        }
+        let bytes = self.candidates.iter().flat_map(|candidate| &candidate.key);
+        bytes.enumerate().for_each(|(at, byte)| keys[at / 8] |= u64::from(*byte) << (at % 8 * 8));
+        Ok(vec![Section::Kept(self.sketch.grid.memory()), Section::Made(table)])
+    }
+}
+
+impl Top {
+    /// The table that a header describes, still without candidates, and the words that they take in the file: of their
+    /// records, and in all. What it asks for is checked before memory is taken.
+    fn claimed(header: &Header, options: &ReadOptions) -> Result<(Self, usize, usize), DecodeError> {
+        let wrong = |field, value: u64, rule| DecodeError::Field { field, value, rule };
+        header.check_kind(Kind::Top)?;
+        let (sketch, own) = header.params.split_at_checked(PARAMS).unwrap_or_default();
+        let (&[slots, candidates, floor, total], []) = own.as_chunks() else {
+            let (value, rule) = (header.params.len() as u64, "this kind has 48 bytes of them");
+            return Err(wrong("parameter length", value, rule));
+        };
+        let [slots, candidates, floor, total] = [slots, candidates, floor, total].map(u64::from_le_bytes);
+        let shape = Shape::with(header, sketch)?;
+        if slots == 0 || candidates > slots {
+            return Err(wrong("candidates", candidates, "there is no room for so many"));
+        }
+        let (stored, records) = (header.payload_len, candidates.saturating_mul(8 * RECORD as u64));
+        let table = stored.checked_sub(shape.bytes).filter(|table| *table >= records);
+        let table = table.ok_or(wrong("payload length", stored, "cells and candidates need more"))?;
+        // A file of few bytes may claim many slots.
+        let slots = usize::try_from(slots).unwrap_or(usize::MAX);
+        let beside = Candidates::<Candidate>::bytes(slots, candidates);
+        let (needed, max) = (stored.saturating_add(beside), options.expanded(stored));
+        if needed > options.max_bytes {
+            return Err(DecodeError::TooLarge { needed, max: options.max_bytes });
+        }
+        if needed > max {
+            return Err(DecodeError::Expansion { stored, needed, max });
+        }
+        let words = |bytes: u64| usize::try_from(bytes / 8).unwrap_or(usize::MAX);
+        let (sketch, candidates) = (shape.empty(header, options)?, Candidates::new(slots)?);
+        Ok((Self { sketch, candidates, floor, total }, words(records), words(table)))
+    }
+
+    /// Adds the candidates of a file.
+    fn restore_candidates(&mut self, records: &[u64], keys: &[u64]) -> Result<(), DecodeError> {
+        let mut bytes = keys.iter().flat_map(|word| word.to_le_bytes());
+        let mut left = keys.len() * 8;
+        for &[lower, upper, owed, length] in records.as_chunks::<RECORD>().0 {
+            if lower == 0 || lower > upper || owed > lower {
+                return Err(DecodeError::Damaged("the bounds of a candidate contradict each other"));
+            }
+            let length = usize::try_from(length).ok().filter(|length| *length <= left);
+            let length = length.ok_or(DecodeError::Damaged("keys are longer than their bytes"))?;
+            left -= length;
+            let key: Vec<u8> = bytes.by_ref().take(length).collect();
+            let digest = self.sketch.hasher().digest(&key);
+            if self.candidate(digest, &key).is_some() {
+                return Err(DecodeError::Damaged("a candidate is listed twice"));
+            }
+            self.candidates.take(Candidate { digest, key, lower, upper, owed });
+        }
+        match left < 8 && bytes.all(|byte| byte == 0) {
+            true => Ok(()),
+            false => Err(DecodeError::Damaged("bytes behind the last key are not zero")),
+        }
+    }
+}
+
+impl Restore for Top {
+    fn read(
+        header: &Header,
+        options: &ReadOptions,
+        fill: impl FnOnce(Vec<&mut [u64]>) -> Result<(), DecodeError>,
+    ) -> Result<Self, DecodeError> {
+        let (mut top, records, words) = Self::claimed(header, options)?;
+        let mut table = Owned::zeroed(words)?;
+        fill([top.sections_mut(), vec![table.as_mut_slice()]].into_iter().flatten().collect())?;
+        top.check()?;
+        let (records, keys) = table.as_slice().split_at(records);
+        top.restore_candidates(records, keys)?;
+        Ok(top)
+    }
+    /// Without candidates, which `read` adds.
+    fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
+        Self::claimed(header, options).map(|(top, ..)| top)
+    }
+    fn sections_mut(&mut self) -> Vec<&mut [u64]> {
+        self.sketch.sections_mut()
+    }
+    fn check(&self) -> Result<(), DecodeError> {
+        self.sketch.check()
+    }
+}
+
+format::stored_methods!(Top);
+format::read_methods!(Top, decoded);
+format::serde_impls!([] Top, [] Top);

@@ -297,9 +297,12 @@ impl<P: Policy, B: Cut> format::Attach<B> for SpectralBloom<P, Bytes<B>> {
 
 format::stored_methods!(SpectralBloom<P, M> where P: Policy, M: Memory);
 format::read_methods! {
-    SpectralBloom, from_slice_as, read_from_as, load_as, view_as, open_mapped_as,
-    "by any algorithm and with options", [P: Policy],
-    SpectralBloom<P>, SpectralBloom<P, Bytes<&'a [u8]>>, SpectralBloom<P, Bytes<crate::Mapped>>,
+    @ SpectralBloom, from_slice_as, read_from_as, load_as, "by any algorithm and with options", [P: Policy],
+    SpectralBloom<P>
+}
+format::read_methods! {
+    @ SpectralBloom, view_as, open_mapped_as, "by any algorithm and with options", [P: Policy],
+    SpectralBloom<P, Bytes<&'a [u8]>>, SpectralBloom<P, Bytes<crate::Mapped>>,
     SpectralBloom<MinimumSelection, Bytes<&[u8]>>, SpectralBloom<MinimumSelection, Bytes<crate::Mapped>>
 }
 format::serde_impls!([P: Policy, M: Memory] SpectralBloom<P, M>, [P: Policy] SpectralBloom<P>);
