@@ -431,6 +431,9 @@ pub(crate) struct CountArgs {
 ///
 /// Reads a stream of any length once, in little memory. Before each line stand two numbers: it came at least and at most
 /// so often. Both always hold. A line that may be missing, or may not belong, is said so on stderr.
+///
+/// With -o the counts are saved. An input that is such a file is added to the counts instead of being read as lines, so that
+/// `gardenia top week.gdn` prints it, and `gardenia merge` merges several. The file holds the frequent lines as they are.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -439,13 +442,28 @@ Examples:
   gardenia top --min 0.1% log.txt                all that are a thousandth of the lines or more
   gardenia top --memory 64MiB -n 10000 log.txt   more memory, narrower bounds
   gardenia top --json log.txt | jq -r '.lines[] | select(.certain) | .line'
+  gardenia top -o mon.gdn mon.log                also saves the counts
+  gardenia top -n 20 mon.gdn tue.gdn wed.log     of three days, two of them saved
+  gardenia top --state all.gdn today.log         of all days up to now
 
 Without a terminal: at least, at most and line, with tabs between them.
 
 Exit codes: 0 lines came, 1 none did, 2 error. An input that cannot be read does not stop the others.")]
 pub(crate) struct TopArgs {
-    /// Files of lines; none, or -, is stdin
+    /// Files of lines, or counts saved by -o; none, or -, is stdin
     pub(crate) inputs: Vec<PathBuf>,
+
+    /// Save the counts to this file; - is stdout, and no lines are printed
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Go on from this file of counts, if it exists, and save it at the end
+    #[arg(short, long, value_name = "FILE", conflicts_with = "output")]
+    pub(crate) state: Option<PathBuf>,
+
+    /// Replace the file of -o if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
 
     /// How many lines to print
     #[arg(

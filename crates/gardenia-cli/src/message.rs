@@ -1,10 +1,18 @@
 //! What the command says on stderr: errors of the library, and which option solves them.
 
-use crate::{Outcome, human};
+use crate::{Outcome, human, input};
 use gardenia::{
-    AnyFilter, Bloom, Cuckoo, DecodeError, EncodeError, InsertError, Kind, MAX_HASHES, SizeError,
+    AnyFilter, Bloom, Cuckoo, DecodeError, EncodeError, InsertError, Kind, MAX_HASHES, Mismatch, SizeError,
 };
 pub(crate) use gardenia_terminal::message::{complain, hinted, say, with_hint};
+use std::path::Path;
+
+/// In what a file differs from the first.
+pub(crate) fn difference(first: &Path, other: &Path, difference: &Mismatch) -> String {
+    let Mismatch { what, ours, theirs, .. } = difference;
+    let (first, other) = (input::name(first), input::name(other));
+    format!("{other}: differs from {first} in {what}: {theirs}, not {ours}")
+}
 
 /// Says a decoding error in the words of the command line, where the library speaks of its own calls.
 pub(crate) fn decode(error: DecodeError) -> anyhow::Error {

@@ -10,7 +10,7 @@ use gardenia::format::{self, Header, verify_file};
 use gardenia::theory::blocked::BLOCK_BITS;
 use gardenia::{
     AnyFilter, ChoiceForm, DecodeError, DistanceSensitiveBloom, Error, HasherId, Identity, Kind, OpenFilter,
-    ReadOptions, SchemeId, SplitBloom, SplitFiles, SplitOpening, SplitState,
+    ReadOptions, SchemeId, SplitBloom, SplitFiles, SplitOpening, SplitState, Top,
 };
 use serde::Serialize;
 use std::fs;
@@ -159,7 +159,9 @@ impl Report {
                     None | Some(Err(DecodeError::SecretMissing { .. } | DecodeError::Work { .. })) => None,
                     Some(Err(error)) => return Err(message::decode(error).context(file)),
                 };
-                Self { fill, ..Self::of_header(&header) }
+                let saved = header.identity.kind == Kind::Top && !header.needs_secret();
+                let details = saved.then(|| super::top::load(path)).transpose()?.as_ref().map(of_counts);
+                Self { fill, details, ..Self::of_header(&header) }
             }
             Err(error) => return Err(message::decode(error).context(file)),
         };
@@ -258,7 +260,7 @@ impl Report {
         line("hasher", self.hasher_text());
         match self.scheme {
             Some(name) => line("scheme", format!("{name}, {} per key", self.hashes_text("probe"))),
-            None if self.kind == Kind::CountMin.name() => {
+            None if self.kind == Kind::CountMin.name() || self.kind == Kind::Top.name() => {
                 line("rows", format!("{} per key", self.hashes_text("cell")));
             }
             None if self.kind == Kind::GolombSet.name() => {} // a query decodes a run of codes
@@ -466,6 +468,17 @@ fn details(filter: &AnyFilter<impl Held>) -> Option<String> {
         )),
         _ => None,
     }
+}
+
+/// What the counts of `gardenia top` hold.
+fn of_counts(top: &Top) -> String {
+    let (listed, slots) = (top.top(top.slots()).len() as u64, human::count(top.slots() as u64));
+    format!(
+        "{} counted; {} of {slots} places hold a line; every line that occurs more than {} is among them",
+        human::plural(top.total(), "line"),
+        human::count(listed),
+        human::plural(top.floor(), "time"),
+    )
 }
 
 /// Bits per key of so many bytes.

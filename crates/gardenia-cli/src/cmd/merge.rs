@@ -1,10 +1,11 @@
 //! `gardenia merge`: one filter of several, by union or by intersection.
 
+use super::top;
 use crate::args::{MemoryArgs, SecretArgs};
 use crate::message::{hinted, say};
 use crate::open::{is_dash, is_stream, load_any, open};
 use crate::output::Output;
-use crate::{Outcome, human, input, memory};
+use crate::{Outcome, human, input, memory, message};
 use anyhow::bail;
 use gardenia::theory::overlap::Overlap;
 use gardenia::{AnyFilter, Mismatch, Update, theory};
@@ -14,13 +15,14 @@ use std::path::{Path, PathBuf};
 ///
 /// The result finds every key of every filter, as if all had gone into one; counts add up. The filters must be of one kind,
 /// size and seed: build them with the same --items, --fpp and --seed. For the kinds bloom, blocked, compressed, counting,
-/// spectral-ms, spectral-mi, count-min, and choice without partitions.
+/// spectral-ms, spectral-mi, count-min, and choice without partitions; and for counts saved by `gardenia top -o`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   gardenia merge -o week.gdn mon.gdn tue.gdn wed.gdn     all keys of three days
   gardenia merge --intersect -o both.gdn a.gdn b.gdn     keys that are in both
   gardenia merge -o - a.gdn b.gdn | gardenia query - new.txt
+  gardenia merge -o week.gdn mon.gdn tue.gdn && gardenia top week.gdn
 
 An intersection (bloom, blocked, compressed) finds all common keys, but at a higher rate of false positives than a filter
 that was built of them: bits that different keys have set stay.")]
@@ -57,6 +59,9 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     let [first, others @ ..] = &args.filters[..] else { bail!("two filters or more are needed") };
     check_stdin(&args.filters)?;
     output.check()?;
+    if args.filters.iter().any(|path| top::is_saved(path)) {
+        return merge_counts(args, &output);
+    }
     let options = args.memory.options(args.secret.read()?);
     // A file that cannot be opened is said before the others are read.
     for path in args.filters.iter().filter(|path| !is_stream(path)) {
@@ -87,6 +92,21 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// One file of counts of several, for `gardenia top`.
+fn merge_counts(args: &MergeArgs, output: &Output<'_>) -> anyhow::Result<Outcome> {
+    if args.intersect {
+        return Err(hinted("the counts of frequent lines cannot be intersected", "leave out --intersect"));
+    }
+    if let Some(top) = top::merged(&args.filters)? {
+        output.write_by(|out| top.write_to(out))?;
+        if !args.quiet {
+            let (to, files) = (output.name(), human::plural(args.filters.len() as u64, "file"));
+            say(&format!("{to}: {files} of counts merged, of {}", human::plural(top.total(), "line")));
+        }
+    }
+    Ok(Outcome::Done)
+}
+
 /// Two filters cannot both come from one pipe.
 pub(crate) fn check_stdin(filters: &[PathBuf]) -> anyhow::Result<()> {
     if filters.iter().filter(|path| is_dash(path)).count() > 1 {
@@ -110,9 +130,7 @@ fn unable(path: &Path, filter: &AnyFilter, verb: &str) -> anyhow::Error {
 
 /// Says what differs, and what to do about it.
 pub(crate) fn mismatch(first: &Path, other: &Path, difference: &Mismatch) -> anyhow::Error {
-    let Mismatch { what, ours, theirs, .. } = difference;
-    let (first, other) = (input::name(first), input::name(other));
-    let hint = match *what {
+    let hint = match difference.what {
         "kind" => "give filters of one kind; `gardenia convert` changes some",
         "hasher" => "build all of them with a secret, or none",
         "seed" => "build them with one --seed, or one secret",
@@ -121,7 +139,7 @@ pub(crate) fn mismatch(first: &Path, other: &Path, difference: &Mismatch) -> any
         }
         _ => "build them with the same options",
     };
-    hinted(format!("{other}: differs from {first} in {what}: {theirs}, not {ours}"), hint)
+    hinted(message::difference(first, other, difference), hint)
 }
 
 fn report(args: &MergeArgs, output: &Output<'_>, filter: &AnyFilter, overlap: Option<Overlap>) {

@@ -1,13 +1,18 @@
 //! `gardenia top`: the most frequent lines of a stream, with bounds that always hold.
 
 use crate::args::TopArgs;
-use crate::input::{Block, KeyTexts, Keys, Reading, Source};
+use crate::input::{Block, KeyTexts, Keys, Reading, Source, name};
+use crate::lock::claim;
 use crate::message::{hinted, say};
+use crate::open::{is_dash, is_stream};
+use crate::output::Output;
 use crate::{Outcome, human, memory, message};
 use anyhow::Context;
-use gardenia::{Hitter, Top};
+use gardenia::{Hitter, Kind, Merge, ReadOptions, Top, format};
 use serde::Serialize;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 /// The most lines that can be asked for: their candidates take a few hundred bytes each.
 const MOST: u64 = 100_000_000;
@@ -16,20 +21,42 @@ const MOST: u64 = 100_000_000;
 const BAR: usize = 24;
 
 pub(crate) fn run(args: &TopArgs) -> anyhow::Result<Outcome> {
-    let sources = Source::all(&args.inputs);
-    let mut stdout = io::stdout().lock();
-    let (keys, mut top, mut lines) = (args.key.keys()?, empty(args)?, 0);
-    let (progress, threads) = (!args.quiet, 1);
-    let reading =
-        Reading { sources: &sources, keys: &keys, doing: "counting", progress, threads, strict: false };
+    let output = args.output.as_ref().map(|path| Output { path, force: args.force, inputs: &args.inputs });
+    output.as_ref().map_or(Ok(()), Output::check)?;
+    let _claim = args.state.as_deref().map(claimed).transpose()?;
+    let (tables, texts): (Vec<_>, Vec<_>) = args.inputs.iter().cloned().partition(|path| is_saved(path));
+    // Of saved counts alone, nothing is read from stdin.
+    let sources = if tables.is_empty() || !texts.is_empty() { Source::all(&texts) } else { Vec::new() };
+    let (keys, mut top) = (args.key.keys()?, begin(args, &tables)?);
+    let (progress, threads, strict) = (!args.quiet, 1, output.is_some() || args.state.is_some());
+    let reading = Reading { sources: &sources, keys: &keys, doing: "counting", progress, threads, strict };
     let look = |keys: &Keys, block: Block<'_>, found: &mut KeyTexts| keys.texts(block, found);
     let trouble = reading.run(look, &mut |block: Block<'_>, found: &mut KeyTexts| {
-        let keys = found.slices(block);
-        lines += keys.len() as u64;
-        top.update_many(&keys);
+        top.update_many(&found.slices(block));
         Ok(())
     })?;
-    let found = Found::of(args, &top, lines);
+    if let Some(output) = &output {
+        output.write_by(|out| top.write_to(out))?;
+    }
+    if let Some(path) = &args.state {
+        top.save(path).map_err(message::encode).with_context(|| name(path))?;
+    }
+    let found = Found::of(args, &top);
+    if !args.output.as_deref().is_some_and(is_dash) {
+        print(args, &found)?;
+    }
+    if !args.quiet {
+        say(&found.summary(args));
+    }
+    Ok(match (trouble, found.lines > 0) {
+        (true, _) => Outcome::Trouble,
+        (false, true) => Outcome::Done,
+        (false, false) => Outcome::Nothing,
+    })
+}
+
+fn print(args: &TopArgs, found: &Found) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
     let terminal = stdout.is_terminal();
     let text = match (args.json, terminal) {
         (true, _) => {
@@ -40,15 +67,57 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<Outcome> {
         (false, true) => found.picture().into_bytes(),
         (false, false) => found.columns(),
     };
-    stdout.write_all(&text).and_then(|()| stdout.flush()).context("stdout")?;
-    if !args.quiet {
-        say(&found.summary(args));
+    stdout.write_all(&text).and_then(|()| stdout.flush()).context("stdout")
+}
+
+/// Takes the file of --state for this process.
+fn claimed(path: &Path) -> anyhow::Result<crate::lock::Claim> {
+    if is_stream(path) {
+        let reason = format!("{}: the state cannot be a pipe or a device", name(path));
+        return Err(hinted(reason, "give a file that it can be saved to"));
     }
-    Ok(match (trouble, lines > 0) {
-        (true, _) => Outcome::Trouble,
-        (false, true) => Outcome::Done,
-        (false, false) => Outcome::Nothing,
-    })
+    claim(path)
+}
+
+/// Whether a file holds saved counts; a pipe is taken for lines.
+pub(crate) fn is_saved(path: &Path) -> bool {
+    let kind = || Some(format::header(File::open(path).ok()?).ok()?.identity.kind);
+    !is_stream(path) && kind() == Some(Kind::Top)
+}
+
+/// The counts in a file.
+pub(crate) fn load(path: &Path) -> anyhow::Result<Top> {
+    let options = ReadOptions::new().max_bytes(memory::available().unwrap_or(u64::MAX));
+    Top::load_with(path, &options).map_err(message::decode).with_context(|| name(path))
+}
+
+/// The counts of all these files together; none if there is no file.
+pub(crate) fn merged<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> anyhow::Result<Option<Top>> {
+    let mut all: Option<(Top, &Path)> = None;
+    for path in paths {
+        let next = load(path)?;
+        match &mut all {
+            None => all = Some((next, path)),
+            Some((top, first)) => top.merge(&next).map_err(|difference| {
+                let hint = "save all of them with one -n (or --min) and one --memory";
+                hinted(message::difference(first, path, &difference), hint)
+            })?,
+        }
+    }
+    Ok(all.map(|(top, _)| top))
+}
+
+/// What was saved before, or an empty table.
+fn begin(args: &TopArgs, tables: &[PathBuf]) -> anyhow::Result<Top> {
+    // A new state is an empty file, made to be claimed.
+    let state = args.state.iter().filter(|path| fs::metadata(path).is_ok_and(|file| file.len() > 0));
+    match (merged(state.chain(tables))?, args.memory) {
+        (None, _) => empty(args),
+        (Some(top), None) => Ok(top),
+        (Some(_), Some(_)) => {
+            Err(hinted("saved counts have the size that they were begun with", "leave out --memory"))
+        }
+    }
 }
 
 /// Room for as many lines as may be printed.
@@ -91,7 +160,8 @@ struct Found {
 }
 
 impl Found {
-    fn of(args: &TopArgs, top: &Top, lines: u64) -> Self {
+    fn of(args: &TopArgs, top: &Top) -> Self {
+        let lines = top.total();
         let mut hitters = match args.min {
             Some(min) => top.at_least((min * lines as f64).ceil() as u64),
             None => top.top(args.number as usize + 1),

@@ -153,6 +153,63 @@ fn nothing_to_count_and_wrong_wishes_are_said() {
 }
 
 #[test]
+fn counts_are_saved_printed_merged_and_counted_on() {
+    let (text, counts) = zipf(60_000, 5_000, 0.8);
+    let shell = Shell::new();
+    let half = text.len() / 2 + text[text.len() / 2..].iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    shell.write("mon.log", &text[..half]);
+    shell.write("tue.log", &text[half..]);
+    let quietly = |args: &[&str]| shell.run(args).quietly();
+    let (monday, both) = (quietly(&["top", "-q", "mon.log"]), quietly(&["top", "-q", "mon.log", "tue.log"]));
+    assert_eq!(quietly(&["top", "-q", "-o", "mon.gdn", "mon.log"]), monday);
+    assert_eq!(quietly(&["top", "-q", "mon.gdn"]), monday);
+    // Saved counts go on as if they had not been saved.
+    assert_eq!(quietly(&["top", "-q", "mon.gdn", "tue.log"]), both);
+    assert_eq!(quietly(&["top", "-q", "--state", "all.gdn", "mon.log"]), monday);
+    assert_eq!(quietly(&["top", "-q", "--state", "all.gdn", "tue.log"]), both);
+    assert_eq!(quietly(&["top", "-q", "all.gdn"]), both);
+    let piped = quietly(&["top", "-q", "-o", "-", "tue.log"]);
+    shell.write("tue.gdn", &piped);
+    let run = shell.run(&["merge", "-o", "week.gdn", "mon.gdn", "tue.gdn"]);
+    assert_eq!((run.code, &*run.err), (Some(0), "week.gdn: 2 files of counts merged, of 60,000 lines\n"));
+    let rows = parsed(&quietly(&["top", "-q", "-n", "50", "week.gdn"]));
+    assert_eq!(rows.len(), 50);
+    for (lower, upper, line) in &rows {
+        assert!((lower..=upper).contains(&&counts[line]), "{lower} to {upper}, but {}", counts[line]);
+    }
+    let info = String::from_utf8(quietly(&["info", "--verify", "week.gdn"])).unwrap();
+    assert!(info.contains("60,000 lines counted; 1,024 of 1,024 places hold a line"), "{info}");
+}
+
+#[test]
+fn counts_that_cannot_be_saved_or_merged_are_refused() {
+    let shell = Shell::new();
+    shell.write("log.txt", "a rose is a rose\n");
+    shell.run(&["top", "-q", "-o", "a.gdn", "log.txt"]).quietly();
+    shell.run(&["top", "-q", "-o", "b.gdn", "--memory", "2MiB", "log.txt"]).quietly();
+    let refused = |args: &[&str], reason: &str| {
+        let run = shell.run(args);
+        run.complaint();
+        assert!(run.err.contains(reason), "{}", run.err);
+    };
+    refused(&["top", "-o", "a.gdn", "log.txt"], "--force");
+    refused(&["top", "-o", "a.gdn", "--force", "a.gdn"], "is one of the inputs");
+    refused(&["top", "--state", "a.gdn", "--memory", "1MiB", "log.txt"], "leave out --memory");
+    refused(&["top", "a.gdn", "b.gdn"], "differs from a.gdn in cells");
+    refused(&["merge", "-o", "c.gdn", "a.gdn", "b.gdn"], "one --memory");
+    refused(&["merge", "--intersect", "-o", "c.gdn", "a.gdn", "a.gdn"], "intersect");
+    refused(&["top", "-o", "c.gdn", "absent.txt", "log.txt"], "absent.txt");
+    refused(&["top", "--state", "c.gdn", "absent.txt", "log.txt"], "absent.txt");
+    refused(&["top", "--state", "-", "log.txt"], "pipe");
+    refused(&["top", "--state", "log.txt", "log.txt"], "not a Gardenia filter");
+    assert!(!shell.path("c.gdn").exists());
+    assert_eq!(
+        shell.run(&["top", "-q", "-o", "a.gdn", "--force", "log.txt"]).quietly(),
+        b"1\t1\ta rose is a rose\n"
+    );
+}
+
+#[test]
 fn a_sketch_counts_at_the_shell_as_in_the_library() {
     let (text, counts) = zipf(300_000, 20_000, 1.0);
     let shell = Shell::new();
