@@ -404,7 +404,8 @@ fn inspected(path: &Path) -> Result<SplitState, Error> {
 
 #[test]
 fn a_look_finds_what_opening_finds_and_changes_nothing() {
-    let spoil: [(&str, fn(&Path), SplitOpening); 6] = [
+    type Spoil = fn(&Path);
+    let spoil: [(&str, Spoil, SplitOpening); 6] = [
         ("nothing", |_| {}, SplitOpening::Clean),
         (
             "killed",
