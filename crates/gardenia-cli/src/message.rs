@@ -11,6 +11,9 @@ use std::path::Path;
 pub(crate) fn difference(first: &Path, other: &Path, difference: &Mismatch) -> String {
     let Mismatch { what, ours, theirs, .. } = difference;
     let (first, other) = (input::name(first), input::name(other));
+    if *what == "room for keys" {
+        return format!("{other}: holds {theirs} keys, and {first} has room for {ours} more");
+    }
     format!("{other}: differs from {first} in {what}: {theirs}, not {ours}")
 }
 

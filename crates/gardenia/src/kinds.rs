@@ -12,7 +12,7 @@ use crate::filter::{
     ScalableBloom, SpectralBloom, StableBloom, is_mutable,
 };
 use crate::format::{self, Attach, Cut, Header, Restore, Section, Stored};
-use crate::hash::{Digest, KeyHasher};
+use crate::hash::{Digest, HasherId, KeyHasher};
 use crate::index::AnyScheme;
 use crate::plan::{Asked, Cost, Figures};
 use crate::spec::{FromSpec, Measure, Param, Spec, Value, Watch};
@@ -692,6 +692,46 @@ impl<M: Held> AnyFilter<M> {
     #[must_use]
     pub fn identity(&self) -> Identity {
         M::identity(self)
+    }
+
+    /// The spec of a filter like this one, with everything filled in but a secret. A filter that is built by it from the same keys
+    /// is the same, and one from other keys can be merged with it, if its kind can be merged. `None` if another program made it.
+    ///
+    /// How much effort a filter with choices took is not stored, and not part of it.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, Cuckoo};
+    /// let spec = AnyFilter::from(Cuckoo::new(1_000, 0.01)?).spec().unwrap();
+    /// assert_eq!(spec.to_string(), "cuckoo items=1000 planned-fpp=0.01 cells=1056 width=10 seed=0");
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn spec(&self) -> Option<Spec> {
+        let Identity { kind, hasher, mark, scheme, hashes, cells, width } = self.identity();
+        let mut spec = match hasher {
+            HasherId::Xxh3 => Spec::new(kind).seed(mark),
+            HasherId::Sip13 => Spec::new(kind),
+            _ => return None,
+        };
+        let (params, about) = (kind.params(), self.about());
+        let size = [Param::Cells, Param::Bits].into_iter().find(|size| params.contains(size));
+        // Kinds without a size are made for a rate.
+        let rate =
+            if size.is_none() && params.contains(&Param::Fpp) { Param::Fpp } else { Param::PlannedFpp };
+        for (param, value) in [
+            (Param::Items, (about.planned_items() > 0).then(|| about.planned_items().into())),
+            (rate, (about.planned_fpp() > 0.0).then(|| about.planned_fpp().into())),
+            (size.unwrap_or(Param::Cells), Some(cells.into())),
+            (Param::Hashes, Some(hashes.into())),
+            (Param::Width, Some(width.into())),
+            (Param::Scheme, scheme.map(|scheme| scheme.name().into())),
+        ] {
+            if let Some(value) = value.filter(|_: &Value| params.contains(&param)) {
+                spec = spec.with(param, value);
+            }
+        }
+        M::as_stored(self).options(&mut spec);
+        Some(spec)
     }
 
     /// The hash function.

@@ -4,6 +4,7 @@ use crate::cells::Bytes;
 use crate::filter::{About, Identity};
 use crate::hash::{Digest, KeyHasher};
 use crate::kinds::{Ability, AnyFilter, Kind};
+use crate::spec::Spec;
 use crate::theory::bloom::Estimate;
 use crate::{Count, DecodeError, Filter, Mapped, ReadOptions};
 use std::path::Path;
@@ -69,6 +70,12 @@ impl OpenFilter {
     #[must_use]
     pub fn identity(&self) -> Identity {
         either!(self, filter => filter.identity())
+    }
+
+    /// The spec of a filter like this one. See [`AnyFilter::spec`].
+    #[must_use]
+    pub fn spec(&self) -> Option<Spec> {
+        either!(self, filter => filter.spec())
     }
 
     /// The hash function.

@@ -64,6 +64,8 @@ struct Report {
     counters: Option<Counters>,
     /// What this kind of filter alone has, in words.
     details: Option<String>,
+    /// What builds a filter that this one can be merged with, as `gardenia::Spec` reads it.
+    spec: Option<String>,
     planned_items: Option<u64>,
     planned_fpp: Option<f64>,
     /// Keys that came, by the count of whoever filled it.
@@ -170,10 +172,15 @@ impl Report {
         }
         let file_bytes = fs::metadata(path).with_context(|| file.clone())?.len();
         let counters = Counters::of(path, options)?;
-        let kind = if SplitFiles::find(path).is_some() { Kind::Split.name() } else { report.kind };
+        // The bits of a split filter are those of a Bloom filter, whose spec would build no counters.
+        let (kind, spec) = match SplitFiles::find(path) {
+            Some(_) => (Kind::Split.name(), None),
+            None => (report.kind, report.spec),
+        };
         Ok(Self {
             file,
             kind,
+            spec,
             counters,
             file_bytes: Some(file_bytes),
             format: Some(if foreign { "dcso" } else { "gardenia" }),
@@ -204,6 +211,7 @@ impl Report {
             bytes,
             counters: None,
             details: None,
+            spec: None,
             // Zero stands for "given by its shape".
             planned_items: Some(planned.0).filter(|&items| items > 0),
             planned_fpp: Some(planned.1).filter(|&fpp| fpp > 0.0),
@@ -239,6 +247,7 @@ impl Report {
         Self {
             secret_stored: about.stores_secret(),
             details: details(filter),
+            spec: filter.spec().map(|spec| spec.to_string()),
             counted_items: about.counted_items(),
             fill: Some(filter.fill()),
             estimated_items: items.and_then(|items| finite(items.items)),
@@ -285,6 +294,9 @@ impl Report {
         }
         if let Some(details) = &self.details {
             line("details", details.clone());
+        }
+        if let Some(spec) = &self.spec {
+            line("spec", spec.clone());
         }
         line("planned for", self.planned_text());
         match self.fill {

@@ -137,6 +137,7 @@ pub(crate) fn mismatch(first: &Path, other: &Path, difference: &Mismatch) -> any
         "hashes" | "cells" | "cell width" => {
             "build them with the same --items and --fpp, or --bits and --hashes"
         }
+        "room for keys" => "build each of them with --items for the keys of all",
         _ => "build them with the same options",
     };
     hinted(message::difference(first, other, difference), hint)

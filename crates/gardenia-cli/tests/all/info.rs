@@ -1,7 +1,7 @@
 //! `gardenia info`: what it tells, and that it notices every damage.
 
 use crate::common::{FILLING, KINDS, Shell, kind_in_file, numbers};
-use gardenia::{AnyFilter, Bloom, SchemeId};
+use gardenia::{AnyFilter, Bloom, SchemeId, Spec};
 use serde_json::{Value, json};
 
 /// A shell with `f.gdn`, 1000 numbers at 1 %.
@@ -42,6 +42,7 @@ fn everything_about_a_file_is_told() {
         let one = if kind == "counting" { "cells of 4 bits" } else { "bits" };
         let memory = size.strip_prefix(&format!("{thousands},{rest:03} {one} in ")).unwrap();
         assert_eq!(memory.split(" kB; file ").next(), Some(&*kilobytes.to_string()));
+        assert_eq!(line("spec").parse::<Spec>().ok(), filter.spec());
         assert_eq!(line("planned for"), "1,000 keys at 1% false positives");
         let fill = line("fill");
         assert!(fill.starts_with("▕█████████") && fill.ends_with('%'), "{fill}");
@@ -88,6 +89,7 @@ fn json_is_one_object_per_line_with_these_fields() {
             "width": filter.identity().width,
             "counters": null, // of split filters
             "details": found["details"], // words, which a test of their own reads
+            "spec": filter.spec().unwrap().to_string(),
             "bytes": filter.memory_bytes(),
             "planned_items": 1000,
             "planned_fpp": 0.01,

@@ -189,3 +189,16 @@ fn keyed_filters_need_their_secret_and_too_many_keys_are_warned_of() {
         shell.run(&["merge", "-q", "--force", "-o", "u.gdn", "--secret-file", "secret", "a.gdn", "b.gdn"]);
     assert_eq!(&*quiet.err, "");
 }
+
+#[test]
+fn filters_without_room_for_each_other_are_told_so() {
+    let shell = Shell::new();
+    shell.write("a", numbers(0..1000));
+    shell.write("b", numbers(1000..2000));
+    for key in ["a", "b"] {
+        shell.ok(&["build", "-q", "--kind", "quotient", "-o", &format!("{key}.gdn"), key]);
+    }
+    let run = shell.run(&["merge", "-o", "u.gdn", "a.gdn", "b.gdn"]);
+    assert!(run.complaint().contains("b.gdn: holds 1000 keys, and a.gdn has room for "), "{}", run.err);
+    assert!(run.err.contains("hint: build each of them with --items for the keys of all"), "{}", run.err);
+}

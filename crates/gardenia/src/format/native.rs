@@ -4,6 +4,7 @@ use super::ReadOptions;
 use super::header::{FIXED, Header};
 use crate::cells::{Memory, Owned};
 use crate::error::Part;
+use crate::spec::Spec;
 use crate::{DecodeError, EncodeError, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -24,6 +25,8 @@ pub(crate) trait Stored {
     fn payload(&self) -> Result<Vec<Section<'_>>, EncodeError> {
         Ok(self.sections().into_iter().map(Section::Kept).collect())
     }
+    /// Notes the options of its kind that its identity and its plan do not give.
+    fn options(&self, _spec: &mut Spec) {}
 }
 
 /// A part of a payload.

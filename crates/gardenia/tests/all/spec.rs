@@ -83,6 +83,24 @@ fn a_filled_spec_builds_the_same_filter() {
 }
 
 #[test]
+fn a_filter_knows_its_spec() {
+    for spec in examples().into_iter().chain(crate::specs::all(50, 0.01)) {
+        let count = spec.get(Param::Items).map_or(40, |_| 50);
+        let filter = built(&spec, count);
+        let known = filter.spec().unwrap_or_else(|| panic!("{spec}"));
+        let bytes = filter.to_vec().unwrap();
+        assert_eq!(AnyFilter::view(&bytes).unwrap().spec().as_ref(), Some(&known), "{spec}");
+        // Neither the effort nor the clearing is stored: the same can be asked for again.
+        let unstored = [Param::Effort, Param::Clearing].into_iter();
+        let again = unstored.fold(known.clone(), |again, param| match spec.get(param) {
+            Some(value) => again.with(param, value),
+            None => again,
+        });
+        assert_eq!(built(&again, count).to_vec().unwrap(), bytes, "{spec}: {known}");
+    }
+}
+
+#[test]
 fn the_size_that_is_told_is_the_size_that_is_built() {
     for spec in examples() {
         let count = match spec.get(Param::Items) {

@@ -6,10 +6,11 @@
 
 use super::bloom::{ChoiceBloom, ChoiceForm, MAX_CHOICES};
 use crate::cells::{Bits, Bytes, Memory};
-use crate::filter::About;
+use crate::filter::{About, Effort};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::KeyHasher;
 use crate::index::{NumberedScheme, SchemeId};
+use crate::spec::{Param, Spec, Value};
 use crate::{DecodeError, EncodeError};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -48,6 +49,14 @@ impl ChoiceForm {
 }
 
 impl<S: NumberedScheme, M: Memory> Stored for ChoiceBloom<S, M> {
+    fn options(&self, spec: &mut Spec) {
+        match self.form {
+            ChoiceForm::Groups { choices } => spec.set_whole(Param::Choices, choices),
+            ChoiceForm::Partitions { .. } => {
+                spec.default_to(Param::Effort, Value::Word(Effort::Partitioned.name()));
+            }
+        }
+    }
     fn header(&self) -> Result<Header, EncodeError> {
         let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
         Ok(Header { items: self.items, params: self.form.params(), ..header })

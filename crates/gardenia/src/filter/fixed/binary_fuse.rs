@@ -399,6 +399,11 @@ impl<M: Memory, N: Memory> PartialEq<BinaryFuse<N>> for BinaryFuse<M> {
 filter_impl!([M: Memory] BinaryFuse<M>);
 
 impl<M: Memory> Stored for BinaryFuse<M> {
+    fn options(&self, spec: &mut Spec) {
+        spec.forget(&[Param::Fpp]);
+        spec.set_whole(Param::Fingerprint, self.width);
+        spec.set_whole(Param::Arity, self.arity());
+    }
     fn header(&self) -> Result<Header, EncodeError> {
         let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
         Ok(Header { items: self.items, params: self.layout.params().to_vec(), ..header })

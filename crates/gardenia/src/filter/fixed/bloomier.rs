@@ -560,6 +560,11 @@ macro_rules! map_verbs {
         filter_impl!([M: Memory] $map<M>);
 
         impl<M: Memory> Stored for $map<M> {
+            fn options(&self, spec: &mut Spec) {
+                spec.set_whole(Param::ValueBits, self.plan.value_bits);
+                spec.set_whole(Param::Check, self.plan.check_bits);
+                spec.set_whole(Param::Arity, self.plan.layout.shape().arity);
+            }
             fn header(&self) -> Result<Header, EncodeError> {
                 let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
                 Ok(Header { items: self.plan.items, params: self.plan.params($mutable), ..header })

@@ -457,6 +457,9 @@ count_impl!([M: Memory] DynamicBloom<M>);
 remove_impl!([] DynamicBloom);
 
 impl<M: Memory> Stored for DynamicBloom<M> {
+    fn options(&self, spec: &mut Spec) {
+        spec.set_whole(Param::Items, self.capacity);
+    }
     fn header(&self) -> Result<Header, EncodeError> {
         let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
         let words: Vec<u64> = core::iter::once(self.capacity).chain(self.layers()).collect();

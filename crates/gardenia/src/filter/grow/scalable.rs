@@ -630,6 +630,15 @@ const RULE_WORDS: usize = 4;
 const SLICE_WORDS: usize = 3;
 
 impl<M: Memory> Stored for ScalableBloom<M> {
+    fn options(&self, spec: &mut Spec) {
+        let Rule { fpp, tightening, growth, peak, first, .. } = self.rule;
+        spec.set_whole(Param::Items, first);
+        spec.set_whole(Param::Growth, growth);
+        spec.set_whole(Param::Peak, peak);
+        spec.forget(&[Param::Fpp]);
+        spec.default_to(Param::Fpp, Value::Real(fpp));
+        spec.default_to(Param::Tightening, Value::Real(tightening));
+    }
     fn header(&self) -> Result<Header, EncodeError> {
         let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
         let Rule { fpp, tightening, growth, peak, first, .. } = self.rule;

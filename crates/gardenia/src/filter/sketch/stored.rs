@@ -7,6 +7,7 @@ use crate::filter::Identity;
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::index::rows::Rows;
 use crate::index::{Form, prime};
+use crate::spec::{Param, Spec, Value};
 use crate::{DecodeError, EncodeError};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -28,6 +29,16 @@ impl<M: Memory> CountMin<M> {
 }
 
 impl<M: Memory> Stored for CountMin<M> {
+    fn options(&self, spec: &mut Spec) {
+        spec.forget(&[Param::Bits]);
+        spec.set_whole(Param::Columns, self.columns());
+        spec.set_whole(Param::Rows, self.rows() / self.copies());
+        if self.copies() > 1 {
+            spec.set_whole(Param::Copies, self.copies());
+        }
+        spec.default_to(Param::Form, Value::Word(self.form().name()));
+        spec.default_to(Param::Update, Value::Word(self.update().name()));
+    }
     fn header(&self) -> Result<Header, EncodeError> {
         self.header_of(Kind::CountMin)
     }

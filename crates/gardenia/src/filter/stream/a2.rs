@@ -562,6 +562,9 @@ filter_impl!([M: Memory] A2Bloom<M>);
 insert_impl!([] A2Bloom);
 
 impl<M: Memory> Stored for A2Bloom<M> {
+    fn options(&self, spec: &mut Spec) {
+        spec.set_whole(Param::Items, self.capacity);
+    }
     fn header(&self) -> Result<Header, EncodeError> {
         let Lap { active, count } = self.turn.lap();
         let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;

@@ -624,6 +624,12 @@ filter_impl!([M: Memory] StableBloom<M>);
 insert_impl!([] StableBloom);
 
 impl<M: Memory> Stored for StableBloom<M> {
+    fn options(&self, spec: &mut Spec) {
+        spec.set_whole(Param::Decrements, self.aging.decrements);
+        if self.aging.drawn {
+            spec.default_to(Param::Drawn, Value::Given);
+        }
+    }
     fn header(&self) -> Result<Header, EncodeError> {
         let Aging { decrements, seed, inserts, drawn } = self.aging;
         let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;

@@ -7,6 +7,7 @@ use crate::filter::{About, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored, check_fit};
 use crate::hash::KeyHasher;
 use crate::index::AnyScheme;
+use crate::spec::{Param, Spec};
 use crate::{DecodeError, EncodeError};
 use alloc::vec::Vec;
 
@@ -15,6 +16,9 @@ const RULE_BYTES: usize = 16;
 const LEVEL_BYTES: usize = 16;
 
 impl<M: Memory> Stored for BitwiseBloom<M> {
+    fn options(&self, spec: &mut Spec) {
+        spec.set_whole(Param::Digit, self.base.shape().digit);
+    }
     fn header(&self) -> Result<Header, EncodeError> {
         let mut header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
         let Rule { share, max_levels, .. } = self.above.rule;

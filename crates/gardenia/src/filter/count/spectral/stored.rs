@@ -9,6 +9,7 @@ use crate::filter::About;
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Section, Stored, check_fit};
 use crate::hash::KeyHasher;
 use crate::index::{AnyScheme, Scheme};
+use crate::spec::{Param, Spec, Value};
 use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -20,6 +21,28 @@ const PARAMS: usize = 16;
 const COMPACT_FACTOR: u64 = 4;
 
 impl<P: Policy, M: Memory> Stored for SpectralBloom<P, M> {
+    fn options(&self, spec: &mut Spec) {
+        spec.default_to(Param::Policy, Value::Word(self.policy().name()));
+        for (param, given) in [
+            (Param::Compact, self.is_compact()),
+            (
+                Param::NoMarker,
+                self.policy() == PolicyId::RecurringMinimum && !self.has_marker() && !self.is_as_printed(),
+            ),
+            (Param::AsPrinted, self.is_as_printed()),
+        ] {
+            if given {
+                spec.default_to(param, Value::Given);
+            }
+        }
+        if self.is_compact() {
+            spec.forget(&[Param::Width]);
+        }
+        if let Some(scheme) = self.secondary_scheme() {
+            spec.set_whole(Param::SecondaryCells, self.secondary_cells());
+            spec.set_whole(Param::SecondaryHashes, scheme.hashes());
+        }
+    }
     fn header(&self) -> Result<Header, EncodeError> {
         let bytes = self.memory_bytes() as u64;
         let mut header = Header::new(self.identity(), &self.hasher, &self.about, bytes)?;
