@@ -23,7 +23,8 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   gardenia recover stock.gdn
-  lines=$(gardenia recover -q stock.gdn); tail -n +$((lines + 1)) sold.txt | gardenia remove stock.gdn
+  lines=$(gardenia recover -q stock.gdn)
+  tail -n +$((lines + 1)) sold.txt | gardenia remove stock.gdn
 
 Exit codes: 0 done, 2 error.")]
 pub(crate) struct RecoverArgs {
