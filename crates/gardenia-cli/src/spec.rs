@@ -90,9 +90,9 @@ fn option(param: Param) -> Arg {
     }
 }
 
-/// Whether `build` builds it: a sketch with signs is no filter.
+/// Whether `build` builds it: what holds keys, and two kinds that are built in ways of their own.
 fn is_built(kind: Kind) -> bool {
-    kind != Kind::CountSketch
+    kind.holds_keys() || matches!(kind, Kind::DistanceSensitive | Kind::Split)
 }
 
 fn kind() -> Arg {

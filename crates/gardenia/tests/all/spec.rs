@@ -96,7 +96,7 @@ fn a_filter_knows_its_spec() {
             Some(value) => again.with(param, value),
             None => again,
         });
-        assert_eq!(built(&again, count).to_vec().unwrap(), bytes, "{spec}: {known}");
+        assert!(built(&again, count).to_vec().unwrap() == bytes, "{spec}: {known}");
     }
 }
 

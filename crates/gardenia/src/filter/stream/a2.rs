@@ -564,6 +564,7 @@ insert_impl!([] A2Bloom);
 impl<M: Memory> Stored for A2Bloom<M> {
     fn options(&self, spec: &mut Spec) {
         spec.set_whole(Param::Items, self.capacity);
+        spec.set_whole(Param::Bits, 2 * self.pair.len());
     }
     fn header(&self) -> Result<Header, EncodeError> {
         let Lap { active, count } = self.turn.lap();
