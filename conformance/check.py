@@ -5,6 +5,7 @@ the payload of each case from its filled spec, for the kinds that RECIPES has. N
     python3 conformance/check.py
 """
 import hashlib
+import ipaddress
 import json
 import math
 import pathlib
@@ -34,7 +35,12 @@ def key_bytes(key):
     if kind in ("tuple", "list"):
         parts = [key_bytes(part) for part in value]
         return b"".join(struct.pack("<Q", len(part)) + part for part in parts)
-    number = int(value)
+    if kind in ("f32", "f64"):
+        number = struct.unpack("<f", struct.pack("<f", float(value)))[0] if kind == "f32" else float(value)
+        return struct.pack("<Q", 0x7FF8 << 48) if math.isnan(number) else struct.pack("<d", number + 0.0)
+    if kind == "IpAddr":
+        return ipaddress.ip_address(value).packed
+    number = {"false": 0, "true": 1}[value] if kind == "bool" else int(value)
     if -(2**63) <= number < 2**64:
         return struct.pack("<Q", number % 2**64)
     return (number % 2**128).to_bytes(16, "little")

@@ -72,6 +72,8 @@ pub use filter::{SplitBloom, SplitFiles, SplitOpening, SplitState};
 #[cfg(feature = "mmap")]
 pub use format::Mapped;
 pub use format::ReadOptions;
+#[cfg(feature = "derive")]
+pub use gardenia_derive::Key;
 pub use hash::{Digest, Hashed, HasherId, Key, KeyHasher, List, SecretKey};
 pub use index::{
     AnyScheme, Cube, Double, DoubleOdd, Enhanced, EnhancedCube, EnhancedSquare, EnhancedWith, Form,

@@ -3,13 +3,23 @@
 //! | key | bytes |
 //! |---|---|
 //! | text, bytes, a `char` | the (UTF-8) bytes, no length, no terminator |
-//! | integers up to 64 bits | the 64-bit two's complement, little-endian: `5u8` = `5i64`; `u64::MAX` = `-1` |
+//! | integers up to 64 bits, `NonZero` ones | the 64-bit two's complement, little-endian: `5u8` = `5i64`; `u64::MAX` = `-1` |
 //! | `i128`, `u128` | as above when in −2⁶³..2⁶⁴, else 16 bytes little-endian |
+//! | `bool` | as the integers 0 and 1 |
+//! | `f32`, `f64` | the 64 bits of the `f64`, little-endian, with −0 as 0 and every NaN as `0x7ff8_0000_0000_0000`: `0.5f32` = `0.5f64` |
+//! | `Ipv4Addr`, `Ipv6Addr`, `IpAddr` | the 4 or 16 bytes of the address, in network order; an IPv4 address mapped into IPv6 has 16 |
+//! | `Duration` | seconds (u64) and nanoseconds (u32), little-endian |
+//! | `SystemTime` | seconds since 1970 (i64) and nanoseconds after them (u32), little-endian |
+//! | `OsStr`, `Path` and their owned forms | the bytes of the name on Unix, elsewhere its text as UTF-8 (a surrogate alone as three bytes); `a/b` and `a//b` differ |
 //! | tuples, [`List`] | each part as its length (u64, little-endian) and its bytes |
-//! | [`Hashed`] | what `std::hash::Hash` makes of it: not portable, refused when a filter is saved |
+//! | `Option` | `None` as no bytes, `Some(key)` as a tuple of one part |
+//! | a struct with `#[derive(Key)]` | as a tuple of its fields, in their order |
+//! | an enum with `#[derive(Key)]` | as a tuple of the name of the variant and its fields |
+//! | references, `Box`, `Rc`, `Arc`, `Cow` | as what they point to |
+//! | [`Hashed`] | what `std::hash::Hash` feeds: not portable, refused when a filter is saved |
 //!
-//! Floats are not keys: 0.0 and -0.0 are equal with different bits. Use `to_bits` if that is what you mean.
-//! A tuple's bytes can equal those of some text, as any bytes can; tuples among themselves never coincide.
+//! Two values of one type have the same bytes only if they are equal. Values of different types can have the same bytes, as a tuple and
+//! some text can; tuples among themselves never coincide.
 
 use super::{Digest, KeyHasher};
 use alloc::borrow::Cow;
@@ -19,9 +29,32 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
-use siphasher::sip::SipHasher13;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::num::NonZero;
+use core::time::Duration;
 
 /// Something with canonical bytes, which every engine and language agrees on.
+///
+/// A struct or an enum becomes a key with `#[derive(Key)]` (feature `derive`), also for filters that are saved:
+///
+#[cfg_attr(feature = "derive", doc = "```")]
+#[cfg_attr(not(feature = "derive"), doc = "```ignore")]
+/// #[derive(gardenia::Key)]
+/// struct Visit<'a> { page: &'a str, user: u64 }
+///
+/// #[derive(gardenia::Key)]
+/// enum Event { Login(u64), Logout { user: u64 }, Restart }
+///
+/// let mut seen = gardenia::Bloom::new(100, 1e-9)?;
+/// seen.insert(Visit { page: "/", user: 7 });
+/// seen.insert(Event::Login(7));
+/// assert!(seen.contains(("/", 7)) && seen.contains(("Login", 7)));
+/// assert!(!seen.contains(Event::Logout { user: 7 }) && !seen.contains(Event::Restart));
+/// assert!(seen.to_vec().is_ok());
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
+///
+/// Other keys:
 ///
 /// ```
 /// use gardenia::{Key, KeyHasher};
@@ -30,6 +63,13 @@ use siphasher::sip::SipHasher13;
 /// assert_eq!(h.digest_key(&5u8), h.digest_key(&5i64));
 /// assert_ne!(h.digest_key(&("ab", "c")), h.digest_key(&("a", "bc")));
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a key",
+    label = "this has no canonical bytes",
+    note = "a struct or an enum becomes a key with `#[derive(gardenia::Key)]` (feature `derive`)",
+    note = "a slice or an array of keys is one key as `gardenia::List(&keys)`; to insert all of them use `insert_many` or `extend`",
+    note = "anything that implements `Hash` is a key as `gardenia::Hashed(&value)`, in filters that are not saved"
+)]
 pub trait Key {
     /// Whether the bytes are the same on every platform. False only for [`Hashed`] and what holds it.
     const PORTABLE: bool = true;
@@ -44,30 +84,32 @@ pub trait Key {
     }
 }
 
-impl<K: Key + ?Sized> Key for &K {
-    const PORTABLE: bool = K::PORTABLE;
-    #[inline]
-    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        (**self).with_bytes(f)
-    }
-    #[inline(always)]
-    fn digest_with(&self, hasher: &KeyHasher) -> Digest {
-        (**self).digest_with(hasher)
-    }
-}
-
-/// Implements [`Key`] for types that point to bytes.
-macro_rules! bytes_keys {
-    ($($type:ty),+ $(,)?) => {$(
-        impl Key for $type {
+/// Implements [`Key`] for what points to a key.
+macro_rules! pointer_keys {
+    ($([$($generic:tt)*] $type:ty, $target:ty;)+) => {$(
+        impl<$($generic)*> Key for $type {
+            const PORTABLE: bool = <$target as Key>::PORTABLE;
             #[inline]
             fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-                f(AsRef::<[u8]>::as_ref(&**self))
+                (**self).with_bytes(f)
+            }
+            #[inline(always)]
+            fn digest_with(&self, hasher: &KeyHasher) -> Digest {
+                (**self).digest_with(hasher)
             }
         }
     )+};
 }
-bytes_keys! { String, Vec<u8>, Box<[u8]>, Box<str>, Rc<str>, Arc<str>, Cow<'_, str>, Cow<'_, [u8]> }
+pointer_keys! {
+    [K: Key + ?Sized] &K, K;
+    [K: Key + ?Sized] &mut K, K;
+    [K: Key + ?Sized] Box<K>, K;
+    [K: Key + ?Sized] Rc<K>, K;
+    [K: Key + ?Sized] Arc<K>, K;
+    [K: Key + alloc::borrow::ToOwned + ?Sized] Cow<'_, K>, K;
+    [] String, str;
+    [] Vec<u8>, [u8];
+}
 
 impl Key for [u8] {
     #[inline]
@@ -132,8 +174,132 @@ impl Key for i128 {
     }
 }
 
+/// Implements [`Key`] for types that are another key by some conversion.
+macro_rules! keys_as {
+    ($($type:ty: $value:ident => $key:expr;)+) => {$(
+        impl Key for $type {
+            #[inline]
+            fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+                let $value = self;
+                $key.with_bytes(f)
+            }
+            #[inline(always)]
+            fn digest_with(&self, hasher: &KeyHasher) -> Digest {
+                let $value = self;
+                $key.digest_with(hasher)
+            }
+        }
+    )+};
+}
+keys_as! {
+    bool: value => u64::from(*value);
+    f64: value => canonical_bits(*value);
+    f32: value => canonical_bits(f64::from(*value));
+    Ipv4Addr: address => address.octets();
+    Ipv6Addr: address => address.octets();
+    Duration: time => moment(time.as_secs(), time.subsec_nanos());
+    NonZero<u8>: number => number.get();
+    NonZero<u16>: number => number.get();
+    NonZero<u32>: number => number.get();
+    NonZero<u64>: number => number.get();
+    NonZero<usize>: number => number.get();
+    NonZero<u128>: number => number.get();
+    NonZero<i8>: number => number.get();
+    NonZero<i16>: number => number.get();
+    NonZero<i32>: number => number.get();
+    NonZero<i64>: number => number.get();
+    NonZero<isize>: number => number.get();
+    NonZero<i128>: number => number.get();
+}
+
+/// The bits that stand for a number: equal numbers have the same, and so have all that are none.
+#[inline]
+fn canonical_bits(value: f64) -> u64 {
+    if value.is_nan() { 0x7ff8 << 48 } else { (value + 0.0).to_bits() } // -0 + 0 is 0
+}
+
+/// Seconds and nanoseconds.
+fn moment(seconds: u64, nanos: u32) -> [u8; 12] {
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&seconds.to_le_bytes());
+    bytes[8..].copy_from_slice(&nanos.to_le_bytes());
+    bytes
+}
+
+impl Key for IpAddr {
+    #[inline]
+    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        match self {
+            Self::V4(address) => f(&address.octets()),
+            Self::V6(address) => f(&address.octets()),
+        }
+    }
+}
+
+#[cfg(feature = "std")]
+mod with_std {
+    use super::{Key, moment};
+    use std::ffi::{OsStr, OsString};
+    use std::path::{Path, PathBuf};
+    use std::time::{Duration, SystemTime};
+
+    impl Key for SystemTime {
+        fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+            let (seconds, nanos) = match self.duration_since(Self::UNIX_EPOCH) {
+                Ok(after) => (after.as_secs(), after.subsec_nanos()),
+                // Nanoseconds are counted forwards: a half second before 1970 is -1 s and 500,000,000 ns.
+                Err(before) => {
+                    let before = before.duration();
+                    let whole = Duration::from_secs(before.as_secs() + u64::from(before.subsec_nanos() > 0));
+                    (whole.as_secs().wrapping_neg(), (whole - before).subsec_nanos())
+                }
+            };
+            f(&moment(seconds, nanos))
+        }
+    }
+
+    impl Key for OsStr {
+        fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+            f(self.as_encoded_bytes())
+        }
+    }
+
+    impl Key for Path {
+        fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+            self.as_os_str().with_bytes(f)
+        }
+    }
+
+    impl Key for OsString {
+        fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+            (**self).with_bytes(f)
+        }
+    }
+
+    impl Key for PathBuf {
+        fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+            (**self).with_bytes(f)
+        }
+    }
+}
+
+impl<K: Key> Key for Option<K> {
+    const PORTABLE: bool = K::PORTABLE;
+    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        List(self.as_slice()).with_bytes(f)
+    }
+}
+
+/// Room for the parts of a compound key.
+#[doc(hidden)]
+#[must_use]
+pub fn parts() -> Vec<u8> {
+    Vec::with_capacity(64)
+}
+
 /// Appends one part of a compound key: its length, then its bytes.
-fn push_part(buffer: &mut Vec<u8>, part: &(impl Key + ?Sized)) {
+#[doc(hidden)]
+pub fn push_part(buffer: &mut Vec<u8>, part: &(impl Key + ?Sized)) {
     part.with_bytes(|bytes| {
         buffer.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
         buffer.extend_from_slice(bytes);
@@ -148,14 +314,18 @@ macro_rules! tuple_keys {
             fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
                 #[allow(non_snake_case)]
                 let ($($part,)+) = self;
-                let mut buffer = Vec::with_capacity(64);
+                let mut buffer = parts();
                 $(push_part(&mut buffer, $part);)+
                 f(&buffer)
             }
         }
     )+};
 }
-tuple_keys!((A, B), (A, B, C), (A, B, C, D));
+tuple_keys! {
+    (A), (A, B), (A, B, C), (A, B, C, D), (A, B, C, D, E), (A, B, C, D, E, F), (A, B, C, D, E, F, G),
+    (A, B, C, D, E, F, G, H), (A, B, C, D, E, F, G, H, I), (A, B, C, D, E, F, G, H, I, J),
+    (A, B, C, D, E, F, G, H, I, J, K), (A, B, C, D, E, F, G, H, I, J, K, L)
+}
 
 /// A slice of keys as one key, encoded like a tuple of the same parts.
 ///
@@ -173,7 +343,7 @@ pub struct List<'a, K>(pub &'a [K]);
 impl<K: Key> Key for List<'_, K> {
     const PORTABLE: bool = K::PORTABLE;
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        let mut buffer = Vec::with_capacity(64);
+        let mut buffer = parts();
         self.0.iter().for_each(|part| push_part(&mut buffer, part));
         f(&buffer)
     }
@@ -199,9 +369,22 @@ pub struct Hashed<'a, T: ?Sized>(pub &'a T);
 impl<T: Hash + ?Sized> Key for Hashed<'_, T> {
     const PORTABLE: bool = false;
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        let mut state = SipHasher13::new();
-        self.0.hash(&mut state);
-        f(&state.finish().to_le_bytes())
+        let mut fed = Fed(Vec::with_capacity(64));
+        self.0.hash(&mut fed);
+        f(&fed.0)
+    }
+}
+
+/// Keeps what a value feeds to a hasher. All of it is hashed by the filter's own hash function: hashed to 64 bits here, two values that
+/// collide would do so under every secret.
+struct Fed(Vec<u8>);
+
+impl Hasher for Fed {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+    fn finish(&self) -> u64 {
+        0 // nobody asks
     }
 }
 
@@ -260,6 +443,58 @@ mod tests {
             bytes(("a", 1u8)),
             [1, 0, 0, 0, 0, 0, 0, 0, b'a', 8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]
         );
+    }
+
+    #[test]
+    fn every_type_has_the_bytes_of_the_table() {
+        assert_eq!((bytes(true), bytes(false)), (bytes(1u8), bytes(0u8)));
+        assert_eq!(bytes(0.5f32), 0.5f64.to_bits().to_le_bytes());
+        assert_eq!((bytes(-0.0f64), bytes(-f32::NAN)), (bytes(0.0f32), bytes(0x7ff8_0000_0000_0000u64)));
+        assert_ne!(bytes(f64::MIN_POSITIVE / 2.0), bytes(0.0)); // numbers below the least normal one are kept
+        assert_eq!(bytes(Ipv4Addr::LOCALHOST), [127, 0, 0, 1]);
+        assert_eq!(bytes(IpAddr::from(Ipv4Addr::LOCALHOST)), [127, 0, 0, 1]);
+        assert_eq!(bytes(IpAddr::from(Ipv6Addr::LOCALHOST)), bytes(1u128.to_be_bytes()));
+        assert_eq!(bytes(Duration::new(1, 2)), [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]);
+        assert_eq!(bytes(NonZero::new(-7i8)), bytes(Some(-7i64)));
+        assert_eq!((bytes(None::<u8>), bytes(Some("a"))), (Vec::new(), bytes(("a",))));
+        let owned: (Box<str>, Rc<[u8]>, Arc<u8>, Cow<'_, str>) =
+            ("a".into(), b"a"[..].into(), 5.into(), "a".into());
+        assert_eq!(bytes(owned), bytes(("a", "a", 5u64, "a")));
+        assert_eq!(
+            bytes((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)),
+            bytes(List(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]))
+        );
+    }
+
+    #[cfg(feature = "std")]
+    #[test]
+    fn times_and_names_have_the_bytes_of_the_table() {
+        use std::time::SystemTime;
+        let epoch = SystemTime::UNIX_EPOCH;
+        let moment = |seconds: i64, nanos: u32| [&seconds.to_le_bytes()[..], &nanos.to_le_bytes()].concat();
+        assert_eq!(bytes(epoch + Duration::new(3, 4)), moment(3, 4));
+        assert_eq!(bytes(epoch - Duration::from_millis(500)), moment(-1, 500_000_000));
+        assert_eq!(bytes(epoch - Duration::from_secs(2)), moment(-2, 0));
+        assert_eq!(bytes(std::path::Path::new("a/b")), bytes("a/b"));
+        assert_eq!(bytes(std::ffi::OsString::from("ä")), bytes("ä"));
+    }
+
+    /// Two numbers that SipHash-1-3 without a key takes to one value, found in 5·10⁹ steps. Hashed by it first, they were one key under
+    /// every secret.
+    #[test]
+    fn hashed_keys_collide_under_no_secret() {
+        let (a, b) = (0xc98c_3268_f87a_d59e_u64, 0xb371_17d6_3634_1187_u64);
+        let unkeyed = |value: u64| {
+            let mut state = siphasher::sip::SipHasher13::new();
+            value.hash(&mut state);
+            state.finish()
+        };
+        assert_eq!(unkeyed(a), unkeyed(b));
+        for secret in 1..=100u128 {
+            let hasher = KeyHasher::sip13(crate::SecretKey::new(secret.to_le_bytes()));
+            assert_ne!(hasher.digest_key(&Hashed(&a)), hasher.digest_key(&Hashed(&b)));
+            assert_ne!(hasher.digest_key(&(1, Hashed(&a))), hasher.digest_key(&(1, Hashed(&b))));
+        }
     }
 
     #[test]

@@ -39,4 +39,6 @@ mod xxh3;
 pub use digest::Digest;
 pub use hasher::{HasherId, KeyHasher};
 pub use key::{Hashed, Key, List};
+#[doc(hidden)]
+pub use key::{parts, push_part};
 pub use sip13::SecretKey;

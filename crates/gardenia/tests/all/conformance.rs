@@ -6,6 +6,7 @@ use crate::vectors;
 use gardenia::spec::{Param, SpecError, Takes};
 use gardenia::{Ability, AnyFilter, Digest, Filter, Key, KeyHasher, Kind, List, SecretKey, Spec};
 use serde_json::{Map, Value, json};
+use std::net::IpAddr;
 
 /// Whether the files are to be written.
 fn update() -> bool {
@@ -64,7 +65,7 @@ fn hashed(key: &Value, hashers: &[KeyHasher]) -> (Vec<u8>, Vec<Digest>) {
     let (of, value) = (key["type"].as_str().unwrap(), &key["value"]);
     if of != "tuple" && of != "list" {
         let text = value.as_str().unwrap();
-        return with_key!(of, text, [u8 u16 u32 u64 i8 i16 i32 i64 u128 i128], key => both(&key, hashers));
+        return with_key!(of, text, [u8 u16 u32 u64 i8 i16 i32 i64 u128 i128 bool f32 f64 IpAddr], key => both(&key, hashers));
     }
     // A part is as good as its bytes, which are a key of the same bytes.
     let parts: Vec<Vec<u8>> = value.as_array().unwrap().iter().map(|part| hashed(part, hashers).0).collect();
@@ -127,6 +128,18 @@ fn sample_keys() -> Vec<Value> {
     }
     for edge in [u128::from(u64::MAX), 1 << 64] {
         add("u128", edge.to_string().into());
+    }
+    for value in ["false", "true"] {
+        add("bool", value.into());
+    }
+    for value in ["0", "-0", "1.5", "-1.5", "0.1", "1e300", "5e-324", "inf", "-inf", "NaN", "-NaN"] {
+        add("f64", value.into());
+    }
+    for value in ["-0", "0.5", "0.1", "1e-45", "NaN"] {
+        add("f32", value.into());
+    }
+    for address in ["192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1"] {
+        add("IpAddr", address.into());
     }
     let part = |of: &str, value: &str| json!({"type": of, "value": value});
     let (a, b, five) = (part("text", "a"), part("text", "b"), part("u16", "5"));

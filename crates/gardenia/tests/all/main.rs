@@ -17,6 +17,7 @@ mod growing;
 mod growing_rates;
 mod laws;
 mod libbf;
+mod messages;
 mod plan;
 mod rates;
 mod removal;
