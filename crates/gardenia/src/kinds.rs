@@ -702,7 +702,7 @@ impl<M: Held> AnyFilter<M> {
     /// ```
     /// use gardenia::{AnyFilter, Cuckoo};
     /// let spec = AnyFilter::from(Cuckoo::new(1_000, 0.01)?).spec().unwrap();
-    /// assert_eq!(spec.to_string(), "cuckoo items=1000 planned-fpp=0.01 cells=1056 width=10 seed=0");
+    /// assert_eq!(spec.to_string(), "cuckoo items=1000 planned-fpp=0.01 cells=1136 width=10 seed=0");
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     #[must_use]

@@ -95,7 +95,7 @@ const BATCH: usize = 8192;
 /// ```
 /// use gardenia::{BlockedBloom, Digest, plan::time_queries};
 /// let mut filter = BlockedBloom::new(1_000, 1e-9)?;
-/// let keys: Vec<Digest> = (0..20_000).map(|key| filter.hasher().digest_key(key as u64)).collect();
+/// let keys: Vec<Digest> = (0..20_000u64).map(|key| filter.hasher().digest_key(&key)).collect();
 /// filter.insert_digests(&keys[..1_000], &mut [false; 1_000]);
 /// let (found, ns) = time_queries(&filter, &keys);
 /// assert!(found == 1_000 && ns > 0.0);
