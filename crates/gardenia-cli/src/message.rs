@@ -27,6 +27,9 @@ pub(crate) fn decode(error: DecodeError) -> anyhow::Error {
         DecodeError::Magic { .. } => {
             hinted("not a Gardenia filter", "`gardenia build` makes one from lines of text")
         }
+        DecodeError::Kind { found, .. } if found == Kind::Top.name() => {
+            hinted("the file holds counts of frequent lines, not a filter", "`gardenia top FILE` prints them")
+        }
         DecodeError::SecretMissing { id } => hinted(
             format!("the filter is keyed, and its secret (id {id:016x}) was not given"),
             "give it by --secret-file FILE or --secret HEX",

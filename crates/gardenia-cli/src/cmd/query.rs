@@ -8,7 +8,7 @@ use crate::open::{is_dash, is_stream, try_open};
 use crate::output::Output;
 use crate::{Outcome, split};
 use anyhow::{Context, bail};
-use gardenia::{DecodeError, DistanceSensitiveBloom, Filter, KeyHasher, OpenFilter};
+use gardenia::{DecodeError, DistanceSensitiveBloom, Filter, KeyHasher, Kind, OpenFilter};
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -177,7 +177,7 @@ impl Bed {
                     let hashed = place(filter.hasher().clone());
                     Asked::Keys(filter, hashed)
                 }
-                Err(DecodeError::Kind { .. }) if !is_stream(path) => {
+                Err(DecodeError::Kind { found, .. }) if found == Kind::DistanceSensitive.name() && !is_stream(path) => {
                     let filter = points::load(path, &options)?;
                     place(filter.hasher().clone()); // rows are told by a batch, whatever is asked
                     Asked::Points(filter)

@@ -24,6 +24,7 @@ use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk};
 use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
+use crate::theory;
 use crate::theory::a2::{self, Shape, buffer_fpp};
 use crate::theory::bloom::{self, Estimate, estimate_items};
 use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, SizeError};
@@ -146,8 +147,9 @@ impl A2BloomBuilder {
                 let hashes = hashes.map_or_else(best, Ok)?;
                 let shape = Wish { hashes: Some(hashes), fpp: None, ..half }.any_shape()?;
                 let scheme = AnyScheme::new(scheme, hashes);
-                let met = largest(|items| scheme.planned_fpp(shape.cells, items) <= budget);
-                (shape, largest(|items| a2::stored(shape.cells, hashes, items as f64) <= met as f64))
+                let met = scheme.capacity(shape.cells, budget) as f64;
+                let above = theory::first(|items| a2::stored(shape.cells, hashes, items as f64) > met);
+                (shape, above.saturating_sub(1))
             }
             _ => return Err(SizeError::Conflict("give items (the window) and fpp, or bits and one of them")),
         };
@@ -191,24 +193,6 @@ fn items_met(items: u64, budget: f64) -> u64 {
         a2::stored((f64::from(hashes) * met / full) as u64, hashes, items as f64)
     });
     libm::ceil(met) as u64
-}
-
-/// The largest number for which `holds`, which above that it does not; 0 if for none.
-fn largest(holds: impl Fn(u64) -> bool) -> u64 {
-    let mut high = 1;
-    while high <= MAX_CELLS && holds(high) {
-        high *= 2;
-    }
-    let mut low = high / 2;
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if holds(middle) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    low
 }
 
 impl A2Bloom {
