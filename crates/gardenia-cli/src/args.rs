@@ -105,7 +105,7 @@ Examples:
   zcat log.gz | gardenia build -o log.gdn --items 10M    size known: built while reading
   gardenia build -o seen.gdn --bits 64MiB --hashes 6 urls.txt
   gardenia build -o small.gdn --kind bloom urls.txt      smaller, and several times slower
-  gardenia build -o stock.gdn --kind counting parts.txt  lines can be taken out again
+  gardenia build -o stock.gdn --kind counting parts.txt  lines can be removed again
   gardenia build -o stock.gdn --kind split parts.txt     the same, with the counters in the file stock.counters
   gardenia build -o words.gdn --kind spectral-mi words.txt       how often each line came
   gardenia build -o hits.gdn --kind count-min --bits 8MiB log.txt    the same of a stream of any length
@@ -332,7 +332,7 @@ pub(crate) struct AddArgs {
     pub(crate) change: ChangeArgs,
 }
 
-/// Take lines out of a filter file
+/// Remove lines from a filter file
 ///
 /// For kinds that can: counting, split, spectral-ms, spectral-rm, cuckoo, dynamic, quotient. A line that was added several times must be
 /// removed as often. Only remove what was added: a line that is not in the filter is refused, but a false positive passes
@@ -348,7 +348,7 @@ Examples:
   gardenia remove stock.gdn sold.txt
   gardenia remove -o left.gdn stock.gdn sold.txt
 
-Exit codes: 0 a line was taken out, 1 none was in, 2 error.")]
+Exit codes: 0 a line was removed, 1 none was in, 2 error.")]
 pub(crate) struct RemoveArgs {
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
@@ -579,7 +579,7 @@ pub(crate) struct InfoArgs {
 /// See what filters do, on examples that come along
 ///
 /// Builds two kinds of filter, asks them, saves and reopens them, deduplicates a million log lines against an
-/// exact set, counts, takes back and forgets keys, shows what choosing bits saves, counts a
+/// exact set, counts, removes and forgets keys, shows what choosing bits saves, counts a
 /// stream that does not fit, compares the relatives, and measures what a key costs. Takes a few seconds and leaves nothing behind.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -101,7 +101,7 @@ proptest! {
             prop_assert!(chain.count(&key(*number)) >= *copies, "{}", number);
             prop_assert!(chain.contains(&key(*number)) || *copies == 0);
         }
-        // What is left can be taken out to the last.
+        // What is left can be removed to the last.
         for (number, copies) in &model {
             (0..*copies).for_each(|_| assert!(chain.remove(&key(*number))));
         }
@@ -111,7 +111,7 @@ proptest! {
 
 #[test]
 fn taking_out_what_is_in_old_filters_loses_no_key_of_new_ones() {
-    // Thousands of keys seem to be in two filters; each is taken out of one.
+    // Thousands of keys seem to be in two filters; each is removed from one.
     for (expansion, seed) in [(1, 1), (2, 2), (3, 3), (10, 4)] {
         let mut chain = filled(plan(500, 8, expansion, seed), 8_000);
         let old = 4_000;

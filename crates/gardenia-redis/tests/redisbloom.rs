@@ -130,7 +130,7 @@ fn a_servers_cuckoo_filter_loads_answers_and_is_written_again_byte_by_byte() {
     assert_eq!(positive(&keys, |key| chain.contains(key)).len(), keys.len());
     assert_eq!(positive(&probes, |key| chain.contains(key)), indices(&dumps["cf"]["positive_probe_indices"]));
     assert_eq!(cuckoo_dump(&chain), dump);
-    // Every fingerprint belongs to a key, so taking out the keys leaves nothing.
+    // Every fingerprint belongs to a key, so removing the keys leaves nothing.
     assert!(keys.iter().all(|key| chain.remove(key.as_bytes())));
     assert_eq!((chain.items(), chain.deletes()), (0, 200));
     assert_eq!(cuckoo_dump(&chain)[1].1, vec![0; 256]);

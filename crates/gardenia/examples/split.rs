@@ -24,7 +24,7 @@ fn time(best: &mut f64, keys: &[u64], mut work: impl FnMut(&[u64])) {
     *best = best.min(pieces[pieces.len() / 2]);
 }
 
-/// The costs of a filter that can take keys out again.
+/// The costs of a filter that can remove keys again.
 macro_rules! costs {
     ($filter:expr, $keys:expr, $absent:expr) => {{
         let [mut insert, mut batch, mut remove, mut present, mut absent, mut count] = [f64::INFINITY; 6];

@@ -139,19 +139,19 @@ pub enum InsertError {
     },
 }
 
-/// A key that cannot be taken out; the filter has not changed.
+/// A key that cannot be removed; the filter has not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RemoveError {
-    /// It was never put in, or as often taken out.
+    /// It was never put in, or as often removed.
     #[error("the key is not in the filter")]
     Absent,
     /// All its cells are at their top, where they have lost count.
-    #[error("the key's cells are all at their top and have lost count: it can no longer be taken out")]
+    #[error("the key's cells are all at their top and have lost count: it can no longer be removed")]
     Stuck,
     /// Several parts of the filter claim it, and which one has it is unknown.
     #[error(
-        "several layers of the filter claim the key, and which one has it is unknown: it cannot be taken out"
+        "several layers of the filter claim the key, and which one has it is unknown: it cannot be removed"
     )]
     Ambiguous,
 }

@@ -41,9 +41,9 @@ pub trait Insert: Filter {
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full>;
 }
 
-/// A filter from which keys can be taken out again.
+/// A filter from which keys can be removed again.
 pub trait Remove: Insert {
-    /// Takes a key out once. If that cannot be, the error says why and nothing has changed.
+    /// Removes a key once. If that cannot be, the error says why and nothing has changed.
     fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError>;
 }
 

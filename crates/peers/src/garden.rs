@@ -41,7 +41,7 @@ trait Bed {
     /// Its answer to a key: a count, or 1 or 0.
     fn ask(&self, key: &str) -> u64;
     fn ask_many(&self, keys: &[&str]) -> Vec<u64>;
-    /// Whether keys can be taken out; takes this one out.
+    /// Whether keys can be removed; removes this one.
     fn remove(&mut self, _: &str) -> bool {
         false
     }

@@ -81,7 +81,7 @@ pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {
     let (mut removed, mut absent, mut stuck, mut ambiguous) = (0, 0, 0, 0);
     let (keys, filter) = change(args, "removing", |filter, digests| {
         if !filter.can(Ability::Remove) {
-            let reason = format!("keys cannot be taken out of a filter of kind {}", filter.kind().name());
+            let reason = format!("keys cannot be removed from a filter of kind {}", filter.kind().name());
             return Err(hinted(reason, "build it with --kind counting, cuckoo or split"));
         }
         for digest in digests {
@@ -94,7 +94,7 @@ pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {
         }
         Ok(())
     })?;
-    let mut text = format!("{} read, {} taken out", human::plural(keys, "key"), human::count(removed));
+    let mut text = format!("{} read, {} removed", human::plural(keys, "key"), human::count(removed));
     if absent > 0 {
         text += &format!(", {} not in", human::count(absent));
     }

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// Lower the false positives of a filter with choices
 ///
-/// Keys that came one by one have taken the group of bits that was best at their time. With all keys at hand they choose
+/// Keys that came one by one have taken the group of bits that was best at their time. With all keys known up front they choose
 /// again, in rounds: the filter keeps its size and finds the same keys, with fewer bits set. All keys are needed, or those
 /// that are left out would be lost; they are kept in memory, 8 bytes each. For the kind choice. A filter of an earlier version
 /// whose scheme needs a prime number of bits gets a few bits more.

@@ -28,7 +28,7 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   gardenia plan --items 10M --fpp 0.1%                    ten million keys, one error in a thousand
-  gardenia plan -n 10M -p 1/1000 --remove --memory 20MiB  keys are taken out again; in 20 MiB
+  gardenia plan -n 10M -p 1/1000 --remove --memory 20MiB  keys are removed again; in 20 MiB
   gardenia plan -n 1e9 --memory 1GiB --fixed              the fewest errors in a GiB, for keys that never change
   gardenia plan --sample log.txt --fpp 1%                 as many keys as the file has
   gardenia plan -n 1M --window                            the last million keys of a stream
@@ -59,7 +59,7 @@ pub(crate) struct PlanArgs {
     #[arg(short, long, value_name = "BYTES", value_parser = human::parse_bytes, allow_negative_numbers = true)]
     memory: Option<u64>,
 
-    /// Keys are taken out again
+    /// Keys are removed again
     #[arg(long)]
     remove: bool,
 
@@ -82,7 +82,7 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     grow: bool,
 
-    /// All keys are at hand, and never change
+    /// All keys are known up front, and never change
     #[arg(long, alias = "static")]
     fixed: bool,
 

@@ -177,7 +177,9 @@ impl Bed {
                     let hashed = place(filter.hasher().clone());
                     Asked::Keys(filter, hashed)
                 }
-                Err(DecodeError::Kind { found, .. }) if found == Kind::DistanceSensitive.name() && !is_stream(path) => {
+                Err(DecodeError::Kind { found, .. })
+                    if found == Kind::DistanceSensitive.name() && !is_stream(path) =>
+                {
                     let filter = points::load(path, &options)?;
                     place(filter.hasher().clone()); // rows are told by a batch, whatever is asked
                     Asked::Points(filter)

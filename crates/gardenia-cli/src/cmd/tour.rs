@@ -30,7 +30,7 @@ const STEPS: [(&str, Step); 8] = [
     ("Two filters of flowers", flowers),
     ("The same answers from files", file),
     ("A stream without its repeats", deduplicate),
-    ("Filters that count, take back and forget", garden),
+    ("Filters that count, remove and forget", garden),
     ("The same bits, better chosen", choices),
     ("A stream that does not fit", sketches),
     ("The relatives", relatives),
@@ -332,7 +332,7 @@ fn garden(tour: &mut Tour) -> anyhow::Result<()> {
     let before = by_selection.count(rose);
     (0..1000).try_for_each(|_| by_selection.remove(rose))?;
     tour.line(format!(
-        "Minimum selection takes keys back: {rose} 1,000 times, and {} of {} are left. Minimum increase cannot, and",
+        "Minimum selection removes keys: {rose} 1,000 times, and {} of {} are left. Minimum increase cannot, and",
         count(by_selection.count(rose)),
         count(before)
     ))?;
@@ -459,7 +459,7 @@ fn relatives(tour: &mut Tour) -> anyhow::Result<()> {
         let mistakes = found.iter().filter(|found| **found).count() as f64 / 500.0;
         let can = match (filter.can(Ability::Insert), filter.can(Ability::Remove)) {
             (false, _) => "static",
-            (true, true) => "takes keys back",
+            (true, true) => "removes keys",
             (true, false) if *name == "scalable" => "grows with its keys",
             (true, false) => "takes more keys",
         };

@@ -32,7 +32,7 @@ fn removing_is_never_having_added() {
     shell.pipe(b"7\n7\n", &["add", "-q", "f.gdn"]).quietly();
     let run = shell.pipe(b"7\n7\nthistle\n", &["remove", "f.gdn", "-", "more"]);
     assert_eq!(run.code, Some(0));
-    assert!(run.err.starts_with("f.gdn: 503 keys read, 502 taken out, 1 not in; estimated"), "{}", run.err);
+    assert!(run.err.starts_with("f.gdn: 503 keys read, 502 removed, 1 not in; estimated"), "{}", run.err);
     assert_eq!(shell.read("f.gdn"), before);
     assert_eq!(shell.pipe(b"thistle\n", &["remove", "-q", "f.gdn"]).code, Some(1));
     assert_eq!(shell.read("f.gdn"), before);
@@ -60,7 +60,7 @@ fn what_fails_leaves_the_filter_as_it_is() {
     let shell = shell("blocked");
     let before = shell.read("f.gdn");
     let unable = shell.run(&["remove", "f.gdn", "keys"]);
-    let reason = "gardenia: f.gdn: keys cannot be taken out of a filter of kind blocked";
+    let reason = "gardenia: f.gdn: keys cannot be removed from a filter of kind blocked";
     assert_eq!(unable.complaint(), reason);
     assert!(unable.err.contains("--kind counting"));
     assert!(shell.run(&["add", "f.gdn", "missing"]).complaint().starts_with("gardenia: missing: "));

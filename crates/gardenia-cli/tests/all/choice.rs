@@ -116,7 +116,7 @@ fn wishes_that_cannot_be_say_what_to_change() {
         assert!(run.complaint().contains(&format!("kind bloom has no {option}")), "{}", run.err);
         assert!(run.err.contains("such as choice"), "{}", run.err);
     }
-    // Nothing can be counted or taken out.
+    // Nothing can be counted or removed.
     build(&shell, &[]);
     for verb in ["count", "remove"] {
         let run = shell.run(&[verb, "f.gdn", "keys"]);

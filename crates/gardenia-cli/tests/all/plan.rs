@@ -173,7 +173,7 @@ fn a_sample_is_counted_first() {
                 assert_eq!((run.code, &*run.err), (Some(0), ""), "{words:?}");
                 assert!(planner.0.filter("OUT.gdn").fpp() <= 0.0102, "{words:?}");
                 let run = planner.run(&["remove", "OUT.gdn", "copies.txt"]);
-                assert!(run.err.contains(" taken out;"), "{words:?}: {}", run.err);
+                assert!(run.err.contains(" removed;"), "{words:?}: {}", run.err);
             }
         }
     }

@@ -91,7 +91,7 @@ fn lines_are_taken_out_of_fingerprints_and_layers() {
         {
             let run = shell.run(&["remove", "f.gdn", "some"]);
             assert_eq!(run.code, Some(0), "{}", run.err);
-            assert!(run.err.contains("200 keys read, 200 taken out;"), "{kind}: {}", run.err);
+            assert!(run.err.contains("200 keys read, 200 removed;"), "{kind}: {}", run.err);
             assert_eq!(shell.run(&["query", "-c", "f.gdn", "some"]).text(), found, "{kind}");
             assert_eq!(shell.run(&["query", "-c", "f.gdn", "keys"]).text(), all, "{kind}");
             assert_eq!(shell.pipe(b"5\n150\n", &["count", "f.gdn"]).text(), counts, "{kind}");
@@ -105,7 +105,7 @@ fn a_line_that_several_layers_claim_stays_and_that_is_reported() {
     shell.ok(&["build", "--kind", "dynamic", "--fpp", "1e-6", "-o", "f.gdn", "twice"]);
     let run = shell.pipe(b"5\nrose\n", &["remove", "f.gdn"]);
     assert_eq!(run.code, Some(1), "{}", run.err);
-    let report = "2 keys read, 0 taken out, 1 not in, 1 kept because several layers claim them;";
+    let report = "2 keys read, 0 removed, 1 not in, 1 kept because several layers claim them;";
     assert!(run.err.contains(report), "{}", run.err);
     assert_eq!(shell.pipe(b"5\n", &["count", "f.gdn"]).text(), "2\t5\n");
 }

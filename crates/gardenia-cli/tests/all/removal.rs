@@ -124,7 +124,7 @@ fn few_lines_at_a_high_rate_come_out_and_leave_the_others() {
         shell.write("last", numbers(151..301));
         shell.ok(&["build", "-q", "--kind", kind, "-p", "5%", "-o", "f.gdn", "first", "last"]);
         let run = shell.run(&["remove", "f.gdn", "first"]);
-        assert!(run.err.contains("150 keys read, 150 taken out;"), "{kind}: {}", run.err);
+        assert!(run.err.contains("150 keys read, 150 removed;"), "{kind}: {}", run.err);
         assert_eq!(shell.run(&["query", "-v", "f.gdn", "last"]).text(), "", "{kind}");
     });
 }
@@ -151,7 +151,7 @@ fn a_ninth_copy_is_reported_and_the_rest_is_stored() {
     // What is stored comes out again, and no more than that.
     let roses = b"rose\n".repeat(9);
     let run = shell.pipe(&roses, &["remove", "f.gdn"]);
-    assert!(run.code == Some(0) && run.err.contains("9 keys read, 8 taken out, 1 not in;"), "{}", run.err);
+    assert!(run.code == Some(0) && run.err.contains("9 keys read, 8 removed, 1 not in;"), "{}", run.err);
     assert_eq!(shell.pipe(b"rose\n", &["query", "f.gdn"]).text(), "");
 
     // The same when lines are added.
@@ -190,7 +190,7 @@ fn a_filter_has_room_for_every_copy_of_a_line() {
         assert!(cells < 2.5, "{times} times: {cells} places per line");
         // Once less than they are in: all of them are still there.
         shell.write("gone", numbers(0..3_000).repeat(times - 1));
-        assert!(shell.run(&["remove", "f.gdn", "gone"]).err.contains(" taken out;"));
+        assert!(shell.run(&["remove", "f.gdn", "gone"]).err.contains(" removed;"));
         assert_eq!(shell.run(&["query", "-v", "f.gdn", "keys"]).text(), "");
     }
     // Copies that no larger filter has room for; the remedies are named.

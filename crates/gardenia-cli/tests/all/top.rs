@@ -272,3 +272,15 @@ fn options_that_a_sketch_has_not_are_said() {
     assert!(sketch(&["--columns", "1e15"]).contains("more than a filter can have"));
     assert!(sketch(&["--epsilon", "1%", "--bits", "1k"]).contains("--bits and --epsilon are both given"));
 }
+
+#[test]
+fn counts_are_not_taken_for_a_filter() {
+    let shell = Shell::new();
+    shell.write("lines", "a\nb\n");
+    shell.ok(&["top", "-q", "-o", "t.gdn", "lines"]);
+    for command in ["query", "add", "count"] {
+        let run = shell.run(&[command, "t.gdn", "lines"]);
+        assert!(run.complaint().contains("t.gdn: the file holds counts of frequent lines"), "{}", run.err);
+        assert!(run.err.contains("hint: `gardenia top FILE` prints them"), "{}", run.err);
+    }
+}

@@ -22,7 +22,7 @@ fn the_tour_shows_its_results_and_leaves_nothing_behind() {
         "of 500,000 different lines; none were passed on twice",
         "Theory: ",
         "  ribbon                8.0",
-        "   takes keys back",
+        "   removes keys",
         "The five most frequent, by `gardenia top`: 1, 2, 3, 4, 5; 5 of their counts are exact",
         "  blocked filter        974 kB ",
         " ns per line",

@@ -5,7 +5,7 @@
 //! | `GD.RESERVE key KIND kind [option ...]` | OK; the options are those of [`gardenia::Spec`] |
 //! | `GD.ADD key item [item ...]` | of each item whether it was certainly new; an error ends the array |
 //! | `GD.EXISTS key item [item ...]` | of each item whether it may be in |
-//! | `GD.DEL key item [item ...]` | of each item whether it was in, and is taken out |
+//! | `GD.DEL key item [item ...]` | of each item whether it was in, and is removed |
 //! | `GD.COUNT key item [item ...]` | how often each item went in; 1 or 0 by filters that do not count |
 //! | `GD.CARD key` | how many items are in, estimated; null where the kind cannot tell |
 //! | `GD.INFO key` | a map |
@@ -198,7 +198,7 @@ fn told(ctx: &Context<'_>, result: Result<(), Refusal>) -> Result<(), Failure> {
     }
 }
 
-/// Why an item was not added or taken out.
+/// Why an item was not added or removed.
 fn refused(why: Refused) -> Refusal {
     match why {
         Refused::Fixed => {
@@ -209,7 +209,7 @@ fn refused(why: Refused) -> Refusal {
         Refused::Memory => {
             c"ERR the filter may not grow: it is at bf.memory-limit, or at its most layers".into()
         }
-        Refused::Stays => c"ERR a filter of this kind cannot take items out".into(),
+        Refused::Stays => c"ERR a filter of this kind cannot remove items".into(),
         Refused::Remove(error) => words(error),
     }
 }

@@ -7,7 +7,7 @@
 //! Bit i of a key is (a + i·b mod 2⁶⁴) mod bits, with a and b from MurmurHash64A, b seeded with a. Bits per entry are
 //! −ln e / 0.480453013918201, that constant with its 15 digits: dumps hold the quotient, and with (ln 2)² its last bits
 //! would be others. libbloom (Jyri Virkki, BSD licence) has the same constant, so its other two rules are taken, too, which
-//! the dumps at hand do not decide: ln 2 has 15 digits where the hashes follow from it, and bits are truncated to a whole
+//! the dumps that we have do not decide: ln 2 has 15 digits where the hashes follow from it, and bits are truncated to a whole
 //! number before they are rounded up to a word. Readers allow for both.
 //!
 //! What today's servers write is read: options 5 or 13. Older chains with 32-bit hashes (option 4 missing), or with

@@ -242,7 +242,7 @@ impl CuckooChain {
         Ok(zeroed(slots)?)
     }
 
-    /// Takes `key` out once; false, and nothing changes, if it is not in. Only what was put in must be taken out:
+    /// Removes `key` once; false, and nothing changes, if it is not in. Remove only what was inserted:
     /// another key may have the same fingerprint.
     pub fn remove(&mut self, key: &[u8]) -> bool {
         let (print, size) = (Print::of(key), self.bucket_slots());
@@ -286,13 +286,13 @@ impl CuckooChain {
         self.bucket_size.into()
     }
 
-    /// Fingerprints that went in and were not taken out.
+    /// Fingerprints that went in and were not removed.
     #[must_use]
     pub fn items(&self) -> u64 {
         self.items
     }
 
-    /// Fingerprints taken out since the filter was last compacted.
+    /// Fingerprints removed since the filter was last compacted.
     #[must_use]
     pub fn deletes(&self) -> u64 {
         self.deletes

@@ -86,7 +86,7 @@ pub trait Load {
     fn load_bytes(&mut self, length: u64) -> Result<Vec<u8>, LayoutError>;
 }
 
-/// One field of a value, for code that has no RDB file at hand.
+/// One field of a value, for code without an RDB file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Field {
     /// See [`Save::save_u64`].

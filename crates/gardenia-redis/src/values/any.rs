@@ -118,7 +118,7 @@ pub fn load(bytes: &[u8], limit: u64) -> Result<Loaded, DecodeError> {
     })
 }
 
-/// Why an item was not added, or not taken out. Nothing has changed by it.
+/// Why an item was not added, or not removed. Nothing has changed by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// The filter is made of all its items at once.
@@ -129,9 +129,9 @@ pub enum Refused {
     Copies,
     /// The memory to grow cannot be had, or may not.
     Memory,
-    /// Filters of this kind do not take items out.
+    /// Filters of this kind do not remove items.
     Stays,
-    /// The item cannot be taken out.
+    /// The item cannot be removed.
     Remove(RemoveError),
 }
 

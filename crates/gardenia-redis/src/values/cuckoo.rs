@@ -19,8 +19,8 @@
 //! bits where filters are equal (RedisBloom puts later keys into what was left over in older filters), and with
 //! `EXPANSION` each steps up at its own sizes.
 //!
-//! The subtle rule is what taking out needs. A key that two filters seem to have is in one of them, and nobody knows
-//! which. So it is taken out of the newest; if that was another key's fingerprint, the other key must be found by what
+//! The subtle rule is what removing needs. A key that two filters seem to have is in one of them, and nobody knows
+//! which. So it is removed from the newest; if that was another key's fingerprint, the other key must be found by what
 //! stays behind in the older filter. It is, if keys that a newer filter cannot tell apart are never told apart by an older one:
 //! all filters use one digest of a key, one fingerprint, buckets that are multiples of those before, and of the two
 //! buckets of a key the even one comes first, always. (Of its two buckets one is even. If either could come first, keys
@@ -221,7 +221,7 @@ fn close(layers: &mut [Layer], full: u32) {
     full.for_each(|(_, layer)| layer.room = layer.filter.items());
 }
 
-/// A list of cuckoo filters; keys are counted, and can be taken out.
+/// A list of cuckoo filters; keys are counted, and can be removed.
 #[derive(Debug)]
 pub struct Chain {
     /// The oldest first; never none.
@@ -355,7 +355,7 @@ impl Chain {
         }
     }
 
-    /// Takes `key` out once; false, and nothing changes, if it is not in. Only what was put in must be taken out.
+    /// Removes `key` once; false, and nothing changes, if it is not in. Remove only what was inserted.
     pub fn remove(&mut self, key: &[u8]) -> bool {
         let print = self.print(key);
         // The newest first (see the top of this file).
@@ -366,7 +366,7 @@ impl Chain {
     }
 
     /// Drops filters that are empty, but for one; moves the newest filter's fingerprints to older ones, if there are as many
-    /// places, and so on while it becomes empty; and forgets how many keys were taken out. No key is lost. True if that
+    /// places, and so on while it becomes empty; and forgets how many keys were removed. No key is lost. True if that
     /// changed something.
     pub fn compact(&mut self) -> bool {
         let mut changed = std::mem::take(&mut self.deletes) > 0;
@@ -387,13 +387,13 @@ impl Chain {
         changed || self.layers.len() < before
     }
 
-    /// Keys that went in and were not taken out, each as often as it went in.
+    /// Keys that went in and were not removed, each as often as it went in.
     #[must_use]
     pub fn items(&self) -> u64 {
         self.layers.iter().map(|layer| layer.filter.items()).sum()
     }
 
-    /// Keys taken out since the filter was last compacted.
+    /// Keys removed since the filter was last compacted.
     #[must_use]
     pub fn deletes(&self) -> u64 {
         self.deletes

@@ -63,7 +63,7 @@ class Commands(Case):
         # Four filters at 0.8 % each when they are full; five standard errors.
         self.assertEqual(self.do3("CF.INFO", "k")["Number of filters"], 4)
         self.assertLess(wrong, 4 * 78 + 5 * 18)
-        # No item is lost by those that are taken out: some seem to be in two filters.
+        # No item is lost by those that are removed: some seem to be in two filters.
         for item in items[:2500]:
             self.assertEqual(self.do("CF.DEL", "k", item), 1)
         self.assertEqual(self.do("CF.MEXISTS", "k", *items[2500:]), [1] * 2500)

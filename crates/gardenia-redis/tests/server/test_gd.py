@@ -229,7 +229,7 @@ class Commands(Case):
             self.reserve(kind, kind)
             self.do("GD.ADD", kind, "a", "b")
             if kind not in REMOVING:
-                self.refused("ERR a filter of this kind cannot take items out", "GD.DEL", kind, "a")
+                self.refused("ERR a filter of this kind cannot remove items", "GD.DEL", kind, "a")
                 continue
             self.assertEqual(self.do("GD.DEL", kind, "a", "x", "a"), [1, 0, 0], kind)
             self.assertEqual(self.do3("GD.DEL", kind, "b", "b"), [True, False], kind)
@@ -237,7 +237,7 @@ class Commands(Case):
         # Counts that are lost cannot be taken back, and that is said of each.
         self.reserve("k", "counting", "ITEMS 100 WIDTH 2")
         self.do("GD.ADD", "k", *["a"] * 9, "b")
-        stuck = Error("ERR the key's cells are all at their top and have lost count: it can no longer be taken out")
+        stuck = Error("ERR the key's cells are all at their top and have lost count: it can no longer be removed")
         self.assertEqual(self.do("GD.DEL", "k", "b", "a", "x"), [1, stuck, 0])
 
     def test_info_tells_what_it_is(self):
@@ -421,7 +421,7 @@ class Commands(Case):
         self.assertEqual(*self.server.digest("bf", "copy"))
         self.assertEqual(self.do("GD.ADD", "bf", *range(490, 520))[:10], [0] * 10)
         self.assertEqual(self.do("BF.MEXISTS", "bf", *range(520)), [1] * 520)
-        self.refused("ERR a filter of this kind cannot take items out", "GD.DEL", "bf", "1")
+        self.refused("ERR a filter of this kind cannot remove items", "GD.DEL", "bf", "1")
         # RedisBloom's layout has another hash function.
         self.assertEqual(self.do("GD.MERGE", "union", "bf"), "OK")
         self.refused("ERR filters of kind scalable cannot be united", "GD.MERGE", "bf", "copy")

@@ -110,9 +110,9 @@ pub(crate) use count_verbs;
 /// `remove`, from `remove_digest`.
 macro_rules! remove_verbs {
     () => {
-        /// Takes `key` out once. If that cannot be, the error says why and nothing has changed.
+        /// Removes `key` once. If that cannot be, the error says why and nothing has changed.
         ///
-        /// Only remove what was inserted: a false positive passes the check, and taking it out can hide a key
+        /// Only remove what was inserted: a false positive passes the check, and removing it can hide a key
         /// that is in.
         #[inline]
         pub fn remove(&mut self, key: impl $crate::Key) -> Result<(), $crate::RemoveError> {

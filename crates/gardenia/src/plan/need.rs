@@ -117,7 +117,7 @@ impl Need {
         self
     }
 
-    /// Keys are taken out again.
+    /// Keys are removed again.
     pub fn remove(self) -> Self {
         self.with(Ability::Remove)
     }
@@ -138,7 +138,7 @@ impl Need {
         self.with(Ability::Grow)
     }
 
-    /// All keys are at hand, and never change.
+    /// All keys are known up front, and never change.
     pub fn fixed(self) -> Self {
         self.with(Ability::Fixed)
     }

@@ -50,9 +50,9 @@ pub(super) static RUNS: Runs = {
 pub(crate) struct Pattern {
     pub(crate) blocks: u64,
     pub(crate) hashes: u32,
-    /// Blocks before the part of the table that is at hand; 0 for the whole.
+    /// Blocks before the given part of the table; 0 for the whole.
     skipped: usize,
-    /// Blocks at hand.
+    /// Blocks of that part.
     here: usize,
     /// Lanes with a first bit, and with a second.
     lanes: (usize, usize),
@@ -80,7 +80,7 @@ impl Pattern {
         Self { skipped, here, ..self }
     }
 
-    /// Blocks of the part of the table that is at hand.
+    /// Blocks of the given part of the table.
     #[inline(always)]
     pub(crate) fn here(self) -> usize {
         self.here
@@ -93,7 +93,7 @@ impl Pattern {
         self.level
     }
 
-    /// The block of a key in the part of the table that is at hand.
+    /// The block of a key in the given part of the table.
     #[inline(always)]
     pub(crate) fn block(self, digest: Digest) -> usize {
         let block = scale(digest.0, self.blocks) as usize - self.skipped;

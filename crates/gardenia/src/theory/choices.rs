@@ -2,7 +2,7 @@
 //!
 //! A key has c groups of k positions and sets only one group; a query is positive if some group is all ones:
 //! with a share p of ones, `1 - (1 - p^k)^c`. Taken one by one, each key by the group that sets the fewest new
-//! bits, the fill follows a differential equation ([`expected_fill`]); keys that are all at hand can be arranged
+//! bits, the fill follows a differential equation ([`expected_fill`]); keys that are all known up front can be arranged
 //! better, down to a floor below which no arrangement exists ([`fill_floor`]).
 //!
 //! Source: Lumetta and Mitzenmacher, "Using the Power of Two Choices to Improve Bloom Filters" (2007):
@@ -293,7 +293,7 @@ pub fn fpp_floor(cells_per_item: f64, hashes: u32, choices: u32) -> f64 {
     fpp_at_fill(fill_floor(cells_per_item, hashes, choices), hashes, choices)
 }
 
-/// The expected share of ones when keys that are all at hand are arranged with care: a point on the way from
+/// The expected share of ones when keys that are all known up front are arranged with care: a point on the way from
 /// [`expected_fill`] (`share` = 0) down to [`fill_floor`] (`share` = 1).
 ///
 /// That a method reaches the same share of the way for all k and m/n is an observation, not a theorem: the

@@ -22,7 +22,7 @@
 //! | how large a filter of fingerprints, and how full can it be? | [`cuckoo::shape`] |
 //! | which rate has a filter that grows, and its parts? | [`scalable`], [`dynamic`] |
 //! | how large a sketch for counts within ε of the total? | [`count_min::shape`], [`count_sketch::shape`] |
-//! | what does taking out false positives cost? | [`retouched`] |
+//! | what does removing false positives cost? | [`retouched`] |
 //! | how large a filter for points close to those that are in? | [`distance::shape`] |
 //! | how many bits of fingerprint for a fixed set at an fpp? | [`ribbon::bits`] |
 //!

@@ -124,7 +124,7 @@ proptest! {
                     }
                 }
             } else if *count > 0 {
-                // Only what is in is taken out: a false positive would take another key with it.
+                // Only what is in is removed: a false positive would take another key with it.
                 prop_assert_eq!(filter.remove(key), Ok(()));
                 *count -= 1;
             } else if !filter.contains(key) {

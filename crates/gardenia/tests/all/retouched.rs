@@ -1,4 +1,4 @@
-//! Retouched filters: what is taken out stays out, what it costs is what theory says, and the strategies are ordered
+//! Retouched filters: what is removed stays out, what it costs is what theory says, and the strategies are ordered
 //! as in the paper.
 
 use crate::common::*;

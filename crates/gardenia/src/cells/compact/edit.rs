@@ -131,7 +131,7 @@ pub(super) fn open(group: &mut [u8], gap: &Gap, total: usize, by: usize) {
     group[byte + by] &= !before;
 }
 
-/// Takes `by` bytes out of a gap, which has a byte more, of a group that has `total` bytes.
+/// Removes `by` bytes from a gap, which has a byte more, of a group that has `total` bytes.
 pub(super) fn close(group: &mut [u8], gap: &Gap, total: usize, by: usize) {
     group.copy_within(gap.end / 8..total, gap.end / 8 - by);
     group[total - by..total].fill(0);

@@ -40,7 +40,7 @@ pub enum ChoiceForm {
 /// false for a key that is in.
 ///
 /// Keys that come one by one take the group that sets the fewest new bits. That pays from some 16 bits per key on.
-/// Much more is gained when all keys are at hand: see [`ChoiceBloomBuilder::effort`].
+/// Much more is gained when all keys are known up front: see [`ChoiceBloomBuilder::effort`].
 ///
 /// `S` is the scheme that makes the positions of each group, `M` the memory.
 ///

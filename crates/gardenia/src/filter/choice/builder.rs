@@ -48,12 +48,12 @@ pub enum Effort {
     /// Keys come one by one, each by the group that sets the fewest new bits.
     #[default]
     Online,
-    /// All keys are at hand and take turns in choosing anew: Lumetta and Mitzenmacher's rounds.
+    /// All keys are known up front and take turns in choosing anew: Lumetta and Mitzenmacher's rounds.
     Rounds,
-    /// All keys are at hand; a few of them together choose one of 256 hash sets, and the choice is stored. A query costs
+    /// All keys are known up front; a few of them together choose one of 256 hash sets, and the choice is stored. A query costs
     /// what it costs in a plain filter.
     Partitioned,
-    /// All keys are at hand and their groups are chosen by belief propagation.
+    /// All keys are known up front and their groups are chosen by belief propagation.
     Propagated,
 }
 

@@ -1,4 +1,4 @@
-//! Building with all keys at hand: improve as long as it pays, stop, go on, finish.
+//! Building with all keys known up front: improve as long as it pays, stop, go on, finish.
 
 use super::blocks::Outcome;
 use super::bloom::{ChoiceBloom, ChoiceForm};
@@ -177,7 +177,7 @@ impl<S: Scheme> ChoiceOffline<S> {
                 outcome.more
             });
             ties.skip(digests.len() as u64 * DRAWS);
-            *items = digests.len() as u64; // repeats were taken out
+            *items = digests.len() as u64; // repeats were removed
         } else if first {
             let chosen = &mut self.chosen;
             *items += scheme.visit(First { form: groups, bits, tally, digests, chosen });

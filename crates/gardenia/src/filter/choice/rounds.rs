@@ -1,8 +1,8 @@
-//! Rounds over all keys: each in turn is taken out and put back by the group that is cheapest now.
+//! Rounds over all keys: each in turn is removed and put back by the group that is cheapest now.
 //!
 //! A key's own bits must be taken back before its groups are compared, and ties must be broken at random: by a
 //! fixed rule the rounds get stuck early, and the filter errs 6 to 23 % more. No step can raise the number of ones,
-//! for the group that was taken out is among those compared.
+//! for the group that was removed is among those compared.
 //!
 //! Source: Lumetta and Mitzenmacher (2007), section 3.2.
 
@@ -178,7 +178,7 @@ impl Uses {
         Self { hashes, positions, own, alone: 0, marks: Marks::default(), found }
     }
 
-    /// As if the key with this walk were taken out.
+    /// As if the key with this walk were removed.
     #[inline(always)]
     fn take(&mut self, board: Board<'_>, mut walk: impl Walk) {
         let (mut marks, mut seen, mut twice, mut alone) = (Marks::default(), Marks::default(), 0, 0);

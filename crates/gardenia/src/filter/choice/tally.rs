@@ -1,4 +1,4 @@
-//! Bits that can be taken back: a small counter beside each bit, for filters that are built with all keys at hand.
+//! Bits that can be taken back: a small counter beside each bit, for filters that are built with all keys known up front.
 //!
 //! Counters have four bits and stick at 15: a bit that fifteen groups have shared stays set, which costs at most
 //! that bit. It never happens in filters of a sensible size (Fan et al. 2000), and half a byte per bit is what

@@ -42,7 +42,7 @@ const GROUP: u64 = 16;
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// It is built of all its keys at once. Nothing can be put in or taken out:
+/// It is built of all its keys at once. Nothing can be put in or removed:
 ///
 /// ```compile_fail
 /// let mut bed = gardenia::GolombSet::builder().fpp(0.01).build_from(&["rose"]).unwrap();

@@ -54,7 +54,7 @@ use level::{Above, AddMany, AskMany, Level, Rule, add, raise};
 /// ```
 ///
 /// There is no removal: a digit that reads too high would be lowered where it should be borrowed for, so that
-/// taking out a key that *is* in could hide others that are.
+/// removing a key that *is* in could hide others that are.
 ///
 /// ```compile_fail,E0599
 /// let mut bed = gardenia::BitwiseBloom::new(1_000, 0.001).unwrap();

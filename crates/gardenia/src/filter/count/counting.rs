@@ -27,7 +27,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A Bloom filter whose keys can be counted, and taken out again.
+/// A Bloom filter whose keys can be counted, and removed again.
 ///
 /// ```
 /// let mut bed = gardenia::CountingBloom::new(1_000, 0.01)?;
@@ -73,7 +73,7 @@ impl CountingBloomBuilder {
     wish_verbs!(cells);
     scheme_verb!();
 
-    /// Bits per cell, 1 to 32; 4 unless set, which holds for sets. Counts up to 2^width − 2 can be taken back.
+    /// Bits per cell, 1 to 32; 4 unless set, which holds for sets. Counts up to 2^width − 2 can be lowered again.
     pub fn width(mut self, width: u32) -> Self {
         self.width = width;
         self
@@ -196,7 +196,7 @@ pub(super) fn lower(cells: &mut impl TallyMut, row: &Row<'_>) -> Result<(), Remo
 impl<M: Memory> CountingBloom<M> {
     ask_verbs!("Whether `key` may be present: never false for a key that is.");
     count_verbs!(
-        "How often `key` went in, less how often it was taken out: never too little below the cells' top."
+        "How often `key` went in, less how often it was removed: never too little below the cells' top."
     );
 
     /// Whether the key with this digest may be present.

@@ -405,7 +405,7 @@ impl SplitBloom {
 
     remove_verbs!();
     count_verbs!(
-        "How often `key` went in, less how often it was taken out: never too little below the cells' top. This \
+        "How often `key` went in, less how often it was removed: never too little below the cells' top. This \
          reads the file."
     );
 
@@ -508,10 +508,10 @@ impl SplitBloom {
         self.opening
     }
 
-    /// How many keys were ever added and taken out: the number of the last operation, kept in the file.
+    /// How many keys were ever added and removed: the number of the last operation, kept in the file.
     ///
     /// A caller that was killed inside an operation learns here whether it was done, and so whether to repeat it. To
-    /// repeat a removal that was done is to take out a key that is not in, which can hide others.
+    /// repeat a removal that was done is to remove a key that is not in, which can hide others.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -684,7 +684,7 @@ fn put_in(cells: &mut SplitCells, row: &Row<'_>) -> bool {
     new
 }
 
-/// Takes a key out, all or nothing.
+/// Removes a key, all or nothing.
 #[inline(always)]
 fn take_out(cells: &mut SplitCells, row: &Row<'_>) -> Result<(), RemoveError> {
     lower(cells, row)?;
@@ -789,7 +789,7 @@ mod tests {
         present: Vec<u64>,
     }
 
-    /// Adds a key, or takes it out.
+    /// Adds a key, or removes it.
     #[derive(Clone, Copy, Debug)]
     enum Change {
         In(u64),
@@ -809,7 +809,7 @@ mod tests {
             SplitBloom::open(self.files.clone()).unwrap()
         }
 
-        /// The `i`-th change of a stream; of two, one takes out a key that is in.
+        /// The `i`-th change of a stream; of two, one removes a key that is in.
         fn next(&self, i: u32) -> Change {
             let draw = Digest(0xbed).word(1 + i);
             match self.present.len() as u64 {

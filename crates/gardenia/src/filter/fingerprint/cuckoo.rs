@@ -1,4 +1,4 @@
-//! The cuckoo filter: fingerprints in one of two buckets, which can be taken out again.
+//! The cuckoo filter: fingerprints in one of two buckets, which can be removed again.
 //!
 //! A key is stored as a short fingerprint in a bucket of four places, or in its other bucket. The other bucket follows
 //! from the bucket and the fingerprint alone, so that a stored fingerprint can be moved to its other bucket when
@@ -34,7 +34,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A filter of fingerprints, which can be counted and taken out again; it can be full.
+/// A filter of fingerprints, which can be counted and removed again; it can be full.
 ///
 /// ```
 /// let mut bed = gardenia::Cuckoo::new(1_000, 0.01)?;
@@ -241,7 +241,7 @@ impl Cuckoo {
 
     /// Adds `key` unless it seems to be in already; true if it was added.
     ///
-    /// For sets that keys are not taken out of: a key that is passed over, because another has its fingerprint, would
+    /// For sets that keys are not removed from: a key that is passed over, because another has its fingerprint, would
     /// go with that one.
     ///
     /// ```
@@ -387,7 +387,7 @@ impl Cuckoo {
 
 impl<M: Memory> Cuckoo<M> {
     ask_verbs!("Whether `key` may be present: never false for a key that is.");
-    count_verbs!("How often `key` went in, less how often it was taken out: never too little.");
+    count_verbs!("How often `key` went in, less how often it was removed: never too little.");
 
     #[inline(always)]
     fn places(&self) -> Places {

@@ -45,7 +45,7 @@ use core::fmt;
 /// bed.insert("tulip");
 /// ```
 ///
-/// nor taken out:
+/// nor removed:
 ///
 /// ```compile_fail,E0599
 /// let mut bed = gardenia::BinaryFuse::from_keys(&["rose"]).unwrap();

@@ -66,7 +66,7 @@ pub struct Bloomier<M = Owned> {
 /// # Ok::<(), gardenia::BuildError>(())
 /// ```
 ///
-/// Keys cannot be taken out:
+/// Keys cannot be removed:
 ///
 /// ```compile_fail,E0599
 /// let mut stock = gardenia::Bloomier::builder().build_mutable_from(&[("rose", 7)]).unwrap();

@@ -1,4 +1,4 @@
-//! Static sets: all keys are at hand when the filter is built, and none comes or goes afterwards.
+//! Static sets: all keys are known when the filter is built, and none comes or goes afterwards.
 //!
 //! What they share stands in `digests`: keys become digests once, by all threads; a structure is tried with numbered
 //! seeds, a bounded number of times; duplicates are looked for only when an attempt fails, since they make every attempt

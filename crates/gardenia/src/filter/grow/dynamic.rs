@@ -4,7 +4,7 @@
 //! with the same positions, so the false-positive probability grows with their number; the scalable filter exists
 //! because of that. But layers of one shape can be added up when their keys fit one.
 //!
-//! The subtle rule: a key is taken out only if exactly one layer claims it. If several do, one of them is right and the
+//! The subtle rule: a key is removed only if exactly one layer claims it. If several do, one of them is right and the
 //! others err, and nobody knows which: lowering the wrong one would hide other keys. That is refused with
 //! [`RemoveError::Ambiguous`]. A layer that has lost a key takes the next one.
 //!
@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 use core::fmt;
 
-/// A Bloom filter that grows with its keys, which can be taken out again; its rate grows with it.
+/// A Bloom filter that grows with its keys, which can be removed again; its rate grows with it.
 ///
 /// ```
 /// let mut bed = gardenia::DynamicBloom::new(1_000, 0.001)?;
@@ -269,7 +269,7 @@ impl DynamicBloom {
 impl<M: Memory> DynamicBloom<M> {
     ask_verbs!("Whether `key` may be present: never false for a key that is.");
     count_verbs!(
-        "How often `key` went in, less how often it was taken out, over all layers: never too little below the \
+        "How often `key` went in, less how often it was removed, over all layers: never too little below the \
          cells' top."
     );
 

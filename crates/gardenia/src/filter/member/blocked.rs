@@ -124,7 +124,7 @@ impl BlockedBloom {
     ///
     /// The same bits and count as [`insert_many`](Self::insert_many), but the keys are first sorted into
     /// ranges of the table, each of which is then filled while it is in the cache: faster for filters above
-    /// 32 MiB (smaller ones are left to [`insert_many`](Self::insert_many)) when the keys are at hand, at the price of some
+    /// 32 MiB (smaller ones are left to [`insert_many`](Self::insert_many)) when the keys are known up front, at the price of some
     /// 100 MiB of memory while it works.
     ///
     /// ```

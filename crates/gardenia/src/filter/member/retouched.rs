@@ -1,4 +1,4 @@
-//! The retouched Bloom filter: known false positives are taken out, at the price of false negatives.
+//! The retouched Bloom filter: known false positives are removed, at the price of false negatives.
 //!
 //! Clearing one of the bits of a troublesome key removes it, and with it every element that shares the bit. *Which*
 //! bit is cleared decides how many elements are lost. The counts of elements and of troublesome keys per bit are needed
@@ -43,7 +43,7 @@ numbered! {
     }
 }
 
-/// A Bloom filter from which known false positives were taken out: some elements went with them.
+/// A Bloom filter from which known false positives were removed: some elements went with them.
 ///
 /// ```
 /// use gardenia::{Bloom, Clearing, RetouchedBloom};
@@ -220,7 +220,7 @@ impl Draws {
 
 impl<M: Memory> RetouchedBloom<M> {
     ask_verbs!(
-        "Whether `key` may be present. False for keys that were taken out, and for elements that went with them."
+        "Whether `key` may be present. False for keys that were removed, and for elements that went with them."
     );
 
     /// Whether the key with this digest may be present.
@@ -284,7 +284,7 @@ impl<M: Memory> RetouchedBloom<M> {
         }
     }
 
-    /// The false-positive probability of a key that nobody took out, from the fill and scheme.
+    /// The false-positive probability of a key that nobody removed, from the fill and scheme.
     /// Cells of small filters are counted, as in [`Bloom::fpp`](crate::Bloom::fpp).
     #[must_use]
     pub fn fpp(&self) -> f64 {

@@ -41,7 +41,7 @@ use core::fmt;
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// Nothing can be taken out again:
+/// Nothing can be removed again:
 ///
 /// ```compile_fail
 /// gardenia::CountMin::new(0.1, 0.1).unwrap().remove("rose");

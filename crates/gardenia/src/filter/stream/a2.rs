@@ -45,7 +45,7 @@ use core::fmt;
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// It cannot be united with another, and its keys cannot be taken out or counted:
+/// It cannot be united with another, and its keys cannot be removed or counted:
 ///
 /// ```compile_fail,E0277
 /// fn unites<F: gardenia::Merge>() {}

@@ -51,7 +51,7 @@ use core::hint::select_unpredictable;
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// It cannot be united with another, its keys cannot be taken out, and it does not count:
+/// It cannot be united with another, its keys cannot be removed, and it does not count:
 ///
 /// ```compile_fail,E0277
 /// fn unites<F: gardenia::Merge>() {}

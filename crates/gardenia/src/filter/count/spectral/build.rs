@@ -71,7 +71,7 @@ impl<P: Policy> SpectralBloomBuilder<P> {
         }
     }
 
-    /// Bits per cell, 1 to 32; 16 unless set. Counts up to 2^width − 2 can be told and taken back.
+    /// Bits per cell, 1 to 32; 16 unless set. Counts up to 2^width − 2 can be told and lowered again.
     pub fn width(mut self, width: u32) -> Self {
         self.width = Some(width);
         self

@@ -3,8 +3,8 @@
 //! Cells are counters as in the counting filter, and a key's count is the least of its cells. That is
 //! *minimum selection*, and it errs, upward, exactly as often as a Bloom filter finds absent keys. Two more
 //! algorithms err less. *Minimum increase* raises only the least of a key's cells, since the others are too
-//! large already; then nothing can be taken out again, and the type does not offer it. *Recurring minimum*
-//! keeps a second filter for the keys that are likely to be wrong, and can take out; see `recurring.rs`.
+//! large already; then nothing can be removed again, and the type does not offer it. *Recurring minimum*
+//! keeps a second filter for the keys that are likely to be wrong, and can remove keys; see `recurring.rs`.
 //!
 //! As in every filter of counters here, a cell at its top sticks, and a key that meets a cell twice changes
 //! it once.
@@ -44,7 +44,7 @@ use store::{Cells, CellsMut, Store, each};
 ///
 /// ```
 /// use gardenia::{MinimumIncrease, SpectralBloom};
-/// let mut bed = SpectralBloom::new(1_000, 0.01)?; // minimum selection: keys can be taken out again
+/// let mut bed = SpectralBloom::new(1_000, 0.01)?; // minimum selection: keys can be removed again
 /// bed.insert_many(&["rose", "rose", "tulip"]);
 /// bed.remove("rose").unwrap();
 /// assert_eq!(bed.count_many(&["rose", "tulip", "thistle"]), [1, 1, 0]);
@@ -197,7 +197,7 @@ impl<P: Policy> SpectralBloom<P> {
 impl<P: Policy, M: Memory> SpectralBloom<P, M> {
     ask_verbs!("Whether `key` may be present: never false for a key that is.");
     count_verbs!(
-        "How often `key` went in, less how often it was taken out. It is never too little below the cells' top; \
+        "How often `key` went in, less how often it was removed. It is never too little below the cells' top; \
          by [`RecurringMinimum`] up to the false positives of its marker."
     );
 

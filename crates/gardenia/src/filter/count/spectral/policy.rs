@@ -32,20 +32,20 @@ pub trait Policy: sealed::Sealed + Copy + Debug {
     fn restore(id: PolicyId) -> Option<Self>;
 }
 
-/// A [`Policy`] under which keys can be taken out again.
+/// A [`Policy`] under which keys can be removed again.
 pub trait Reversible: Policy {}
 
-/// Raises all cells of a key and takes the least for its count. Keys can be taken out, filters be merged.
+/// Raises all cells of a key and takes the least for its count. Keys can be removed, filters be merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MinimumSelection;
 
 /// Raises only the least of a key's cells: on the same keys no count is above that of [`MinimumSelection`].
-/// Nothing can be taken out: which cells a key raised is not known afterwards.
+/// Nothing can be removed: which cells a key raised is not known afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MinimumIncrease;
 
 /// As [`MinimumSelection`], and keys whose least value stands in one cell only, which are likely to be wrong,
-/// are counted a second time in cells of their own. Keys can be taken out.
+/// are counted a second time in cells of their own. Keys can be removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecurringMinimum;
 

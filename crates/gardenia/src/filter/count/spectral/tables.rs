@@ -82,7 +82,7 @@ impl<C: CellsMut> Tables<C, Owned> {
         C::visit(scheme, Touch { cells: primary, digest, work })
     }
 
-    /// Takes a key out once, where the algorithm allows it.
+    /// Removes a key once, where the algorithm allows it.
     pub(super) fn remove(&mut self, scheme: &AnyScheme, digest: Digest) -> Result<(), RemoveError> {
         let Self { primary, secondary } = self;
         let work = |primary: &mut C, row: &Row<'_>| {

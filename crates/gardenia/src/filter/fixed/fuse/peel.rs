@@ -362,7 +362,7 @@ impl<const W: usize> Sorted<W> {
     }
 }
 
-/// Adds a key to a cell, or takes it out.
+/// Adds a key to a cell, or removes it.
 #[inline(always)]
 fn flip<const W: usize>(cell: &mut [u64; W], key: &[u64; W]) {
     cell.iter_mut().zip(key).for_each(|(cell, key)| *cell ^= key);

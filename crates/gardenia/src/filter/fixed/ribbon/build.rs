@@ -2,7 +2,7 @@
 //!
 //! Keys go in bucket by bucket from left to right, and within a bucket from right to left. The first whose equation
 //! cannot be met sets the bucket's threshold: it and all keys before it in the bucket, for which the buckets to the left
-//! have left no room, are bumped to the next layer. A row that is in is never changed, so that taking the last ones out
+//! have left no room, are bumped to the next layer. A row that is in is never changed, so that removing the last ones
 //! again is to clear their slots.
 
 use super::band::{Band, fingerprint};
@@ -285,7 +285,7 @@ impl<B: Band> Lane<B> {
         self.next_bucket(layer, segment)
     }
 
-    /// Sets the least threshold that excludes the key in hand, and takes out those that it excludes, too.
+    /// Sets the least threshold that excludes the key in hand, and removes those that it excludes, too.
     fn bump(&mut self, layer: &Layer, segment: &mut Segment<'_>) {
         let offset = |word: u64| layer.place(word).start % B::BUCKET;
         let failed = offset(segment.keys[self.key]);

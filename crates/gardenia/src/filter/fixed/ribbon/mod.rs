@@ -54,7 +54,7 @@ const MAX_ATTEMPTS: u32 = 64;
 
 /// A fixed set of keys, in at most 1.01 times the bits that its error rate takes at least.
 ///
-/// All keys are there when it is built; equal ones count once. None can be added later, and none taken out:
+/// All keys are there when it is built; equal ones count once. None can be added later, and none removed:
 ///
 /// ```
 /// use gardenia::Ribbon;
