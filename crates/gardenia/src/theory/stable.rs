@@ -518,6 +518,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "a long sweep, run by ./check engines"]
     fn simulated_keys_are_forgotten_as_often_as_the_formula_says() {
         for (seed, m, k, max, p, gaps) in [
             (1, 3_000, 3, 3, 10, [100, 300, 900]),
@@ -550,6 +551,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "a long sweep, run by ./check engines"]
     fn simulated_filters_err_as_often_as_the_limit_says() {
         let (m, k, max, p) = (20_000_usize, 3, 3, 10);
         let mut filter = Cells { cells: vec![0; m], random: SplitMix(9), drawn: false };

@@ -89,6 +89,7 @@ fn propagated_filters_of_sixteen_bits_and_eight_groups_state_their_rate() {
 }
 
 #[test]
+#[ignore = "a long sweep, run by ./check engines"]
 fn filters_of_three_groups_state_their_rate() {
     for (per_key, hashes, effort) in
         [(32, 27, Effort::Rounds), (16, 15, Effort::Rounds), (16, 15, Effort::Propagated)]
@@ -151,6 +152,7 @@ fn sizes(cells: u64) -> [u64; 5] {
 }
 
 #[test]
+#[ignore = "a long sweep, run by ./check engines"]
 fn every_combination_states_its_rate_at_sizes_of_every_kind() {
     let mut turn = 0;
     for scheme in SchemeId::ALL {
@@ -181,6 +183,7 @@ fn every_combination_states_its_rate_at_sizes_of_every_kind() {
 }
 
 #[test]
+#[ignore = "a long sweep, run by ./check engines"]
 fn every_combination_keeps_the_rate_asked_for_from_one_key_on() {
     for scheme in SchemeId::ALL {
         for (effort, choices) in [(0, 2), (0, 32), (1, 3), (2, 1), (3, 8)] {
@@ -278,6 +281,7 @@ fn composite(
 }
 
 #[test]
+#[ignore = "a long sweep, run by ./check engines"]
 fn filters_whose_size_has_small_factors_state_their_rate() {
     for (effort, choices, bits, hashes, items) in [
         (Effort::Propagated, 8, 48_000, 18, 3_000),

@@ -338,6 +338,7 @@ fn the_rate_that_is_told_is_the_rate_of_real_queries() {
 }
 
 #[test]
+#[ignore = "a long sweep, run by ./check engines"]
 fn the_rate_asked_for_is_kept_by_every_effort() {
     for (effort, choices) in [
         (Effort::Online, 2),

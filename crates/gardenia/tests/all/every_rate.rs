@@ -245,6 +245,7 @@ fn arithmetics(cells: u64) -> [u64; 5] {
 }
 
 #[test]
+#[ignore = "a long sweep, run by ./check engines"]
 fn every_scheme_states_its_rate_in_tables_of_every_arithmetic() {
     let mut checks = Checks::default();
     let kinds = kinds();
@@ -436,6 +437,7 @@ fn counted(scheme: SchemeId, (cells, hashes): (u64, u32), keys: &[Digest], queri
 }
 
 #[test]
+#[ignore = "a long sweep, run by ./check engines"]
 fn rates_too_low_to_be_asked_for_are_counted() {
     use SchemeId::{Double, Enhanced, EnhancedSquare, Fractional, Partition, Triple};
     let mut checks = Checks::default();
