@@ -607,7 +607,7 @@ Columns:
   insert      put a key into an empty filter until it is full as planned
   hit, miss   ask for a key that is in, in random order; for one that is not
   mix         half of the keys are in
-  N threads   insert_all and contains_all of the blocked filter
+  N threads   par_insert_many and par_contains_many of the blocked filter
   memory alone, the machine's own limit, stands in the first row.
 
 With --json one object is printed; what was not measured is null.")]

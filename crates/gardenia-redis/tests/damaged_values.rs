@@ -58,7 +58,7 @@ fn damaged_sketches_are_errors_and_take_no_more_memory_than_their_bytes() {
     for round in 0..DAMAGED {
         let mut sketch = by_dim(1 + random.below(30), 1 + random.below(5), 0, u64::MAX).unwrap();
         (0..20).for_each(|_| _ = sketch.add(&random.next().to_le_bytes()[..], random.number()));
-        let right = sketch.to_vec().unwrap();
+        let right = sketch.to_bytes().unwrap();
         let mut bytes = right.clone();
         damaged_bytes(&mut bytes, &mut random);
         let (loaded, peak) = peak_of(|| CountMin::read(&bytes[..], bytes.len() as u64));

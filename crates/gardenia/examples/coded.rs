@@ -87,14 +87,14 @@ fn filters(items: u32) -> Result<(), SizeError> {
         let bits = (memory * f64::from(items)) as u64;
         let mut filter = CompressedBloom::builder().bits(bits).hashes(hashes).build()?;
         filter.insert_digests(&digests, &mut vec![false; digests.len()]);
-        let bytes = filter.to_vec().expect("portable keys");
+        let bytes = filter.to_bytes().expect("portable keys");
         let sent = format::header(&bytes[..]).expect("an own header").payload_len as f64 * 8.0;
         let mut answers = vec![false; absent.len()];
         filter.contains_digests(&absent, &mut answers);
         let found = answers.iter().filter(|answer| **answer).count() as f64 / absent.len() as f64;
         let megabytes = bits as f64 / 8e6;
-        let out = megabytes / best(|| filter.to_vec().map(|bytes| bytes.len()));
-        let back = megabytes / best(|| CompressedBloom::from_slice(&bytes).map(|filter| filter.bits()));
+        let out = megabytes / best(|| filter.to_bytes().map(|bytes| bytes.len()));
+        let back = megabytes / best(|| CompressedBloom::from_bytes(&bytes).map(|filter| filter.bits()));
         println!(
             "{memory:>6} {hashes:>2} {:>8.4} {:>8.4} {:>8.4} {:>9.3e} {found:>9.3e} | {out:>8.0} {back:>8.0}",
             sent / f64::from(items),

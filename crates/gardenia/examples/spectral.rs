@@ -140,7 +140,7 @@ fn sizes(items: u64) {
             let (plain, compact) = (fill(false), fill(true));
             let cells = (plain.cells() + plain.secondary_cells()) as f64;
             let bits = |bytes: usize| bytes as f64 * 8.0;
-            let stored = compact.to_vec().expect("portable keys").len();
+            let stored = compact.to_bytes().expect("portable keys").len();
             println!(
                 "{:<10} {name:<30} {:>9.2} bits {:>9.2} bits {:>10.2} bits {:>9.2} bits",
                 spread_name(exponent),

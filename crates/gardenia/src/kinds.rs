@@ -12,7 +12,7 @@ use crate::filter::{
     ScalableBloom, SpectralBloom, StableBloom, is_mutable,
 };
 use crate::format::{self, Attach, Cut, Header, Restore, Section, Stored};
-use crate::hash::{Digest, HasherId, KeyHasher};
+use crate::hash::{Digest, HasherId, Key, KeyHasher};
 use crate::index::AnyScheme;
 use crate::plan::{Asked, Cost, Figures};
 use crate::spec::{FromSpec, Measure, Param, Spec, Value, Watch};
@@ -123,11 +123,12 @@ macro_rules! kinds {
         /// A filter of any kind, as files, the command line and engines hold it.
         ///
         /// ```
-        /// use gardenia::{AnyFilter, Bloom, Filter};
+        /// use gardenia::{AnyFilter, Bloom};
         /// let mut filter = Bloom::new(100, 0.01)?;
         /// filter.insert("rose");
-        /// let any = AnyFilter::from_slice(&filter.to_vec().unwrap()).unwrap();
-        /// assert!(any.contains_digest(any.digest(b"rose")));
+        /// let mut any = AnyFilter::from_bytes(&filter.to_bytes().unwrap()).unwrap();
+        /// assert!(any.contains("rose"));
+        /// assert_eq!(any.insert("tulip"), Ok(true));
         /// # Ok::<(), gardenia::SizeError>(())
         /// ```
         #[derive(Clone)]
@@ -453,6 +454,38 @@ const fn by_number<const N: usize>(mut kinds: [Kind; N]) -> [Kind; N] {
 }
 
 impl AnyFilter {
+    /// Reads a filter of any kind from a file into memory, with every checksum verified: another name of
+    /// [`load`](Self::load).
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, Cuckoo};
+    /// # let path = std::env::temp_dir().join(format!("gardenia-any-{}.gdn", std::process::id()));
+    /// let mut filter = Cuckoo::new(100, 0.01)?;
+    /// filter.insert("rose")?;
+    /// filter.save(&path)?;
+    /// assert!(AnyFilter::open(&path)?.contains("rose"));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "mmap")]
+    pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self, DecodeError> {
+        Self::load(path)
+    }
+
+    /// Adds `key`; true if it was certainly absent (of filters that forget: absent or forgotten). A filter that is built from
+    /// all its keys at once refuses.
+    pub fn insert(&mut self, key: impl Key) -> Result<bool, InsertError> {
+        self.about().took_key(&key);
+        let mut new = [false];
+        self.insert_digests(&[self.hasher().digest_key(&key)], &mut new)?;
+        Ok(new[0])
+    }
+
+    /// Removes `key` once; `None` if this filter cannot remove keys. Only remove what was inserted.
+    pub fn remove(&mut self, key: impl Key) -> Option<Result<(), RemoveError>> {
+        self.remove_digest(self.hasher().digest_key(&key))
+    }
+
     /// Adds the keys with these digests in order, and reports of each whether it was certainly absent (of filters that
     /// forget: absent or forgotten). A filter that is built from all its keys at once refuses.
     ///
@@ -513,7 +546,7 @@ impl AnyFilter {
     /// let mut filter = CountingBloom::new(100, 0.01)?;
     /// filter.insert("rose");
     /// let mut any = AnyFilter::from(filter);
-    /// let digest = any.digest(b"rose");
+    /// let digest = any.hasher().digest_key("rose");
     /// assert_eq!(any.as_count().unwrap().count_digest(digest), 1);
     /// assert_eq!(any.remove_digest(digest), Some(Ok(())));
     /// assert!(any.can(Ability::Remove) && !any.contains_digest(digest));
@@ -533,7 +566,7 @@ impl AnyFilter {
     /// b.insert("rose");
     /// let (mut both, other) = (AnyFilter::from(a), AnyFilter::from(b));
     /// assert!(both.merge(&other).unwrap().is_ok());
-    /// assert_eq!(both.as_count().unwrap().count_digest(both.digest(b"rose")), 2);
+    /// assert_eq!(both.count("rose").unwrap(), 2);
     /// let small = AnyFilter::from(CountingBloom::new(5, 0.01)?);
     /// assert_eq!(both.merge(&small).unwrap().unwrap_err().what, "cells");
     /// # Ok::<(), gardenia::SizeError>(())
@@ -556,15 +589,14 @@ impl AnyFilter {
     /// b.insert_many(&["rose", "lily"]);
     /// let mut common = AnyFilter::from(a);
     /// assert!(common.intersect(&AnyFilter::from(b)).unwrap().is_ok());
-    /// let found = ["rose", "tulip", "lily"].map(|key| common.contains_digest(common.digest(key.as_bytes())));
-    /// assert_eq!(found, [true, false, false]);
+    /// assert_eq!(common.contains_many(&["rose", "tulip", "lily"]), [true, false, false]);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn intersect(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
         if !self.can(Ability::Intersect) {
             return None;
         }
-        each_pair!(intersect, (&mut *self, other), ours, theirs => Some(ours.intersection(theirs)))
+        each_pair!(intersect, (&mut *self, other), ours, theirs => Some(ours.intersect_with(theirs)))
     }
 
     /// What the filter was made for, to be changed.
@@ -763,6 +795,24 @@ impl<M: Held> AnyFilter<M> {
         M::estimated_items(self)
     }
 
+    /// Whether `key` may be present.
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher().digest_key(&key))
+    }
+
+    /// Answers for all keys in order, probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        M::as_filter(self).contains_many(keys)
+    }
+
+    /// How often `key` was inserted, by the filter's estimate; `None` if this kind does not count.
+    #[must_use]
+    pub fn count(&self, key: impl Key) -> Option<u64> {
+        self.as_count().map(|counts| counts.count_digest(self.hasher().digest_key(&key)))
+    }
+
     /// The filter as one that counts; `None` if this kind does not.
     #[must_use]
     pub fn as_count(&self) -> Option<&dyn Count> {
@@ -798,7 +848,7 @@ impl<M: Held> AnyFilter<M> {
     ///
     /// ```
     /// use gardenia::{AnyFilter, ScalableBloom};
-    /// let bytes = ScalableBloom::new(0.01)?.to_vec().unwrap();
+    /// let bytes = ScalableBloom::new(0.01)?.to_bytes().unwrap();
     /// assert!(AnyFilter::view(&bytes).unwrap().check_cells().is_ok());
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
@@ -817,8 +867,8 @@ impl<M: Held> core::fmt::Debug for AnyFilter<M> {
 }
 
 impl<M: Held> Filter for AnyFilter<M> {
-    fn digest(&self, key: &[u8]) -> Digest {
-        self.hasher().digest(key)
+    fn hasher(&self) -> &KeyHasher {
+        AnyFilter::hasher(self)
     }
     fn contains_digest(&self, digest: Digest) -> bool {
         M::as_filter(self).contains_digest(digest)
@@ -930,7 +980,7 @@ impl MergeIf for SpectralBloom<PolicyId> {
 
 impl MergeIf for ChoiceBloom<AnyScheme> {
     fn merge_if(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
-        Some(self.union(other))
+        Some(self.union_with(other))
     }
 }
 

@@ -56,7 +56,7 @@ pub use error::{
 #[doc(hidden)]
 pub use filter::candidates;
 pub use filter::{
-    A2Bloom, A2BloomBuilder, About, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BinaryFuse,
+    A2Bloom, A2BloomBuilder, About, Atomic, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BinaryFuse,
     BinaryFuseBuilder, BitwiseBloom, BitwiseBloomBuilder, BitwiseLevel, BlockedBloom, BlockedBloomBuilder,
     Bloom, BloomBuilder, Bloomier, BloomierBuilder, ChoiceBloom, ChoiceBloomBuilder, ChoiceForm,
     ChoiceOffline, Clearing, CompressedBloom, CompressedBloomBuilder, CountMin, CountMinBuilder, CountSketch,

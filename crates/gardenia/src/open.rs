@@ -2,7 +2,7 @@
 
 use crate::cells::Bytes;
 use crate::filter::{About, Identity};
-use crate::hash::{Digest, KeyHasher};
+use crate::hash::{Digest, Key, KeyHasher};
 use crate::kinds::{Ability, AnyFilter, Kind};
 use crate::spec::Spec;
 use crate::theory::bloom::Estimate;
@@ -14,13 +14,13 @@ use std::path::Path;
 /// One type for both, and its loops are compiled here once, so that programs that open filters need not compile them again.
 ///
 /// ```
-/// use gardenia::{BlockedBloom, Filter, OpenFilter};
+/// use gardenia::{BlockedBloom, OpenFilter};
 /// let path = std::env::temp_dir().join(format!("gardenia-open-{}.gdn", std::process::id()));
 /// let mut filter = BlockedBloom::new(100, 0.01)?;
 /// filter.insert("rose");
 /// filter.save(&path).unwrap();
 /// let open = OpenFilter::map(&path).unwrap();
-/// assert!(open.contains_digest(open.digest(b"rose")));
+/// assert!(open.contains("rose"));
 /// # std::fs::remove_file(&path).unwrap();
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
@@ -107,6 +107,18 @@ impl OpenFilter {
         either!(self, filter => filter.estimated_items())
     }
 
+    /// Whether `key` may be present.
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher().digest_key(&key))
+    }
+
+    /// Answers for all keys in order, probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        (self as &dyn Filter).contains_many(keys)
+    }
+
     /// The filter as one that counts; `None` if this kind does not.
     #[must_use]
     pub fn as_count(&self) -> Option<&dyn Count> {
@@ -132,8 +144,8 @@ impl From<AnyFilter> for OpenFilter {
 }
 
 impl Filter for OpenFilter {
-    fn digest(&self, key: &[u8]) -> Digest {
-        self.hasher().digest(key)
+    fn hasher(&self) -> &KeyHasher {
+        OpenFilter::hasher(self)
     }
     fn contains_digest(&self, digest: Digest) -> bool {
         either!(self, filter => filter.contains_digest(digest))

@@ -1,10 +1,13 @@
 //! Abilities of filters, one trait each, at the level of digests.
 //!
-//! Inherent methods take any [`Key`](crate::Key) and are what people use; these traits serve generic code.
+//! Filters have methods of their own for any [`Key`], and these are what people use; the traits serve generic code.
 //! What a filter cannot do it does not offer.
 
-use crate::hash::Digest;
+use crate::filter::About;
+use crate::hash::{Digest, Key, KeyHasher};
 use crate::{Full, Mismatch, RemoveError};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// A filter that can be asked. Usable as `dyn Filter`.
 ///
@@ -13,12 +16,13 @@ use crate::{Full, Mismatch, RemoveError};
 /// let mut bed = Bloom::new(10, 0.01)?;
 /// bed.insert("rose");
 /// let any: &dyn Filter = &bed;
-/// assert!(any.contains_digest(any.digest(b"rose")));
+/// assert!(any.contains("rose"));
+/// assert_eq!(any.contains_many(&["rose", "thistle"]), [true, false]);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 pub trait Filter {
-    /// The digest of a key given as its canonical bytes.
-    fn digest(&self, key: &[u8]) -> Digest;
+    /// The hash function, which makes digests of keys.
+    fn hasher(&self) -> &KeyHasher;
 
     /// Whether the key with this digest may be present.
     fn contains_digest(&self, digest: Digest) -> bool;
@@ -35,10 +39,54 @@ pub trait Filter {
     }
 }
 
-/// A filter that takes keys one at a time.
+impl dyn Filter + '_ {
+    /// Whether `key` may be present.
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher().digest_key(&key))
+    }
+
+    /// Answers for all keys in order, probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        let digests: Vec<Digest> = keys.iter().map(|key| self.hasher().digest_key(key)).collect();
+        let mut answers = vec![false; keys.len()];
+        self.contains_digests(&digests, &mut answers);
+        answers
+    }
+}
+
+/// A filter that accepts keys one at a time.
+///
+/// ```
+/// use gardenia::{Bloom, Cuckoo, Insert};
+/// let mut filters: [Box<dyn Insert>; 2] = [Box::new(Bloom::new(10, 0.01)?), Box::new(Cuckoo::new(10, 0.01)?)];
+/// for filter in &mut filters {
+///     assert_eq!(filter.insert("rose"), Ok(true));
+///     assert!(filter.contains("rose"));
+/// }
+/// # Ok::<(), gardenia::SizeError>(())
+/// ```
 pub trait Insert: Filter {
+    /// What the filter was made for, where it is noted which keys came.
+    fn about_mut(&mut self) -> &mut About;
+
     /// Adds a key; true if it was certainly absent before, or, of a filter that forgets, forgotten.
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full>;
+}
+
+impl dyn Insert + '_ {
+    /// Whether `key` may be present.
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher().digest_key(&key))
+    }
+
+    /// Adds `key`; true if it was certainly absent before, or, of a filter that forgets, forgotten.
+    pub fn insert(&mut self, key: impl Key) -> Result<bool, Full> {
+        self.about_mut().took_key(&key);
+        self.insert_digest(self.hasher().digest_key(&key))
+    }
 }
 
 /// A filter from which keys can be removed again.

@@ -176,7 +176,7 @@ fn save_and_ask<F: Verbs>(bed: &F, folder: &TempDir) -> anyhow::Result<(String, 
     let keys: Vec<String> =
         FLOWERS.lines().map(str::to_owned).chain((0..50_000).map(|i| format!("weed {i}"))).collect();
     let answers = |filter: &dyn Filter| -> Vec<bool> {
-        let digests: Vec<Digest> = keys.iter().map(|key| filter.digest(key.as_bytes())).collect();
+        let digests: Vec<Digest> = keys.iter().map(|key| filter.hasher().digest(key.as_bytes())).collect();
         let mut answers = vec![false; digests.len()];
         filter.contains_digests(&digests, &mut answers);
         answers
@@ -445,7 +445,7 @@ fn relatives(tour: &mut Tour) -> anyhow::Result<()> {
     bloom.insert_many(&keys);
     let filters: [(&str, AnyFilter); 6] = [
         ("ribbon", Ribbon::builder().fingerprint(8).build_from(&keys)?.into()),
-        ("fuse", BinaryFuse::from_keys(&keys)?.into()),
+        ("fuse", BinaryFuse::new(&keys, 0.004)?.into()),
         ("golomb", GolombSet::builder().fpp(fpp).build_from(&keys)?.into()),
         ("bloom", bloom.into()),
         ("cuckoo", cuckoo.into()),

@@ -295,7 +295,7 @@ fn a_named_pipe_is_written_to_and_not_replaced() {
     let reader = std::thread::spawn(move || std::fs::read(fifo).unwrap());
     shell.ok(&["build", "-o", "fifo", "keys"]);
     assert!(!std::fs::metadata(shell.path("fifo")).unwrap().is_file());
-    let filter = AnyFilter::from_slice(&reader.join().unwrap()).unwrap();
+    let filter = AnyFilter::from_bytes(&reader.join().unwrap()).unwrap();
     assert_eq!(answers(&filter, &["42"]), [true]);
 }
 

@@ -155,7 +155,7 @@ fn finish(child: Child) -> Run {
 
 /// The library's answers for these keys.
 pub(crate) fn answers<K: AsRef<[u8]>>(filter: &AnyFilter<impl Held>, keys: &[K]) -> Vec<bool> {
-    keys.iter().map(|key| filter.contains_digest(filter.digest(key.as_ref()))).collect()
+    keys.iter().map(|key| filter.contains_digest(filter.hasher().digest(key.as_ref()))).collect()
 }
 
 /// Lines `start`, `start + 1`, … as numbers.

@@ -84,7 +84,7 @@ fn a_line_does_not_take_half_a_minute() {
 #[test]
 fn a_slice_with_more_keys_than_bits_is_no_intact_file() {
     let shell = Shell::new();
-    let mut bytes = ScalableBloom::new(0.01).unwrap().to_vec().unwrap();
+    let mut bytes = ScalableBloom::new(0.01).unwrap().to_bytes().unwrap();
     // The first slice claims a key, and has no bit set.
     for at in [72, 104 + 32 + 16] {
         bytes[at] = 1;

@@ -83,7 +83,7 @@ fn a_split_filter_answers_as_a_counting_filter_does() {
             _ => unreachable!("one of two kinds"),
         };
         let found = shell.ok(&["query", "f.gdn", "all"]);
-        last.push((bits.to_vec().unwrap(), found, shell.ok(&["count", "f.gdn", "all"])));
+        last.push((bits.to_bytes().unwrap(), found, shell.ok(&["count", "f.gdn", "all"])));
     }
     assert!(last[0] == last[1], "bits, answers and counts are the same");
     // What went in more often than it came out is found.

@@ -59,7 +59,7 @@ impl Whole for AnyFilter {
     /// By way of its bytes: not every kind can be copied without the risk that memory is short.
     fn copy(&self) -> Option<Self> {
         let bytes = bytes(self.memory_bytes(), |to| self.write_to(to)).ok()?;
-        AnyFilter::from_slice_with(&bytes, &grows_here().max_bytes(u64::MAX)).ok()
+        AnyFilter::from_bytes_with(&bytes, &grows_here().max_bytes(u64::MAX)).ok()
     }
 }
 
@@ -102,7 +102,7 @@ pub enum Loaded {
 /// The filter in the bytes of a file, if it takes `limit` bytes of memory at most; cells that are as wide as their counts
 /// need are taken for as wide as they may become.
 pub fn load(bytes: &[u8], limit: u64) -> Result<Loaded, DecodeError> {
-    let filter = AnyFilter::from_slice_with(bytes, &grows_here().max_bytes(limit))?;
+    let filter = AnyFilter::from_bytes_with(bytes, &grows_here().max_bytes(limit))?;
     if let AnyFilter::Spectral(filter) = &filter
         && filter.is_compact()
     {
@@ -348,16 +348,16 @@ mod tests {
             let (taken, why) = insert(&mut filter, digests, limit).unwrap_err();
             assert_eq!(why, Refused::Memory);
             assert!(taken > 1 && filter.memory_bytes() as u64 <= limit);
-            let before = filter.to_vec().unwrap();
+            let before = filter.to_bytes().unwrap();
             assert_eq!(insert(&mut filter, &digests[taken..], limit), Err((0, Refused::Memory)));
-            assert_eq!(filter.to_vec().unwrap(), before);
+            assert_eq!(filter.to_bytes().unwrap(), before);
             // All of them at once, as far as they went, is the same.
             let mut again = match &filter {
                 AnyFilter::Dynamic(_) => AnyFilter::from(DynamicBloom::new(500, 0.001).unwrap()),
                 _ => BitwiseBloom::builder().items(500).fpp(0.001).digit(1).build().unwrap().into(),
             };
             insert(&mut again, &digests[..taken], u64::MAX).unwrap();
-            assert_eq!(again.to_vec().unwrap(), before);
+            assert_eq!(again.to_bytes().unwrap(), before);
         }
     }
 
@@ -388,14 +388,14 @@ mod tests {
     #[test]
     fn what_may_become_large_is_not_small() {
         let compact = SpectralBloom::builder().cells(100_000).hashes(3).compact().build().unwrap();
-        let bytes = AnyFilter::from(compact).to_vec().unwrap();
+        let bytes = AnyFilter::from(compact).to_bytes().unwrap();
         assert!(bytes.len() < 20_000);
         assert!(matches!(load(&bytes, 399_999), Err(DecodeError::TooLarge { needed: 400_000, .. })));
         assert!(load(&bytes, 400_000).is_ok());
         // A compressed file becomes what it is in memory, which its few bytes do not tell.
         let scheme = |hashes| gardenia::AnyScheme::new(gardenia::SchemeId::Fractional, hashes);
         let bloom = Bloom::builder().scheme(scheme).bits(800_000).hashes(3).build().unwrap();
-        let bytes = CompressedBloom::from(bloom).to_vec().unwrap();
+        let bytes = CompressedBloom::from(bloom).to_bytes().unwrap();
         assert!(bytes.len() < 400);
         assert!(matches!(load(&bytes, 100_000), Err(DecodeError::TooLarge { .. })));
         assert!(matches!(load(&bytes, 101_000), Ok(Loaded::Any(AnyFilter::Bloom(_)))));

@@ -363,7 +363,7 @@ mod tests {
             for seed in [7, 8] {
                 let plan = Plan { seed, ..plan };
                 let (made, sized) = (plan.build(FREE).unwrap(), plan.model(FREE).unwrap());
-                assert_eq!(made.filter().to_vec().unwrap(), sized.to_vec().unwrap());
+                assert_eq!(made.filter().to_bytes().unwrap(), sized.to_bytes().unwrap());
             }
             assert_eq!(plan.build(100).unwrap_err(), Refused::Memory);
         }
@@ -377,11 +377,11 @@ mod tests {
             filter.insert(&item.to_le_bytes(), || FREE).unwrap();
             item += 1;
         }
-        let before = filter.filter().to_vec().unwrap();
+        let before = filter.filter().to_bytes().unwrap();
         assert_eq!(filter.insert(&0u32.to_le_bytes(), || FREE), Ok(false));
         let refused = (item..).find_map(|item| filter.insert(&item.to_le_bytes(), || FREE).err());
         assert_eq!(refused, Some(Refused::Full));
-        assert_eq!(filter.filter().to_vec().unwrap(), before);
+        assert_eq!(filter.filter().to_bytes().unwrap(), before);
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl About {
     /// let mut bed = gardenia::Bloom::new(10, 0.1)?;
     /// assert_eq!(bed.about().counted_items(), None);
     /// bed.about_mut().set_counted_items(Some(7));
-    /// let copy = gardenia::Bloom::from_slice(&bed.to_vec().unwrap()).unwrap();
+    /// let copy = gardenia::Bloom::from_bytes(&bed.to_bytes().unwrap()).unwrap();
     /// assert_eq!(copy.about().counted_items(), Some(7));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
@@ -134,7 +134,7 @@ impl About {
     /// ```
     /// let mut bed = gardenia::Bloom::new(10, 0.1)?;
     /// bed.about_mut().set_metadata(b"spring 2026").unwrap();
-    /// let copy = gardenia::Bloom::from_slice(&bed.to_vec().unwrap()).unwrap();
+    /// let copy = gardenia::Bloom::from_bytes(&bed.to_bytes().unwrap()).unwrap();
     /// assert_eq!(copy.about().metadata(), b"spring 2026");
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```

@@ -1,6 +1,7 @@
 //! What do we promise? One file per member of the family, by what it is asked.
 
 mod about;
+mod atomic;
 mod choice;
 mod coded;
 mod count;
@@ -15,6 +16,7 @@ mod verbs;
 mod wish;
 
 pub use about::{About, Identity};
+pub use atomic::Atomic;
 pub use choice::bloom::{ChoiceBloom, ChoiceForm, MAX_CHOICES};
 pub use choice::builder::{ChoiceBloomBuilder, Effort};
 pub use choice::offline::{ChoiceOffline, OfflineProgress};

@@ -61,7 +61,7 @@ pub fn shape(items: u64, fpp: f64) -> Result<Shape, SizeError> {
 /// use gardenia::format::dcso;
 /// let mut list = dcso::new(1_000, 0.001)?;
 /// list.insert("198.51.100.7");
-/// let copy = dcso::from_slice(&dcso::to_vec(&list).unwrap(), &ReadOptions::new()).unwrap();
+/// let copy = dcso::from_bytes(&dcso::to_bytes(&list).unwrap(), &ReadOptions::new()).unwrap();
 /// assert!(copy.contains("198.51.100.7") && !copy.contains("198.51.100.8"));
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
@@ -77,7 +77,7 @@ pub fn new(items: u64, fpp: f64) -> Result<Bloom<AnyScheme>, SizeError> {
 ///
 /// ```
 /// use gardenia::format::dcso;
-/// let bytes = dcso::to_vec(&dcso::new(10, 0.01)?).unwrap();
+/// let bytes = dcso::to_bytes(&dcso::new(10, 0.01)?).unwrap();
 /// assert!(dcso::begins(&bytes) && !dcso::begins(b"rose\ntulip\n"));
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
@@ -87,7 +87,7 @@ pub fn begins(bytes: &[u8]) -> bool {
 }
 
 /// The filter in the bytes of a file, which must be as many as it claims before memory is taken for them.
-pub fn from_slice(bytes: &[u8], options: &ReadOptions) -> Result<Bloom<AnyScheme>, DecodeError> {
+pub fn from_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Bloom<AnyScheme>, DecodeError> {
     let mut rest = bytes;
     read(options, Some(bytes.len() as u64), |piece| {
         let (now, later) = rest.split_at(piece.len().min(rest.len()));
@@ -118,7 +118,7 @@ pub fn read_from(
 }
 
 /// The bytes of a file that holds this filter, which must have the hasher and the scheme of the format.
-pub fn to_vec(filter: &Bloom<AnyScheme, impl Memory>) -> Result<Vec<u8>, EncodeError> {
+pub fn to_bytes(filter: &Bloom<AnyScheme, impl Memory>) -> Result<Vec<u8>, EncodeError> {
     let mut bytes = Vec::new();
     write(filter, |piece| {
         bytes.extend_from_slice(piece);

@@ -34,7 +34,7 @@ pub mod methods {
     //! What the macros below call, in one place.
     #[cfg(feature = "mmap")]
     pub(crate) use super::file::{load, open_mapped, persist_new, save, write_file};
-    pub(crate) use super::native::{from_slice, to_vec, view};
+    pub(crate) use super::native::{from_bytes, to_bytes, view};
     #[cfg(feature = "std")]
     pub(crate) use super::native::{read_from, write_to};
 }
@@ -50,9 +50,9 @@ use crate::theory::distance::MAX_WORK;
 ///
 /// ```
 /// use gardenia::{Bloom, Fractional, ReadOptions};
-/// let bytes = Bloom::new(1_000, 0.01)?.to_vec().unwrap();
+/// let bytes = Bloom::new(1_000, 0.01)?.to_bytes().unwrap();
 /// let small = ReadOptions::new().max_bytes(100);
-/// assert!(Bloom::from_slice_as::<Fractional>(&bytes, &small).unwrap_err().to_string().contains("limit of 100"));
+/// assert!(Bloom::from_bytes_as::<Fractional>(&bytes, &small).unwrap_err().to_string().contains("limit of 100"));
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -97,9 +97,9 @@ impl ReadOptions {
     ///
     /// ```
     /// use gardenia::{CompressedBloom, DecodeError, Fractional, ReadOptions};
-    /// let empty = CompressedBloom::builder().bits(1 << 23).hashes(2).build()?.to_vec().unwrap(); // 1 MiB
+    /// let empty = CompressedBloom::builder().bits(1 << 23).hashes(2).build()?.to_bytes().unwrap(); // 1 MiB
     /// assert!(empty.len() < 300);
-    /// let read = |most| CompressedBloom::from_slice_as::<Fractional>(&empty, &ReadOptions::new().max_expansion(most));
+    /// let read = |most| CompressedBloom::from_bytes_as::<Fractional>(&empty, &ReadOptions::new().max_expansion(most));
     /// assert!(matches!(read(1 << 20), Err(DecodeError::Expansion { .. })) && read(2 << 20).is_ok());
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
@@ -114,8 +114,8 @@ impl ReadOptions {
     /// ```
     /// use gardenia::{DecodeError, DistanceSensitiveBloom, ReadOptions, theory::distance::DistanceShape};
     /// let shape = DistanceShape { functions: 10, samples: 30, bits: 64, threshold: 5 };
-    /// let bytes = DistanceSensitiveBloom::jaccard().shape(shape).build()?.to_vec().unwrap();
-    /// let read = |most| DistanceSensitiveBloom::from_slice_with(&bytes, &ReadOptions::new().max_samples(most));
+    /// let bytes = DistanceSensitiveBloom::jaccard().shape(shape).build()?.to_bytes().unwrap();
+    /// let read = |most| DistanceSensitiveBloom::from_bytes_with(&bytes, &ReadOptions::new().max_samples(most));
     /// assert!(matches!(read(299), Err(DecodeError::Work { samples: 300, max: 299 })) && read(300).is_ok());
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
@@ -148,8 +148,8 @@ macro_rules! stored_methods {
             $($bound)*
         {
             /// The filter as bytes of the native format.
-            pub fn to_vec(&self) -> Result<alloc::vec::Vec<u8>, $crate::EncodeError> {
-                $crate::format::methods::to_vec(self)
+            pub fn to_bytes(&self) -> Result<alloc::vec::Vec<u8>, $crate::EncodeError> {
+                $crate::format::methods::to_bytes(self)
             }
 
             /// Writes the filter in the native format.
@@ -189,7 +189,7 @@ macro_rules! read_methods {
     };
     ($filter:ident of schemes, decoded) => {
         $crate::format::read_methods! {
-            @ $filter, from_slice_as, read_from_as, load_as,
+            @ $filter, from_bytes_as, read_from_as, load_as,
             "of any scheme and with options", [S: $crate::NumberedScheme], $filter<S>
         }
     };
@@ -203,25 +203,25 @@ macro_rules! read_methods {
     };
     ($filter:ident, decoded) => {
         $crate::format::read_methods! {
-            @ $filter, from_slice_with, read_from_with, load_with, "with options", [], $filter
+            @ $filter, from_bytes_with, read_from_with, load_with, "with options", [], $filter
         }
     };
     (
-        @ $filter:ident, $from_slice:ident, $read_from:ident, $load:ident,
+        @ $filter:ident, $from_bytes:ident, $read_from:ident, $load:ident,
         $how:literal, [$($generic:tt)*], $owned:ty
     ) => {
         impl $filter {
             /// The filter in these bytes, with every checksum verified.
-            pub fn from_slice(bytes: &[u8]) -> Result<Self, $crate::DecodeError> {
-                Self::$from_slice(bytes, &$crate::ReadOptions::new())
+            pub fn from_bytes(bytes: &[u8]) -> Result<Self, $crate::DecodeError> {
+                Self::$from_bytes(bytes, &$crate::ReadOptions::new())
             }
 
-            #[doc = concat!("As [`from_slice`](Self::from_slice), ", $how, ".")]
-            pub fn $from_slice<$($generic)*>(
+            #[doc = concat!("As [`from_bytes`](Self::from_bytes), ", $how, ".")]
+            pub fn $from_bytes<$($generic)*>(
                 bytes: &[u8],
                 options: &$crate::ReadOptions,
             ) -> Result<$owned, $crate::DecodeError> {
-                $crate::format::methods::from_slice(bytes, options)
+                $crate::format::methods::from_bytes(bytes, options)
             }
 
             /// Reads one filter, and no byte beyond it, with every checksum verified.

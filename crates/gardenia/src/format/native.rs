@@ -146,7 +146,7 @@ fn encode<E: From<EncodeError>>(
     put(&END)
 }
 
-pub(crate) fn to_vec(filter: &impl Stored) -> Result<Vec<u8>, EncodeError> {
+pub(crate) fn to_bytes(filter: &impl Stored) -> Result<Vec<u8>, EncodeError> {
     let mut bytes = Vec::with_capacity(file_len(&filter.header()?) as usize);
     encode(filter, |piece| {
         bytes.extend_from_slice(piece);
@@ -364,7 +364,7 @@ fn check_len(header: &Header, found: u64) -> Result<(), DecodeError> {
     }
 }
 
-pub(crate) fn from_slice<T: Restore>(bytes: &[u8], options: &ReadOptions) -> Result<T, DecodeError> {
+pub(crate) fn from_bytes<T: Restore>(bytes: &[u8], options: &ReadOptions) -> Result<T, DecodeError> {
     let mut source = Slice { bytes, at: 0 };
     let header = read_header(&mut source)?;
     check_len(&header, bytes.len() as u64)?;
@@ -394,7 +394,7 @@ pub(crate) fn view<'a, T: Attach<&'a [u8]>>(
 /// Reads the header of a file of any kind, and no byte beyond it.
 ///
 /// ```
-/// let bytes = gardenia::Bloom::new(100, 0.01)?.to_vec().unwrap();
+/// let bytes = gardenia::Bloom::new(100, 0.01)?.to_bytes().unwrap();
 /// assert_eq!(gardenia::format::header(&bytes[..]).unwrap().planned_items, 100);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
@@ -407,7 +407,7 @@ pub fn header(reader: impl std::io::Read) -> Result<Header, DecodeError> {
 /// nothing follows. The header, if all is well.
 ///
 /// ```
-/// let mut bytes = gardenia::Bloom::new(100, 0.01)?.to_vec().unwrap();
+/// let mut bytes = gardenia::Bloom::new(100, 0.01)?.to_bytes().unwrap();
 /// assert!(gardenia::format::verify(&bytes[..]).is_ok());
 /// bytes[200] ^= 1;
 /// assert!(gardenia::format::verify(&bytes[..]).is_err());

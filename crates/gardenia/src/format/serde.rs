@@ -1,7 +1,7 @@
 //! Filters inside other formats: the native bytes as one byte string.
 
 use super::ReadOptions;
-use super::native::{Restore, Stored, from_slice, to_vec};
+use super::native::{Restore, Stored, from_bytes, to_bytes};
 use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
@@ -17,7 +17,7 @@ pub(crate) fn serialize<T: Stored, S: Serializer>(filter: &T, serializer: S) -> 
             "the filter is keyed: allow about_mut().store_secret(true), or use write_to",
         ));
     }
-    serializer.serialize_bytes(&to_vec(filter).map_err(S::Error::custom)?)
+    serializer.serialize_bytes(&to_bytes(filter).map_err(S::Error::custom)?)
 }
 
 /// Reads a filter from a byte string, or from the sequence of numbers that text formats make of one.
@@ -30,14 +30,14 @@ pub(crate) fn deserialize<'de, T: Restore, D: Deserializer<'de>>(deserializer: D
             f.write_str("a filter in Gardenia's native format")
         }
         fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<T, E> {
-            from_slice(bytes, &ReadOptions::new()).map_err(E::custom)
+            from_bytes(bytes, &ReadOptions::new()).map_err(E::custom)
         }
         fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<T, A::Error> {
             let mut bytes = Vec::new();
             while let Some(byte) = sequence.next_element()? {
                 bytes.push(byte);
             }
-            from_slice(&bytes, &ReadOptions::new()).map_err(A::Error::custom)
+            from_bytes(&bytes, &ReadOptions::new()).map_err(A::Error::custom)
         }
     }
     deserializer.deserialize_byte_buf(Native(PhantomData))

@@ -50,7 +50,7 @@ use core::time::Duration;
 /// seen.insert(Event::Login(7));
 /// assert!(seen.contains(("/", 7)) && seen.contains(("Login", 7)));
 /// assert!(!seen.contains(Event::Logout { user: 7 }) && !seen.contains(Event::Restart));
-/// assert!(seen.to_vec().is_ok());
+/// assert!(seen.to_bytes().is_ok());
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
@@ -360,7 +360,7 @@ impl<K: Key> Key for List<'_, K> {
 /// let mut bed = gardenia::Bloom::new(100, 0.01)?;
 /// bed.insert(gardenia::Hashed(&Seed { genus: 3, wild: true }));
 /// assert!(bed.contains(gardenia::Hashed(&Seed { genus: 3, wild: true })));
-/// assert!(bed.to_vec().is_err()); // would not answer the same elsewhere
+/// assert!(bed.to_bytes().is_err()); // would not answer the same elsewhere
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]

@@ -23,7 +23,7 @@
 //! let secret = SecretKey::new([7; 16]); // 16 random bytes, kept apart from the file
 //! let mut seen = Bloom::builder().items(1_000).fpp(0.01).secret(secret).build()?;
 //! seen.insert("rose");
-//! assert!(Bloom::from_slice(&seen.to_vec().unwrap()).unwrap_err().to_string().contains("keyed"));
+//! assert!(Bloom::from_bytes(&seen.to_bytes().unwrap()).unwrap_err().to_string().contains("keyed"));
 //! # Ok::<(), gardenia::SizeError>(())
 //! ```
 //!

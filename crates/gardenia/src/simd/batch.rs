@@ -7,6 +7,8 @@ use super::level::{Level, digest_slice};
 use super::prefetch;
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::rows;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// Keys that are hashed before the first of them is visited. Many, because stored digests hold up the probes
 /// behind them: a probe whose address ends like that of a waiting store waits with it, and the store waits
@@ -39,6 +41,14 @@ pub(crate) trait Source {
 pub(crate) struct Keys<'a, K> {
     pub(crate) hasher: KeyHasher,
     pub(crate) keys: &'a [K],
+}
+
+impl<'a, K> Keys<'a, K> {
+    /// Keys to be hashed by a copy of this hasher, so that the filter can change meanwhile.
+    #[inline]
+    pub(crate) fn new(hasher: &KeyHasher, keys: &'a [K]) -> Self {
+        Self { hasher: hasher.clone(), keys }
+    }
 }
 
 impl<K: Key> Source for Keys<'_, K> {
@@ -187,6 +197,24 @@ pub(crate) trait Sink {
 
 /// Answers as booleans, in order.
 pub(crate) struct Bools<'a>(pub(crate) &'a mut [bool]);
+
+impl<'a> Bools<'a> {
+    /// Room for an answer to each digest.
+    ///
+    /// # Panics
+    /// If there is more or less of it.
+    pub(crate) fn of(digests: &[Digest], answers: &'a mut [bool]) -> Self {
+        assert_eq!(digests.len(), answers.len(), "one answer per digest");
+        Self(answers)
+    }
+
+    /// The answers that `ask` gives to so many keys.
+    pub(crate) fn collect(keys: usize, ask: impl FnOnce(&mut Bools<'_>)) -> Vec<bool> {
+        let mut answers = vec![false; keys];
+        ask(&mut Bools(&mut answers));
+        answers
+    }
+}
 
 impl Sink for Bools<'_> {
     #[inline(always)]

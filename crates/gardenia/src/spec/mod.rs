@@ -9,7 +9,7 @@
 //! assert_eq!(spec.to_string(), "cuckoo items=1000000 fpp=0.001");
 //! assert_eq!(spec.filled()?.to_string(), "cuckoo items=1000000 planned-fpp=0.001 cells=1054704 width=13 seed=0");
 //! let mut filter = spec.build()?;
-//! let digest = filter.digest(b"rose");
+//! let digest = filter.hasher().digest_key("rose");
 //! filter.insert_digests(&[digest], &mut [false])?;
 //! assert!(filter.contains_digest(digest));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

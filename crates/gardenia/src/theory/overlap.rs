@@ -43,7 +43,7 @@ pub struct Overlap {
 /// a.extend(0..2_000u32);
 /// b.extend(1_500..3_000u32);
 /// let (of_a, of_b) = (a.estimated_items(), b.estimated_items());
-/// a.union(&b).unwrap();
+/// a.union_with(&b).unwrap();
 /// let both = overlap(a.bits(), a.hashes(), of_a, of_b, a.estimated_items());
 /// assert!((both.common.items - 500.0).abs() < 5.0 * both.common.std_error);
 /// assert!((both.jaccard - 1.0 / 6.0).abs() < 5.0 * both.jaccard_std_error);

@@ -276,8 +276,8 @@ fn composite(
         .choices(choices)
         .scheme(|k| Loose(AnyScheme::new(scheme, k)))
         .build_from_digests(digests(7, items));
-    let bytes = filter.unwrap().to_vec().unwrap();
-    ChoiceBloom::from_slice_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap()
+    let bytes = filter.unwrap().to_bytes().unwrap();
+    ChoiceBloom::from_bytes_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap()
 }
 
 #[test]
@@ -306,8 +306,8 @@ fn unions_state_their_rate() {
     let mut both = composite(scheme, Effort::Rounds, 8, 32_000, 12, 2_000);
     let builder = ChoiceBloom::builder().effort(Effort::Rounds).bits(32_000).hashes(12).choices(8);
     let builder = builder.scheme(|k| Loose(AnyScheme::new(scheme, k)));
-    let bytes = builder.build_from_digests(digests(8, 1_000)).unwrap().to_vec().unwrap();
-    both.union(&ChoiceBloom::from_slice_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap()).unwrap();
+    let bytes = builder.build_from_digests(digests(8, 1_000)).unwrap().to_bytes().unwrap();
+    both.union_with(&ChoiceBloom::from_bytes_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap()).unwrap();
     let mut asked = Asked::default();
     asked.ask(&both, 5_000.0, 1_000_000);
     asked.agrees(&both);
@@ -322,8 +322,8 @@ fn files_of_earlier_versions_answer_as_before_and_state_their_rate() {
         (include_bytes!("../data/earlier/choice-composite-partition.gdn"), 16_002, 0xf4f2_6763_6fa4_8c0e),
         (include_bytes!("../data/earlier/choice-composite-double.gdn"), 16_000, 0x9196_df20_33ad_07c6),
     ] {
-        let filter = ChoiceBloom::from_slice_as::<AnyScheme>(bytes, &ReadOptions::new()).unwrap();
-        assert_eq!((filter.bits(), &filter.to_vec().unwrap()[..]), (bits, bytes));
+        let filter = ChoiceBloom::from_bytes_as::<AnyScheme>(bytes, &ReadOptions::new()).unwrap();
+        assert_eq!((filter.bits(), &filter.to_bytes().unwrap()[..]), (bits, bytes));
         assert!((0..1_000u32).all(|key| filter.contains(key)));
         let probes: Vec<u32> = (1_000_000..1_200_000).collect();
         let mix = |hash: u64, found: bool| (hash ^ u64::from(found)).wrapping_mul(0x100_0000_01b3);

@@ -69,18 +69,18 @@ proptest! {
         let answers: Vec<bool> = probes.iter().map(|key| filter.contains(key)).collect();
         prop_assert_eq!(&filter.contains_many(&probes), &answers);
         filter.about_mut().store_secret(true);
-        let bytes = filter.to_vec().unwrap();
-        let copy = ChoiceBloom::from_slice_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap();
+        let bytes = filter.to_bytes().unwrap();
+        let copy = ChoiceBloom::from_bytes_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap();
         prop_assert_eq!(&copy, &filter);
-        prop_assert_eq!(copy.to_vec().unwrap(), &bytes[..]);
+        prop_assert_eq!(copy.to_bytes().unwrap(), &bytes[..]);
         prop_assert_eq!(copy.estimated_items(), filter.estimated_items());
         let view = ChoiceBloom::view_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap();
         prop_assert!(view == filter);
         prop_assert_eq!(&view.contains_many(&probes), &answers);
-        let any = AnyFilter::from_slice(&bytes).unwrap();
+        let any = AnyFilter::from_bytes(&bytes).unwrap();
         prop_assert_eq!(any.kind().name(), "choice");
-        prop_assert_eq!(any.to_vec().unwrap(), &bytes[..]);
-        prop_assert!(Bloom::from_slice(&bytes).is_err());
+        prop_assert_eq!(any.to_bytes().unwrap(), &bytes[..]);
+        prop_assert!(Bloom::from_bytes(&bytes).is_err());
     }
 
     #[test]
@@ -126,7 +126,7 @@ proptest! {
         for effort in [Effort::Online, Effort::Rounds, Effort::Propagated] {
             let one = ChoiceBloom::builder().bits(bits).hashes(hashes).seed(seed).choices(1).effort(effort);
             let one = one.build_from(&keys).unwrap();
-            prop_assert_eq!(words(one.to_vec().unwrap()), words(plain.to_vec().unwrap()));
+            prop_assert_eq!(words(one.to_bytes().unwrap()), words(plain.to_bytes().unwrap()));
         }
     }
 
@@ -199,10 +199,10 @@ proptest! {
             ChoiceBloom::builder().bits(bits).hashes(4).choices(choices).effort(effort).build_from(keys).unwrap()
         };
         let mut both = make(Effort::Online, &a);
-        both.union(&make(Effort::Rounds, &b)).unwrap();
+        both.union_with(&make(Effort::Rounds, &b)).unwrap();
         prop_assert!(a.iter().chain(&b).all(|key| both.contains(key)));
         let other = ChoiceBloom::builder().bits(bits).hashes(4).choices(choices % 5 + 7).build().unwrap();
-        prop_assert_eq!(both.union(&other).unwrap_err().what, "choices");
+        prop_assert_eq!(both.union_with(&other).unwrap_err().what, "choices");
     }
 }
 
@@ -213,7 +213,7 @@ fn partitioned_filters_are_not_united() {
     };
     let (mut a, b) = (make(0..1_000), make(1_000..2_000));
     let before = a.clone();
-    assert_eq!(a.union(&b).unwrap_err().what, "hash sets");
+    assert_eq!(a.union_with(&b).unwrap_err().what, "hash sets");
     assert_eq!(a, before);
 }
 
@@ -457,7 +457,7 @@ fn propagation_keeps_the_better_and_can_be_stopped() {
 
 /// The words of a file's payload; the headers of these filters are short.
 fn payload(filter: &ChoiceBloom) -> Vec<u64> {
-    let bytes = filter.to_vec().unwrap();
+    let bytes = filter.to_bytes().unwrap();
     let words = bytes[128..][..filter.bits().div_ceil(64) as usize * 8].chunks(8);
     words.map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect()
 }

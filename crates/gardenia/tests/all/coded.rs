@@ -74,18 +74,18 @@ proptest! {
     fn a_golomb_set_survives_encoding(builder in golomb_builders(), a in keys(), b in keys()) {
         let mut set = builder.build_from(&a).unwrap();
         set.about_mut().store_secret(true);
-        let bytes = set.to_vec().unwrap();
-        let (copy, view) = (GolombSet::from_slice(&bytes).unwrap(), GolombSet::view(&bytes).unwrap());
+        let bytes = set.to_bytes().unwrap();
+        let (copy, view) = (GolombSet::from_bytes(&bytes).unwrap(), GolombSet::view(&bytes).unwrap());
         prop_assert!(copy == set && view == set && view.to_owned().unwrap() == set);
         prop_assert_eq!(view.contains_many(&b), set.contains_many(&b));
         prop_assert_eq!(view.contains_many(&a), vec![true; a.len()]);
-        let mut any = AnyFilter::from_slice(&bytes).unwrap();
-        prop_assert_eq!(any.to_vec().unwrap(), &bytes[..]);
+        let mut any = AnyFilter::from_bytes(&bytes).unwrap();
+        prop_assert_eq!(any.to_bytes().unwrap(), &bytes[..]);
         prop_assert_eq!(any.estimated_items().unwrap().items, set.items() as f64);
         prop_assert!(!any.can(Ability::Insert) && !any.can(Ability::Remove) && any.as_count().is_none());
         prop_assert_eq!(any.insert_digests(&[Digest(1)], &mut [false]), Err(InsertError::Fixed));
         prop_assert_eq!(any.remove_digest(Digest(1)), None);
-        prop_assert_eq!(any.to_vec().unwrap(), bytes);
+        prop_assert_eq!(any.to_bytes().unwrap(), bytes);
     }
 
     #[test]
@@ -109,15 +109,15 @@ proptest! {
     fn a_compressed_filter_survives_encoding(filter in compressed_blooms(), a in keys()) {
         let mut filter = filter;
         filter.extend(&a);
-        let bytes = filter.to_vec().unwrap();
-        let copy = CompressedBloom::from_slice_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap();
+        let bytes = filter.to_bytes().unwrap();
+        let copy = CompressedBloom::from_bytes_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap();
         prop_assert_eq!(&copy, &filter);
-        prop_assert_eq!(copy.to_vec().unwrap(), &bytes[..]);
+        prop_assert_eq!(copy.to_bytes().unwrap(), &bytes[..]);
         // A view of a coded payload is a decoded copy.
         let view = AnyFilter::view(&bytes).unwrap();
-        prop_assert_eq!(view.to_vec().unwrap(), &bytes[..]);
+        prop_assert_eq!(view.to_bytes().unwrap(), &bytes[..]);
         prop_assert!(digests(&view, &a).iter().all(|digest| view.contains_digest(*digest)));
-        prop_assert_eq!(AnyFilter::read_from(&bytes[..]).unwrap().to_vec().unwrap(), &bytes[..]);
+        prop_assert_eq!(AnyFilter::read_from(&bytes[..]).unwrap().to_bytes().unwrap(), &bytes[..]);
     }
 }
 
@@ -189,7 +189,7 @@ fn compressed_filters_reproduce_the_papers_points() {
         let mut filter = CompressedBloom::new(items.into(), allowed, memory).unwrap();
         assert_eq!((filter.hashes(), filter.bits()), (hashes, (memory * 1e5) as u64));
         filter.extend((0..items).map(u64::from));
-        let bytes = filter.to_vec().unwrap();
+        let bytes = filter.to_bytes().unwrap();
         let sent = format::header(&bytes[..]).unwrap().payload_len as f64 * 8.0;
         assert!((sent / (wire * f64::from(items)) - 1.0).abs() < 0.01, "{memory}: {sent}");
         assert!(
@@ -214,7 +214,7 @@ fn a_compressed_filter_errs_less_than_a_plain_one_for_the_same_bytes_sent() {
     let [mut plain, mut coded] = [8.0, 92.0].map(|memory| CompressedBloom::new(50_000, 8.0, memory).unwrap());
     plain.insert_many(&keys);
     coded.insert_many(&keys);
-    assert!(coded.to_vec().unwrap().len() < plain.to_vec().unwrap().len());
+    assert!(coded.to_bytes().unwrap().len() < plain.to_bytes().unwrap().len());
     let absent: Vec<u64> = (1 << 40..(1 << 40) + 500_000).collect();
     let [plain, coded] =
         [plain, coded].map(|filter| filter.contains_many(&absent).into_iter().filter(|x| *x).count());

@@ -10,7 +10,7 @@ pub(crate) fn keys() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 pub(crate) fn digests(filter: &impl Filter, keys: &[Vec<u8>]) -> Vec<Digest> {
-    keys.iter().map(|key| filter.digest(key)).collect()
+    keys.iter().map(|key| filter.hasher().digest(key)).collect()
 }
 
 /// Inserted keys are found, and `insert` says "certainly new" only of keys that were not in.
@@ -116,7 +116,7 @@ pub(crate) fn batches_insert_in_order(filter: &AnyFilter, keys: &[Vec<u8>]) -> A
     let mut answers = vec![false; keys.len()];
     batch.insert_digests(&digests, &mut answers).unwrap();
     assert_eq!(one_by_one, answers);
-    assert_eq!(single.to_vec().unwrap(), batch.to_vec().unwrap());
+    assert_eq!(single.to_bytes().unwrap(), batch.to_bytes().unwrap());
     batch
 }
 
@@ -124,11 +124,11 @@ pub(crate) fn batches_insert_in_order(filter: &AnyFilter, keys: &[Vec<u8>]) -> A
 pub(crate) fn storing_interrupts_nothing(mut filter: AnyFilter, a: &[Vec<u8>], b: &[Vec<u8>]) {
     let mut new = [vec![false; a.len()], vec![false; b.len()], vec![false; b.len()]];
     filter.insert_digests(&digests(&filter, a), &mut new[0]).unwrap();
-    let mut copy = AnyFilter::from_slice(&filter.to_vec().unwrap()).unwrap();
+    let mut copy = AnyFilter::from_bytes(&filter.to_bytes().unwrap()).unwrap();
     filter.insert_digests(&digests(&filter, b), &mut new[1]).unwrap();
     copy.insert_digests(&digests(&copy, b), &mut new[2]).unwrap();
     assert_eq!(new[1], new[2]);
-    assert_eq!(filter.to_vec().unwrap(), copy.to_vec().unwrap());
+    assert_eq!(filter.to_bytes().unwrap(), copy.to_bytes().unwrap());
 }
 
 /// A batch of insertions leaves the same filter and tells the same as one by one.

@@ -2,7 +2,7 @@
 
 use gardenia::format::dcso;
 use gardenia::index::Dcso;
-use gardenia::{AnyFilter, AnyScheme, Bloom, DecodeError, EncodeError, Filter, KeyHasher, ReadOptions};
+use gardenia::{AnyFilter, AnyScheme, Bloom, DecodeError, EncodeError, KeyHasher, ReadOptions};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::io::Read;
@@ -10,7 +10,7 @@ use std::io::Read;
 const FILE: &[u8] = include_bytes!("../data/dcso.bloom");
 
 fn read(bytes: &[u8]) -> Result<Bloom<AnyScheme>, DecodeError> {
-    dcso::from_slice(bytes, &ReadOptions::new())
+    dcso::from_bytes(bytes, &ReadOptions::new())
 }
 
 /// The keys of the file, and what the program said to others.
@@ -39,34 +39,35 @@ fn the_programs_keys_make_the_programs_file() {
     let new = filter.insert_many(&truth().0);
     filter.about_mut().set_counted_items(Some(new));
     filter.about_mut().set_metadata(b"gardenia interop\n").unwrap();
-    assert_eq!(dcso::to_vec(&filter).unwrap(), FILE);
+    assert_eq!(dcso::to_bytes(&filter).unwrap(), FILE);
 }
 
 #[test]
 fn a_file_goes_through_our_format_without_loss() {
-    let native = AnyFilter::from(read(FILE).unwrap()).to_vec().unwrap();
-    let AnyFilter::Bloom(filter) = AnyFilter::from_slice(&native).unwrap() else { panic!("another kind") };
-    assert_eq!(dcso::to_vec(&filter).unwrap(), FILE);
+    let native = AnyFilter::from(read(FILE).unwrap()).to_bytes().unwrap();
+    let AnyFilter::Bloom(filter) = AnyFilter::from_bytes(&native).unwrap() else { panic!("another kind") };
+    assert_eq!(dcso::to_bytes(&filter).unwrap(), FILE);
     let mut written = Vec::new();
     dcso::write_to(&filter, &mut written).unwrap();
     assert_eq!(written, FILE);
-    assert!(filter.contains_digest(filter.digest(truth().0[0].as_bytes())));
-    let packed =
-        AnyFilter::<gardenia::cells::Owned>::from(gardenia::CompressedBloom::from(filter)).to_vec().unwrap();
-    let AnyFilter::Compressed(filter) = AnyFilter::from_slice(&packed).unwrap() else {
+    assert!(filter.contains_digest(filter.hasher().digest(truth().0[0].as_bytes())));
+    let packed = AnyFilter::<gardenia::cells::Owned>::from(gardenia::CompressedBloom::from(filter))
+        .to_bytes()
+        .unwrap();
+    let AnyFilter::Compressed(filter) = AnyFilter::from_bytes(&packed).unwrap() else {
         panic!("another kind")
     };
-    assert_eq!(dcso::to_vec(filter.as_bloom()).unwrap(), FILE);
+    assert_eq!(dcso::to_bytes(filter.as_bloom()).unwrap(), FILE);
 }
 
 #[test]
 fn what_two_filters_counted_adds_up() {
     let (mut ours, theirs) = (read(FILE).unwrap(), read(FILE).unwrap());
-    ours.union(&theirs).unwrap();
+    ours.union_with(&theirs).unwrap();
     assert_eq!(ours.about().counted_items(), Some(396)); // as the program does, which cannot know better
-    ours.intersection(&theirs).unwrap();
+    ours.intersect_with(&theirs).unwrap();
     assert_eq!(ours.about().counted_items(), None);
-    let told = read(&dcso::to_vec(&ours).unwrap()).unwrap().about().counted_items();
+    let told = read(&dcso::to_bytes(&ours).unwrap()).unwrap().about().counted_items();
     assert_eq!(told, Some(ours.estimated_items().items.round() as u64));
 }
 
@@ -74,7 +75,7 @@ fn what_two_filters_counted_adds_up() {
 fn filters_of_other_hashes_are_refused() {
     let other = |hasher, scheme| {
         let builder = Bloom::builder().hasher(hasher).scheme(move |k| AnyScheme::new(scheme, k));
-        let error = dcso::to_vec(&builder.bits(100).hashes(3).build().unwrap()).unwrap_err();
+        let error = dcso::to_bytes(&builder.bits(100).hashes(3).build().unwrap()).unwrap_err();
         assert!(matches!(error, EncodeError::Foreign { .. }));
         error.to_string()
     };
@@ -102,7 +103,7 @@ fn damaged_files_are_errors_that_name_the_field() {
     unknown[40..48].fill(0xff);
     assert!(read(&unknown).unwrap_err().to_string().contains("items counted"));
     let small = ReadOptions::new().max_bytes(207);
-    assert!(matches!(dcso::from_slice(FILE, &small), Err(DecodeError::TooLarge { needed: 208, max: 207 })));
+    assert!(matches!(dcso::from_bytes(FILE, &small), Err(DecodeError::TooLarge { needed: 208, max: 207 })));
     for len in 0..48 + 26 * 8 {
         assert!(matches!(read(&FILE[..len]), Err(DecodeError::Truncated { .. })), "{len}");
     }
@@ -117,7 +118,7 @@ fn damaged_files_are_errors_that_name_the_field() {
 #[test]
 fn our_own_files_and_texts_are_not_taken_for_such_files() {
     assert!(dcso::begins(FILE) && dcso::begins(&FILE[..dcso::HEADER]) && !dcso::begins(&FILE[..47]));
-    let native = Bloom::new(100, 0.01).unwrap().to_vec().unwrap();
+    let native = Bloom::new(100, 0.01).unwrap().to_bytes().unwrap();
     assert!(!dcso::begins(&native) && !dcso::begins(&[1; 48]) && !dcso::begins(&[0; 48]));
 }
 
@@ -143,10 +144,10 @@ proptest! {
         filter.extend(0..keys);
         filter.about_mut().set_counted_items(Some(keys.into()));
         filter.about_mut().set_metadata(&data).unwrap();
-        let bytes = dcso::to_vec(&filter).unwrap();
+        let bytes = dcso::to_bytes(&filter).unwrap();
         let copy = dcso::read_from(Slow(&bytes), &ReadOptions::new()).unwrap();
         prop_assert_eq!(&copy, &filter);
-        prop_assert_eq!(dcso::to_vec(&copy).unwrap(), bytes);
+        prop_assert_eq!(dcso::to_bytes(&copy).unwrap(), bytes);
         prop_assert!((0..keys).all(|key| copy.contains(key)));
         prop_assert_eq!(copy.scheme(), &AnyScheme::Dcso(Dcso::new(filter.hashes())));
     }
@@ -159,7 +160,7 @@ proptest! {
                 bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
             }
             if let Ok(filter) = read(&bytes) {
-                prop_assert_eq!(dcso::to_vec(&filter).unwrap(), bytes);
+                prop_assert_eq!(dcso::to_bytes(&filter).unwrap(), bytes);
             }
         }
     }

@@ -119,8 +119,8 @@ proptest! {
             false => filter.votes_tokens(&tokens(point)).unwrap(),
         };
         prop_assert!(points.iter().all(|point| votes(&filter, *point) == functions));
-        let bytes = filter.to_vec().unwrap();
-        let copy = DistanceSensitiveBloom::from_slice(&bytes).unwrap();
+        let bytes = filter.to_bytes().unwrap();
+        let copy = DistanceSensitiveBloom::from_bytes(&bytes).unwrap();
         prop_assert_eq!(&copy, &filter);
         let view = DistanceSensitiveBloom::view(&bytes).unwrap();
         prop_assert!(view == filter && view.to_owned().unwrap() == filter);
@@ -133,7 +133,7 @@ proptest! {
                 prop_assert_eq!(filter.votes_tokens(&reversed(point)).unwrap(), functions);
             }
         }
-        prop_assert!(AnyFilter::from_slice(&bytes).unwrap_err().to_string().contains("distance-sensitive"));
+        prop_assert!(AnyFilter::from_bytes(&bytes).unwrap_err().to_string().contains("distance-sensitive"));
     }
 }
 

@@ -62,7 +62,7 @@ fn insertion_in_batches_is_insertion_one_by_one() {
             new[0]
         });
         assert!(each.eq(new.iter().copied()), "{spec}");
-        assert_eq!(batch.to_vec().unwrap(), single.to_vec().unwrap(), "{spec}");
+        assert_eq!(batch.to_bytes().unwrap(), single.to_bytes().unwrap(), "{spec}");
     }
 }
 
@@ -70,11 +70,11 @@ fn insertion_in_batches_is_insertion_one_by_one() {
 fn files_hold_the_same_filter() {
     for spec in specs::all(ITEMS, FPP) {
         let filter = built(&spec, 0..ITEMS);
-        let bytes = filter.to_vec().unwrap();
+        let bytes = filter.to_bytes().unwrap();
         let asked = digests(&spec.hasher(), 0..2 * ITEMS);
         let expected = answers(&filter, &asked);
-        let read = AnyFilter::from_slice(&bytes).unwrap();
-        assert!(read.to_vec().unwrap() == bytes && answers(&read, &asked) == expected, "{spec}");
+        let read = AnyFilter::from_bytes(&bytes).unwrap();
+        assert!(read.to_bytes().unwrap() == bytes && answers(&read, &asked) == expected, "{spec}");
         let view = AnyFilter::view(&bytes).unwrap();
         assert!(answers(&view, &asked) == expected && view.identity() == filter.identity(), "{spec}");
         assert_eq!(read.fpp(), filter.fpp(), "{spec}");

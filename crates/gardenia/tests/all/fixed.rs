@@ -55,15 +55,15 @@ proptest! {
         // So do copies of it.
         let mut filter = filter;
         filter.about_mut().store_secret(true);
-        let bytes = filter.to_vec().unwrap();
-        let (copy, view) = (BinaryFuse::from_slice(&bytes).unwrap(), BinaryFuse::view(&bytes).unwrap());
-        prop_assert!(copy == filter && view == filter && view.to_vec().unwrap() == bytes);
-        let any = AnyFilter::from_slice(&bytes).unwrap();
+        let bytes = filter.to_bytes().unwrap();
+        let (copy, view) = (BinaryFuse::from_bytes(&bytes).unwrap(), BinaryFuse::view(&bytes).unwrap());
+        prop_assert!(copy == filter && view == filter && view.to_bytes().unwrap() == bytes);
+        let any = AnyFilter::from_bytes(&bytes).unwrap();
         let mut others = vec![true; probes.len()];
         AnyFilter::view(&bytes).unwrap().contains_digests(&probes, &mut others);
         prop_assert_eq!(&answers, &others);
         prop_assert!(probes.iter().zip(&answers).all(|(probe, answer)| any.contains_digest(*probe) == *answer));
-        prop_assert!(any.to_vec().unwrap() == bytes && any.fpp() == filter.fpp());
+        prop_assert!(any.to_bytes().unwrap() == bytes && any.fpp() == filter.fpp());
     }
 
     #[test]
@@ -99,18 +99,18 @@ proptest! {
         stock.get_digests(&probes, &mut changed);
         prop_assert!(entries.iter().zip(&values).all(|(entry, value)| Some(entry.1) == *value));
         prop_assert!(names.iter().zip(&changed).all(|(name, value)| model.get(*name).copied() == *value));
-        let bytes = [map.to_vec().unwrap(), stock.to_vec().unwrap()];
-        let (copy, view) = (Bloomier::from_slice(&bytes[0]).unwrap(), Bloomier::view(&bytes[0]).unwrap());
-        prop_assert!(copy == map && view == map && view.to_vec().unwrap() == bytes[0]);
+        let bytes = [map.to_bytes().unwrap(), stock.to_bytes().unwrap()];
+        let (copy, view) = (Bloomier::from_bytes(&bytes[0]).unwrap(), Bloomier::view(&bytes[0]).unwrap());
+        prop_assert!(copy == map && view == map && view.to_bytes().unwrap() == bytes[0]);
         let view = gardenia::MutableBloomier::view(&bytes[1]).unwrap();
-        prop_assert!(view == stock && gardenia::MutableBloomier::from_slice(&bytes[1]).unwrap() == stock);
+        prop_assert!(view == stock && gardenia::MutableBloomier::from_bytes(&bytes[1]).unwrap() == stock);
         for (at, probe) in probes.iter().enumerate() {
             prop_assert_eq!((map.get_digest(*probe), stock.get_digest(*probe)), (values[at], changed[at]));
             prop_assert_eq!(view.get_digest(*probe), changed[at]);
         }
         for (bytes, values) in bytes.iter().zip([&values, &changed]) {
-            let any = AnyFilter::from_slice(bytes).unwrap();
-            prop_assert_eq!(&any.to_vec().unwrap(), bytes);
+            let any = AnyFilter::from_bytes(bytes).unwrap();
+            prop_assert_eq!(&any.to_bytes().unwrap(), bytes);
             prop_assert!(probes.iter().zip(values).all(|(probe, value)| any.contains_digest(*probe) == value.is_some()));
         }
     }
@@ -132,7 +132,7 @@ fn every_small_set_can_be_built() {
 fn a_filter_of_no_keys_contains_nothing() {
     for width in [8, 16, 32] {
         let empty = BinaryFuse::builder().fingerprint(width).build_from::<&str>(&[]).unwrap();
-        let copy = AnyFilter::from_slice(&empty.to_vec().unwrap()).unwrap();
+        let copy = AnyFilter::from_bytes(&empty.to_bytes().unwrap()).unwrap();
         let probes: Vec<Digest> = (0..10_000).map(|i| digest(3, i)).chain([Digest(0)]).collect();
         let mut answers = vec![true; probes.len()];
         empty.contains_digests(&probes, &mut answers);
@@ -284,24 +284,24 @@ fn what_cannot_be_is_a_typed_error() {
         builder().build_from_digests(&[Digest(1)], &[]).unwrap_err(),
         BuildError::Values { keys: 1, values: 0 }
     );
-    let filter = BinaryFuse::from_keys(&[Hashed(&1)]).unwrap();
-    assert!(filter.contains(Hashed(&1)) && filter.to_vec().is_err(), "bytes that are not portable");
+    let filter = BinaryFuse::new(&[Hashed(&1)], 0.004).unwrap();
+    assert!(filter.contains(Hashed(&1)) && filter.to_bytes().is_err(), "bytes that are not portable");
 }
 
 #[test]
 fn no_key_can_be_put_into_a_static_filter() {
     let entries = [("rose", 1)];
     for mut any in [
-        AnyFilter::from(BinaryFuse::from_keys(&["rose"]).unwrap()),
+        AnyFilter::from(BinaryFuse::new(&["rose"], 0.004).unwrap()),
         Bloomier::builder().build_from(&entries).unwrap().into(),
         Bloomier::builder().build_mutable_from(&entries).unwrap().into(),
     ] {
-        let before = any.to_vec().unwrap();
+        let before = any.to_bytes().unwrap();
         assert_eq!(any.insert_digests(&[Digest(1)], &mut [false]), Err(InsertError::Fixed));
         assert!(any.remove_digest(Digest(1)).is_none() && any.as_count().is_none());
-        assert!(!any.can(Ability::Insert) && !any.can(Ability::Remove) && any.to_vec().unwrap() == before);
+        assert!(!any.can(Ability::Insert) && !any.can(Ability::Remove) && any.to_bytes().unwrap() == before);
         assert_eq!(any.estimated_items().unwrap().items, 1.0);
-        assert!((0.0..=1.0).contains(&any.fill()) && any.contains_digest(any.digest(b"rose")));
+        assert!((0.0..=1.0).contains(&any.fill()) && any.contains_digest(any.hasher().digest(b"rose")));
     }
 }
 
@@ -312,8 +312,8 @@ fn the_widest_maps_can_be_stored() {
     let (map, stock) =
         (builder.clone().build_from(&entries).unwrap(), builder.build_mutable_from(&entries).unwrap());
     assert_eq!((map.identity().width, stock.identity().width), (62, 64));
-    assert!(Bloomier::from_slice(&map.to_vec().unwrap()).unwrap() == map);
-    let copy = gardenia::MutableBloomier::from_slice(&stock.to_vec().unwrap()).unwrap();
+    assert!(Bloomier::from_bytes(&map.to_bytes().unwrap()).unwrap() == map);
+    let copy = gardenia::MutableBloomier::from_bytes(&stock.to_bytes().unwrap()).unwrap();
     assert_eq!((copy.get("rose"), copy.get("tulip")), (Some(u32::MAX), Some(0)));
 }
 
@@ -334,7 +334,7 @@ fn static_files_answer_the_same_loaded_and_mapped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bed.gdn");
     let keys: Vec<u64> = (0..1_200_000).collect(); // above one core's cache: batches take the other path
-    let filter = BinaryFuse::from_keys(&keys).unwrap();
+    let filter = BinaryFuse::new(&keys, 0.004).unwrap();
     filter.save(&path).unwrap();
     let (loaded, mapped) = (BinaryFuse::load(&path).unwrap(), BinaryFuse::open_mapped(&path).unwrap());
     assert!(loaded == filter && mapped == filter);
@@ -354,7 +354,7 @@ fn static_files_answer_the_same_loaded_and_mapped() {
 #[cfg(feature = "serde")]
 #[test]
 fn static_filters_go_through_serde() {
-    let filter = BinaryFuse::from_keys(&["rose"]).unwrap();
+    let filter = BinaryFuse::new(&["rose"], 0.004).unwrap();
     let copy: BinaryFuse = serde_json::from_str(&serde_json::to_string(&filter).unwrap()).unwrap();
     assert!(copy == filter);
 }

@@ -3,7 +3,7 @@
 use crate::common::*;
 use gardenia::theory::scalable::peaked_fpp;
 use gardenia::{
-    Ability, AnyFilter, AnyScheme, Cuckoo, DecodeError, Digest, DynamicBloom, Filter, Full, Hashed, Insert,
+    Ability, AnyFilter, AnyScheme, Cuckoo, DecodeError, Digest, DynamicBloom, Full, Hashed, Insert,
     KeyHasher, RemoveError, ScalableBloom, Scheme, SchemeId, SecretKey, SizeError,
 };
 use proptest::prelude::*;
@@ -66,19 +66,19 @@ macro_rules! survives {
     ($kind:ident, $filter:expr, $keys:expr) => {{
         let mut filter = $filter;
         filter.about_mut().store_secret(true);
-        let bytes = filter.to_vec().unwrap();
-        let (copy, view) = ($kind::from_slice(&bytes).unwrap(), $kind::view(&bytes).unwrap());
+        let bytes = filter.to_bytes().unwrap();
+        let (copy, view) = ($kind::from_bytes(&bytes).unwrap(), $kind::view(&bytes).unwrap());
         assert!(copy == filter && view == filter && view.to_owned().unwrap() == filter);
-        assert_eq!(view.to_vec().unwrap(), bytes);
-        let any = AnyFilter::from_slice(&bytes).unwrap();
-        assert_eq!(any.to_vec().unwrap(), bytes);
+        assert_eq!(view.to_bytes().unwrap(), bytes);
+        let any = AnyFilter::from_bytes(&bytes).unwrap();
+        assert_eq!(any.to_bytes().unwrap(), bytes);
         assert_eq!(view.contains_many($keys), filter.contains_many($keys));
         assert_eq!((copy.items(), copy.fpp(), copy.fill()), (filter.items(), any.fpp(), any.fill()));
         let mut again = copy;
         again.clear();
         assert_eq!((again.items(), again.fill()), (0, 0.0));
         let mut fresh = filter;
-        assert!(fresh.insert(Hashed(&1)).is_ok() && fresh.to_vec().is_err(), "bytes that are not portable");
+        assert!(fresh.insert(Hashed(&1)).is_ok() && fresh.to_bytes().is_err(), "bytes that are not portable");
     }};
 }
 
@@ -109,7 +109,7 @@ proptest! {
         let mut filter = Cuckoo::builder().cells(cells).width(width).seed(seed).build().unwrap();
         let mut model: HashMap<u8, u64> = HashMap::new();
         for (key, what) in steps {
-            let before = filter.to_vec().unwrap();
+            let before = filter.to_bytes().unwrap();
             let count = model.entry(key).or_default();
             if what > 1 {
                 match filter.insert(key) {
@@ -119,7 +119,7 @@ proptest! {
                     }
                     Err(full) => {
                         prop_assert_eq!(full, Full { taken: 0, copies: filter.count(key) == Cuckoo::MAX_COPIES });
-                        prop_assert!(filter.to_vec().unwrap() == before, "a failed insertion has changed a bit");
+                        prop_assert!(filter.to_bytes().unwrap() == before, "a failed insertion has changed a bit");
                         prop_assert!(full.copies || filter.fill() > 0.25);
                     }
                 }
@@ -129,7 +129,7 @@ proptest! {
                 *count -= 1;
             } else if !filter.contains(key) {
                 prop_assert_eq!(filter.remove(key), Err(RemoveError::Absent));
-                prop_assert_eq!(&filter.to_vec().unwrap(), &before);
+                prop_assert_eq!(&filter.to_bytes().unwrap(), &before);
             }
             prop_assert_eq!(filter.items(), model.values().sum::<u64>());
             for (key, count) in &model {
@@ -137,7 +137,7 @@ proptest! {
             }
         }
         // The counts of places agree with the counted items, or the file would be refused.
-        prop_assert_eq!(&Cuckoo::from_slice(&filter.to_vec().unwrap()).unwrap(), &filter);
+        prop_assert_eq!(&Cuckoo::from_bytes(&filter.to_bytes().unwrap()).unwrap(), &filter);
         for (key, count) in model {
             (0..count).for_each(|_| filter.remove(key).unwrap());
         }
@@ -236,7 +236,7 @@ fn a_key_fits_a_cuckoo_filter_eight_times() {
     bed.remove("tulip").unwrap();
     assert_eq!(bed, before);
     let mut any = AnyFilter::from(bed.clone());
-    let [rose, lily] = [any.digest(b"rose"), any.digest(b"lily")];
+    let [rose, lily] = [any.hasher().digest(b"rose"), any.hasher().digest(b"lily")];
     let mut new = [false; 3];
     assert_eq!(
         any.insert_digests(&[lily, rose, lily], &mut new),
@@ -262,10 +262,10 @@ fn a_full_cuckoo_filter_has_all_its_keys_and_not_a_bit_more() {
         // Some more may still fit; whatever does not leaves every byte as it is.
         let mut failed = 0;
         for digest in &rest[..200] {
-            let before = bed.to_vec().unwrap();
+            let before = bed.to_bytes().unwrap();
             if bed.insert_digest(*digest).is_err() {
                 failed += 1;
-                assert!(bed.to_vec().unwrap() == before);
+                assert!(bed.to_bytes().unwrap() == before);
             }
         }
         assert!(failed > 0);
@@ -356,9 +356,9 @@ fn a_scalable_filter_that_cannot_grow_says_so_and_keeps_what_it_has() {
     assert!((100..110).contains(&full.taken), "{}", full.taken); // a few may be passed over
     assert_eq!(bed.items(), 100);
     assert!(keys[..full.taken as usize].iter().all(|key| bed.contains(*key)));
-    let before = bed.to_vec().unwrap();
+    let before = bed.to_bytes().unwrap();
     assert_eq!(Insert::insert_digest(&mut bed, Digest(77)), Err(Full { taken: 0, copies: false }));
-    assert_eq!(bed.to_vec().unwrap(), before);
+    assert_eq!(bed.to_bytes().unwrap(), before);
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn a_stuck_cell_and_two_claims_stop_a_removal() {
         (vec![20, 1], Err(RemoveError::Ambiguous))
     );
     let mut any = AnyFilter::from(bed);
-    let digest = any.digest(b"rose");
+    let digest = any.hasher().digest(b"rose");
     assert_eq!(any.remove_digest(digest), Some(Err(RemoveError::Ambiguous)));
     assert!(any.can(Ability::Remove) && any.as_count().unwrap().count_digest(digest) == 16);
     assert_eq!(DynamicBloom::new(9, 0.1).unwrap().remove("rose"), Err(RemoveError::Absent));
@@ -393,10 +393,10 @@ fn changed(bytes: &[u8], changes: &[(usize, u64)]) -> Vec<u8> {
 
 /// Each of the changes is refused, by loading and by viewing.
 fn refused(good: &[u8], all: &[&[(usize, u64)]]) {
-    assert!(AnyFilter::from_slice(&changed(good, &[])).is_ok());
+    assert!(AnyFilter::from_bytes(&changed(good, &[])).is_ok());
     for changes in all {
         let bad = changed(good, changes);
-        assert!(AnyFilter::from_slice(&bad).is_err(), "{changes:x?}");
+        assert!(AnyFilter::from_bytes(&bad).is_err(), "{changes:x?}");
         assert!(AnyFilter::view(&bad).is_err(), "{changes:x?}");
     }
 }
@@ -411,7 +411,7 @@ fn hostile_headers_are_refused() {
     const PARAMS: usize = 104;
     let mut cuckoo = Cuckoo::builder().cells(80).width(9).build().unwrap();
     cuckoo.insert_many(&[1, 2, 3]).unwrap();
-    let good = cuckoo.to_vec().unwrap();
+    let good = cuckoo.to_bytes().unwrap();
     let one: &[&[(usize, u64)]] = &[
         &[(HASHES, 1 | 3 << 32)],
         &[(HASHES, 1 | 10 << 8 | 2 << 32)],
@@ -430,13 +430,13 @@ fn hostile_headers_are_refused() {
     refused(&good, one);
     // Fewer items than there are fingerprints: found when the payload is read.
     let damaged = changed(&good, &[(ITEMS, 2)]);
-    assert!(matches!(Cuckoo::from_slice(&damaged), Err(DecodeError::Damaged(_))));
+    assert!(matches!(Cuckoo::from_bytes(&damaged), Err(DecodeError::Damaged(_))));
     assert!(Cuckoo::view(&damaged).is_ok_and(|view| view.contains(1)));
 
     let mut scalable = ScalableBloom::builder().fpp(0.05).items(10).build().unwrap();
     scalable.insert_many(&(0..25).collect::<Vec<u32>>()).unwrap();
     assert_eq!(scalable.slices().count(), 2);
-    let good = scalable.to_vec().unwrap();
+    let good = scalable.to_bytes().unwrap();
     let items = scalable.items();
     let slice = |number: usize, field: usize| PARAMS + 32 + 24 * number + 8 * field;
     let nan = f64::NAN.to_bits();
@@ -480,7 +480,7 @@ fn hostile_headers_are_refused() {
 
     let mut dynamic = DynamicBloom::builder().cells(99).hashes(3).items(10).build().unwrap();
     dynamic.insert_many(&(0..25).collect::<Vec<u32>>()).unwrap();
-    let good = dynamic.to_vec().unwrap();
+    let good = dynamic.to_bytes().unwrap();
     refused(
         &good,
         &[
@@ -506,9 +506,9 @@ fn hostile_headers_are_refused() {
 fn layers_and_slices_of_a_wrong_number_are_refused() {
     // Params cut short by a word, or grown by one, with the padding that hides it.
     for good in [
-        ScalableBloom::new(0.1).unwrap().to_vec().unwrap(),
-        DynamicBloom::new(10, 0.1).unwrap().to_vec().unwrap(),
-        Cuckoo::new(10, 0.1).unwrap().to_vec().unwrap(),
+        ScalableBloom::new(0.1).unwrap().to_bytes().unwrap(),
+        DynamicBloom::new(10, 0.1).unwrap().to_bytes().unwrap(),
+        Cuckoo::new(10, 0.1).unwrap().to_bytes().unwrap(),
     ] {
         let params = u32::from_le_bytes(good[80..84].try_into().unwrap());
         for new in [0, 8, params.saturating_sub(8), params + 1, params + 4] {
@@ -525,7 +525,7 @@ fn layers_and_slices_of_a_wrong_number_are_refused() {
             bad.extend_from_slice(&sum.to_le_bytes());
             bad.resize(bad.len().next_multiple_of(64), 0);
             bad.extend_from_slice(&good[payload..]);
-            let error = AnyFilter::from_slice(&bad).unwrap_err();
+            let error = AnyFilter::from_bytes(&bad).unwrap_err();
             assert!(matches!(error, DecodeError::Field { .. }), "{new} bytes: {error}");
         }
     }

@@ -66,7 +66,7 @@ fn the_two_buckets_of_a_key_are_chosen_evenly() {
     let mut bed = Cuckoo::builder().cells(1_000 * 8).width(8).build().unwrap();
     let keys = stream(5, 6_000);
     bed.insert_many(&keys).unwrap();
-    let bytes = bed.to_vec().unwrap();
+    let bytes = bed.to_bytes().unwrap();
     // Payload of one byte per place: how many of each quarter are taken?
     let payload = &bytes[128..128 + 8_000];
     for quarter in payload.chunks(2_000) {

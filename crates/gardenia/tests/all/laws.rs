@@ -126,23 +126,23 @@ proptest! {
         many.insert_many(&repeated);
         extended.extend(&repeated);
         prop_assert!(many == extended && many.inserts() == repeated.len() as u64);
-        prop_assert_eq!(many.to_vec().unwrap(), batch.to_vec().unwrap());
+        prop_assert_eq!(many.to_bytes().unwrap(), batch.to_bytes().unwrap());
     }
 
     #[test]
     fn stable_bloom_survives_encoding(filter in stable(), a in keys()) {
         let mut filter = filter;
         filter.insert_many(&a);
-        let bytes = filter.to_vec().unwrap();
-        let copy = StableBloom::from_slice(&bytes).unwrap();
+        let bytes = filter.to_bytes().unwrap();
+        let copy = StableBloom::from_bytes(&bytes).unwrap();
         prop_assert_eq!(&copy, &filter);
         let facts = |f: &StableBloom| (f.decrements(), f.is_drawn(), f.aging_seed(), f.inserts(), f.max());
         prop_assert_eq!(facts(&copy), facts(&filter));
         let view = StableBloom::view(&bytes).unwrap();
         prop_assert!(view == filter && view.to_owned().unwrap() == filter);
         prop_assert_eq!(view.contains_many(&a), filter.contains_many(&a));
-        prop_assert_eq!(AnyFilter::from_slice(&bytes).unwrap().to_vec().unwrap(), &bytes[..]);
-        prop_assert!(A2Bloom::from_slice(&bytes).is_err());
+        prop_assert_eq!(AnyFilter::from_bytes(&bytes).unwrap().to_bytes().unwrap(), &bytes[..]);
+        prop_assert!(A2Bloom::from_bytes(&bytes).is_err());
     }
 
     #[test]
@@ -157,7 +157,7 @@ proptest! {
         many.insert_many(&repeated);
         extended.extend(&repeated);
         prop_assert!(many == extended && many.active_items() <= many.window());
-        prop_assert_eq!(many.to_vec().unwrap(), batch.to_vec().unwrap());
+        prop_assert_eq!(many.to_bytes().unwrap(), batch.to_bytes().unwrap());
     }
 
     /// After every insertion the last `window` different keys are found.
@@ -179,15 +179,15 @@ proptest! {
     fn a2_survives_encoding(filter in a2(), a in keys()) {
         let mut filter = filter;
         filter.insert_many(&a);
-        let bytes = filter.to_vec().unwrap();
-        let copy = A2Bloom::from_slice(&bytes).unwrap();
+        let bytes = filter.to_bytes().unwrap();
+        let copy = A2Bloom::from_bytes(&bytes).unwrap();
         prop_assert_eq!(&copy, &filter);
         prop_assert_eq!((copy.window(), copy.active_items()), (filter.window(), filter.active_items()));
         let view = A2Bloom::view(&bytes).unwrap();
         prop_assert!(view == filter && view.to_owned().unwrap() == filter);
         prop_assert_eq!(view.contains_many(&a), filter.contains_many(&a));
-        prop_assert_eq!(AnyFilter::from_slice(&bytes).unwrap().to_vec().unwrap(), &bytes[..]);
-        prop_assert!(StableBloom::from_slice(&bytes).is_err());
+        prop_assert_eq!(AnyFilter::from_bytes(&bytes).unwrap().to_bytes().unwrap(), &bytes[..]);
+        prop_assert!(StableBloom::from_bytes(&bytes).is_err());
     }
 
     #[test]
@@ -197,7 +197,7 @@ proptest! {
         for key in a.iter().chain(&b).chain(&a) {
             prop_assert_eq!(owned.insert(key), shared.insert(key));
         }
-        prop_assert!(owned == shared && shared.to_owned().unwrap() == owned);
+        prop_assert!(owned == *shared && shared.to_owned().unwrap() == owned);
         prop_assert_eq!(owned.contains_many(&b), shared.contains_many(&b));
         prop_assert_eq!(owned, shared.into_owned());
     }
@@ -220,11 +220,11 @@ proptest! {
     fn counting_bloom_survives_encoding(filter in counting(), a in keys()) {
         let mut filter = filter;
         prop_assert!(filter.insert_many(&a) <= a.len() as u64);
-        let bytes = filter.to_vec().unwrap();
-        prop_assert_eq!(&CountingBloom::from_slice(&bytes).unwrap(), &filter);
+        let bytes = filter.to_bytes().unwrap();
+        prop_assert_eq!(&CountingBloom::from_bytes(&bytes).unwrap(), &filter);
         prop_assert!(CountingBloom::view(&bytes).unwrap() == filter);
-        let any = AnyFilter::from_slice(&bytes).unwrap();
-        prop_assert_eq!(any.to_vec().unwrap(), &bytes[..]);
+        let any = AnyFilter::from_bytes(&bytes).unwrap();
+        prop_assert_eq!(any.to_bytes().unwrap(), &bytes[..]);
         prop_assert_eq!(filter.count_many(&a), CountingBloom::view(&bytes).unwrap().count_many(&a));
     }
 
@@ -374,7 +374,7 @@ proptest! {
         let mut union = filter;
         union.extend(&few);
         other.extend(&b);
-        union.union(&other).unwrap();
+        union.union_with(&other).unwrap();
         for (key, count) in model {
             prop_assert!(union.count(key) >= count.min((1 << union.width()) - 1), "a union counts too little");
         }
@@ -385,16 +385,16 @@ proptest! {
         let mut filter = filter;
         filter.insert_many(&a);
         (0..4 * a.len()).for_each(|i| _ = filter.insert(&a[i % (1 + a.len() / 30)]));
-        let bytes = filter.to_vec().unwrap();
-        prop_assert_eq!(&BitwiseBloom::from_slice(&bytes).unwrap(), &filter);
+        let bytes = filter.to_bytes().unwrap();
+        prop_assert_eq!(&BitwiseBloom::from_bytes(&bytes).unwrap(), &filter);
         let view = BitwiseBloom::view(&bytes).unwrap();
         prop_assert!(view == filter && view.to_owned().unwrap() == filter);
-        let any = AnyFilter::from_slice(&bytes).unwrap();
-        prop_assert_eq!(any.to_vec().unwrap(), &bytes[..]);
+        let any = AnyFilter::from_bytes(&bytes).unwrap();
+        prop_assert_eq!(any.to_bytes().unwrap(), &bytes[..]);
         prop_assert_eq!(filter.count_many(&a), view.count_many(&a));
         prop_assert_eq!(filter.contains_many(&a), view.contains_many(&a));
         // What was read grows on as what was written.
-        let mut copy = BitwiseBloom::from_slice(&bytes).unwrap();
+        let mut copy = BitwiseBloom::from_bytes(&bytes).unwrap();
         let many = std::iter::repeat_n("rose", 5_000);
         copy.extend(many.clone());
         filter.extend(many);
@@ -427,24 +427,24 @@ proptest! {
     fn spectral_bloom_survives_encoding(filter in any_spectral(), a in keys()) {
         let mut filter = filter;
         filter.insert_many(&[&a[..a.len() / 20], &a].concat());
-        let bytes = filter.to_vec().unwrap();
+        let bytes = filter.to_bytes().unwrap();
         let options = ReadOptions::new();
-        prop_assert_eq!(&SpectralBloom::from_slice_as::<PolicyId>(&bytes, &options).unwrap(), &filter);
+        prop_assert_eq!(&SpectralBloom::from_bytes_as::<PolicyId>(&bytes, &options).unwrap(), &filter);
         let view = SpectralBloom::view_as::<PolicyId>(&bytes, &options).unwrap();
         prop_assert!(view == filter && view.to_owned().unwrap() == filter);
         prop_assert_eq!(filter.count_many(&a), view.count_many(&a));
-        let any = AnyFilter::from_slice(&bytes).unwrap();
-        prop_assert_eq!(any.to_vec().unwrap(), &bytes[..]);
+        let any = AnyFilter::from_bytes(&bytes).unwrap();
+        prop_assert_eq!(any.to_bytes().unwrap(), &bytes[..]);
         let any = AnyFilter::view(&bytes).unwrap();
         prop_assert_eq!(any.as_count().map(|any| any.count_digest(Digest(1))), Some(filter.count_digest(Digest(1))));
         // A type reads only its own algorithm.
         let own = [
-            SpectralBloom::from_slice(&bytes).is_ok(),
-            SpectralBloom::from_slice_as::<MinimumIncrease>(&bytes, &options).is_ok(),
-            SpectralBloom::from_slice_as::<RecurringMinimum>(&bytes, &options).is_ok(),
+            SpectralBloom::from_bytes(&bytes).is_ok(),
+            SpectralBloom::from_bytes_as::<MinimumIncrease>(&bytes, &options).is_ok(),
+            SpectralBloom::from_bytes_as::<RecurringMinimum>(&bytes, &options).is_ok(),
         ];
         prop_assert_eq!(own, PolicyId::ALL.map(|id| id == filter.policy()));
-        prop_assert!(CountingBloom::from_slice(&bytes).is_err());
+        prop_assert!(CountingBloom::from_bytes(&bytes).is_err());
     }
 
     #[test]
@@ -477,7 +477,7 @@ proptest! {
         prop_assert!(single == many && many == batch && batch == extended);
         let shared = filter.into_shared();
         prop_assert_eq!(shared.insert_many(&all), new);
-        prop_assert!(shared == single);
+        prop_assert!(*shared == single);
         prop_assert_eq!(shared.contains_many(&all), vec![true; all.len()]);
         let mask = single.contains_mask(&digests);
         prop_assert_eq!(mask.iter().map(|word| word.count_ones() as usize).sum::<usize>(), all.len());
@@ -498,12 +498,12 @@ proptest! {
     fn blocked_bloom_survives_encoding(filter in blocked(), a in keys()) {
         let mut filter = filter;
         filter.insert_many(&a);
-        let bytes = filter.to_vec().unwrap();
-        prop_assert_eq!(&BlockedBloom::from_slice(&bytes).unwrap(), &filter);
+        let bytes = filter.to_bytes().unwrap();
+        prop_assert_eq!(&BlockedBloom::from_bytes(&bytes).unwrap(), &filter);
         prop_assert!(BlockedBloom::view(&bytes).unwrap() == filter);
-        let any = AnyFilter::from_slice(&bytes).unwrap();
-        prop_assert_eq!(any.to_vec().unwrap(), &bytes[..]);
-        prop_assert!(Bloom::from_slice(&bytes).is_err());
+        let any = AnyFilter::from_bytes(&bytes).unwrap();
+        prop_assert_eq!(any.to_bytes().unwrap(), &bytes[..]);
+        prop_assert!(Bloom::from_bytes(&bytes).is_err());
     }
 
     #[test]
@@ -531,11 +531,11 @@ proptest! {
         filter.insert_many(&a);
         filter.about_mut().set_metadata(&a.concat()[..a.concat().len().min(99)]).unwrap();
         filter.about_mut().store_secret(true);
-        let bytes = filter.to_vec().unwrap();
-        let copy = Bloom::from_slice_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap();
+        let bytes = filter.to_bytes().unwrap();
+        let copy = Bloom::from_bytes_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap();
         prop_assert_eq!(&copy, &filter);
         prop_assert_eq!(copy.about().metadata(), filter.about().metadata());
-        prop_assert_eq!(copy.to_vec().unwrap(), &bytes[..]);
+        prop_assert_eq!(copy.to_bytes().unwrap(), &bytes[..]);
         let view = Bloom::view_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap();
         prop_assert!(view == filter);
         // "m bits plus at most 4 KiB", metadata included here
@@ -549,7 +549,7 @@ proptest! {
         for key in &a {
             prop_assert_eq!(owned.insert(key), shared.insert(key));
         }
-        prop_assert!(owned == shared);
+        prop_assert!(owned == *shared);
         prop_assert_eq!(owned.contains_many(&a), shared.contains_many(&a));
         prop_assert_eq!(owned, shared.into_owned());
     }
@@ -560,7 +560,7 @@ proptest! {
         left.extend(a.iter().chain(&c));
         right.extend(b.iter().chain(&c));
         let mut both = left.clone();
-        both.intersection(&right).unwrap();
+        both.intersect_with(&right).unwrap();
         prop_assert!(c.iter().all(|key| both.contains(key)));
         for key in a.iter().chain(&b) {
             prop_assert!(!both.contains(key) || (left.contains(key) && right.contains(key)));
@@ -591,7 +591,7 @@ fn batch_count(keys: &[Vec<u8>], like: &Bloom<AnyScheme>) -> u64 {
 
 #[test]
 fn threads_that_share_a_filter_lose_nothing() {
-    let shared = AtomicBloom::new_shared(40_000, 0.001).unwrap();
+    let shared = AtomicBloom::new(40_000, 0.001).unwrap();
     let new: usize = std::thread::scope(|threads| {
         let workers: Vec<_> = (0..4u64)
             // Neighbours insert the same half of their keys.
@@ -632,12 +632,12 @@ fn all_instruction_levels_set_the_same_bits_and_give_the_same_answers() {
         };
         let definition = build(Level::Portable);
         let answers = definition.contains_many(&probes);
-        let bytes = definition.to_vec().unwrap();
+        let bytes = definition.to_bytes().unwrap();
         for level in Level::available() {
             let filter = build(level);
             assert!(filter == definition, "{level:?} set other bits than the definition, k = {hashes}");
             assert_eq!(filter.contains_many(&keys), vec![true; keys.len()], "{level:?}");
-            let read = BlockedBloom::from_slice(&bytes).unwrap().with_level(level);
+            let read = BlockedBloom::from_bytes(&bytes).unwrap().with_level(level);
             assert!(read.contains_many(&probes) == answers, "{level:?} answers otherwise, k = {hashes}");
         }
     }
@@ -655,23 +655,23 @@ fn an_instruction_level_that_the_processor_lacks_falls_back() {
 #[test]
 fn sorted_insertion_by_threads_is_insertion_in_order() {
     let keys: Vec<u64> = (1..=300_000u32).map(|i| Digest(44).word(1 + i % 200_000)).collect();
-    // The last is above what `insert_all` leaves to `insert_many`.
+    // The last is above what `par_insert_many` leaves to `insert_many`.
     for (bits, threads) in [(512, 2), (5_000_000, 1), (300_000_000, 1), (300_000_000, 2), (300_000_000, 7)] {
         let mut expected = BlockedBloom::builder().bits(bits).hashes(6).build().unwrap();
         let mut sorted = expected.clone();
         let new = expected.insert_many(&keys);
-        assert_eq!(sorted.insert_all(&keys, threads), new, "{bits} bits, {threads} threads");
+        assert_eq!(sorted.par_insert_many(&keys, threads), new, "{bits} bits, {threads} threads");
         assert!(sorted == expected, "{bits} bits, {threads} threads");
-        assert_eq!(sorted.contains_all(&keys, threads), vec![true; keys.len()]);
+        assert_eq!(sorted.par_contains_many(&keys, threads), vec![true; keys.len()]);
     }
     let mut empty = BlockedBloom::new(10, 0.1).unwrap();
-    assert_eq!(empty.insert_all::<u64>(&[], 2), 0);
-    assert!(empty.contains_all::<u64>(&[], 0).is_empty());
+    assert_eq!(empty.par_insert_many::<u64>(&[], 2), 0);
+    assert!(empty.par_contains_many::<u64>(&[], 0).is_empty());
 }
 
 #[test]
 fn threads_that_share_a_blocked_filter_lose_nothing() {
-    let shared = AtomicBlockedBloom::new_shared(40_000, 0.001).unwrap();
+    let shared = AtomicBlockedBloom::new(40_000, 0.001).unwrap();
     std::thread::scope(|threads| {
         for t in 0..4u64 {
             let shared = &shared;
@@ -736,7 +736,7 @@ fn readers_find_the_window_of_an_a2_filter_while_writers_change_its_buffers() {
 
 #[test]
 fn threads_that_share_an_a2_filter_lose_nothing_of_its_window() {
-    let shared = AtomicA2Bloom::new_shared(50_000, 0.001).unwrap();
+    let shared = AtomicA2Bloom::new(50_000, 0.001).unwrap();
     let new: u64 = std::thread::scope(|threads| {
         let workers: Vec<_> = (0..4u64)
             // Neighbours insert the same half of their keys.

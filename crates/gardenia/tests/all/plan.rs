@@ -149,7 +149,7 @@ fn check(need: &Need, design: &Design, items: u64, seed: u64) -> Result<(), Test
         prop_assert!(shared || design.is_fixed(), "{what}");
     }
     if wants(Ability::Send) {
-        let bytes = filter.to_vec().unwrap().len() as u64;
+        let bytes = filter.to_bytes().unwrap().len() as u64;
         // The container takes a header, and a checksum for each MiB.
         prop_assert!(bytes <= design.file_bytes + 256, "{bytes} bytes in a file: {what}");
     }

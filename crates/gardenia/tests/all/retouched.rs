@@ -4,8 +4,8 @@
 use crate::common::*;
 use gardenia::theory::retouched::{chi, lost};
 use gardenia::{
-    Ability, AnyFilter, AnyScheme, Bloom, Clearing, Digest, Filter, Fractional, InsertError, RetouchedBloom,
-    Scheme, SchemeId,
+    Ability, AnyFilter, AnyScheme, Bloom, Clearing, Digest, Fractional, InsertError, RetouchedBloom, Scheme,
+    SchemeId,
 };
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -65,8 +65,8 @@ proptest! {
         let mut bed = bed;
         bed.extend(&elements);
         let filter = RetouchedBloom::selective(bed, &elements, &probes, Clearing::Ratio, 3).unwrap();
-        let bytes = filter.to_vec().unwrap();
-        let copy = RetouchedBloom::from_slice(&bytes).unwrap();
+        let bytes = filter.to_bytes().unwrap();
+        let copy = RetouchedBloom::from_bytes(&bytes).unwrap();
         prop_assert_eq!(&copy, &filter);
         let facts = |f: &RetouchedBloom| (f.cleared(), f.elements(), f.lost(), f.hashes());
         prop_assert_eq!(facts(&copy), facts(&filter));
@@ -76,11 +76,11 @@ proptest! {
         for (key, answer) in elements.iter().zip(filter.contains_many(&elements)) {
             prop_assert_eq!(filter.contains(key), answer);
         }
-        let mut any = AnyFilter::from_slice(&bytes).unwrap();
-        prop_assert_eq!(any.to_vec().unwrap(), &bytes[..]);
+        let mut any = AnyFilter::from_bytes(&bytes).unwrap();
+        prop_assert_eq!(any.to_bytes().unwrap(), &bytes[..]);
         prop_assert_eq!(any.insert_digests(&[Digest(1)], &mut [false]), Err(InsertError::Fixed));
         prop_assert!(!any.can(Ability::Insert) && any.estimated_items().is_none());
-        prop_assert!(Bloom::from_slice(&bytes).is_err());
+        prop_assert!(Bloom::from_bytes(&bytes).is_err());
     }
 }
 
@@ -154,7 +154,7 @@ fn every_set_bit_is_as_likely_to_be_cleared_as_another() {
         let mut bits: Vec<u64> = gone
             .map(|key| {
                 Fractional::new(1)
-                    .positions(filter.digest(&i64::from(*key).to_le_bytes()), 10)
+                    .positions(filter.hasher().digest(&i64::from(*key).to_le_bytes()), 10)
                     .next()
                     .unwrap()
             })

@@ -55,22 +55,22 @@ proptest! {
             prop_assert!(probes.iter().zip(&answers).all(|(key, answer)| set.contains(key) == *answer));
         }
         set.about_mut().store_secret(true);
-        let bytes = set.to_vec().unwrap();
-        let copy = Ribbon::from_slice(&bytes).unwrap();
+        let bytes = set.to_bytes().unwrap();
+        let copy = Ribbon::from_bytes(&bytes).unwrap();
         prop_assert_eq!(&copy, &set);
         prop_assert_eq!((copy.items(), copy.fpp(), copy.slots()), (set.items(), set.fpp(), set.slots()));
-        prop_assert_eq!(copy.to_vec().unwrap(), &bytes[..]);
+        prop_assert_eq!(copy.to_bytes().unwrap(), &bytes[..]);
         let view = Ribbon::view(&bytes).unwrap();
         prop_assert!(view == set);
         prop_assert_eq!(&view.contains_many(&probes), &answers);
-        prop_assert_eq!(view.to_vec().unwrap(), &bytes[..]);
-        let mut any = AnyFilter::from_slice(&bytes).unwrap();
+        prop_assert_eq!(view.to_bytes().unwrap(), &bytes[..]);
+        let mut any = AnyFilter::from_bytes(&bytes).unwrap();
         prop_assert_eq!((any.kind().name(), any.can(Ability::Remove), any.fill()), ("ribbon", false, set.fill()));
         prop_assert_eq!(any.insert_digests(&[Digest(1)], &mut [false]), Err(InsertError::Fixed));
-        prop_assert!(any.remove_digest(any.digest(b"")).is_none() && any.as_count().is_none());
-        prop_assert_eq!(any.to_vec().unwrap(), &bytes[..]);
+        prop_assert!(any.remove_digest(any.hasher().digest(b"")).is_none() && any.as_count().is_none());
+        prop_assert_eq!(any.to_bytes().unwrap(), &bytes[..]);
         let any = AnyFilter::view_with(&bytes, &ReadOptions::new()).unwrap();
-        prop_assert_eq!(probes.iter().map(|key| any.contains_digest(any.digest(key))).collect::<Vec<_>>(), answers);
+        prop_assert_eq!(probes.iter().map(|key| any.contains_digest(any.hasher().digest(key))).collect::<Vec<_>>(), answers);
     }
 
     #[test]
@@ -89,7 +89,7 @@ proptest! {
             if count < 3000 || level > Level::Portable {
                 let again = builder.clone().threads(threads).level(level).build_from_digests(&other).unwrap();
                 prop_assert!(again == set, "{:?}", level);
-                prop_assert_eq!(again.to_vec().unwrap(), set.to_vec().unwrap());
+                prop_assert_eq!(again.to_bytes().unwrap(), set.to_bytes().unwrap());
             }
         }
     }
@@ -195,7 +195,7 @@ fn no_keys_and_one_key_are_sets_too() {
         let none = builder.clone().build_from::<u64>(&[]).unwrap();
         assert_eq!((none.items(), none.fpp(), found(&none, &digests(1, 10_000))), (0, 0.0, 0));
         assert!((0..1000).all(|key| !none.contains(key)) && none.fill() == 0.0);
-        let copy = Ribbon::from_slice(&none.to_vec().unwrap()).unwrap();
+        let copy = Ribbon::from_bytes(&none.to_bytes().unwrap()).unwrap();
         assert!(copy == none && !copy.contains("rose"));
         let one = builder.build_from(&["rose"; 3]).unwrap();
         assert_eq!((one.items(), one.contains("rose")), (1, true));
@@ -221,7 +221,7 @@ fn wishes_that_cannot_be_met_are_errors() {
     assert!(matches!(build(builder().fpp(0.1).fingerprint(3)), SizeError::Conflict(_)));
     assert!(builder().fpp(0.1).threads(0).build_from(&[1]).is_ok());
     // Keys whose bytes are not portable cannot be stored.
-    assert!(builder().fpp(0.1).build_from(&[Hashed(&1)]).unwrap().to_vec().is_err());
+    assert!(builder().fpp(0.1).build_from(&[Hashed(&1)]).unwrap().to_bytes().is_err());
 }
 
 #[cfg(feature = "mmap")]
@@ -239,6 +239,6 @@ fn a_saved_set_answers_the_same_loaded_and_mapped() {
         let answers: Vec<bool> = probes.iter().map(|key| set.contains(key)).collect();
         assert!(set.contains_many(&probes) == answers && mapped.contains_many(&probes) == answers);
         let any = AnyFilter::open_mapped(&path).unwrap();
-        assert!(any.contains_digest(any.digest(&7u64.to_le_bytes())));
+        assert!(any.contains_digest(any.hasher().digest(&7u64.to_le_bytes())));
     }
 }

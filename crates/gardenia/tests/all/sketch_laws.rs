@@ -1,9 +1,7 @@
 //! Laws of sketches.
 
 use crate::common::*;
-use gardenia::{
-    AnyFilter, CellKind, CountMin, CountSketch, Filter, Form, KeyHasher, Merge, SecretKey, Update,
-};
+use gardenia::{AnyFilter, CellKind, CountMin, CountSketch, Form, KeyHasher, Merge, SecretKey, Update};
 use proptest::prelude::*;
 
 /// Count-Min sketches of both forms and updates and all kinds of cells; some with very few cells, some beyond the
@@ -63,16 +61,16 @@ proptest! {
         sketch.about_mut().store_secret(true);
         sketch.extend((0..30).flat_map(|_| &a[..a.len() / 10]).chain(&a));
         sketch.add("rose", 100_000);
-        let bytes = sketch.to_vec().unwrap();
-        let copy = CountMin::from_slice(&bytes).unwrap();
+        let bytes = sketch.to_bytes().unwrap();
+        let copy = CountMin::from_bytes(&bytes).unwrap();
         prop_assert_eq!(&copy, &sketch);
         prop_assert_eq!((copy.total(), copy.epsilon(), copy.delta()), (sketch.total(), sketch.epsilon(), sketch.delta()));
         let view = CountMin::view(&bytes).unwrap();
         prop_assert!(view == sketch && view.to_owned().unwrap() == sketch);
-        let any = AnyFilter::from_slice(&bytes).unwrap();
-        prop_assert_eq!(any.to_vec().unwrap(), &bytes[..]);
+        let any = AnyFilter::from_bytes(&bytes).unwrap();
+        prop_assert_eq!(any.to_bytes().unwrap(), &bytes[..]);
         prop_assert_eq!(sketch.count_many(&a), view.count_many(&a));
-        prop_assert_eq!(any.as_count().unwrap().count_digest(any.digest(b"rose")), sketch.count("rose"));
+        prop_assert_eq!(any.as_count().unwrap().count_digest(any.hasher().digest(b"rose")), sketch.count("rose"));
         prop_assert!((0.0..=1.0).contains(&any.fpp()) && (0.0..=1.0).contains(&any.fill()));
         let mut again = copy;
         again.clear();
@@ -138,11 +136,11 @@ proptest! {
         prop_assert_eq!(&both, &ours);
         both.subtract(&ours).unwrap();
         prop_assert_eq!((both.second_moment().value, &both), (0.0, &sketch));
-        let bytes = theirs.to_vec().unwrap();
-        prop_assert_eq!(&CountSketch::from_slice(&bytes).unwrap(), &theirs);
+        let bytes = theirs.to_bytes().unwrap();
+        prop_assert_eq!(&CountSketch::from_bytes(&bytes).unwrap(), &theirs);
         let view = CountSketch::view(&bytes).unwrap();
         prop_assert!(view == theirs && b.iter().all(|key| view.count(key) == theirs.count(key)));
-        prop_assert_eq!(view.to_vec().unwrap(), &bytes[..]);
-        prop_assert!(AnyFilter::from_slice(&bytes).unwrap_err().to_string().contains("count-sketch"));
+        prop_assert_eq!(view.to_bytes().unwrap(), &bytes[..]);
+        prop_assert!(AnyFilter::from_bytes(&bytes).unwrap_err().to_string().contains("count-sketch"));
     }
 }

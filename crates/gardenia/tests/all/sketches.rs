@@ -208,7 +208,7 @@ proptest! {
                     b.iter().for_each(|(key, weight)| other.update(*key, *weight));
                     [&mut top, &mut saved].into_iter().for_each(|top| top.merge(&other).unwrap());
                 }
-                saved = Top::from_slice(&saved.to_vec().unwrap()).unwrap();
+                saved = Top::from_bytes(&saved.to_bytes().unwrap()).unwrap();
                 prop_assert!(saved == top);
             }
             // Keys of many lengths.
@@ -232,10 +232,10 @@ proptest! {
         let mut halves = [(); 2].map(|()| RangeCountMin::with_seed(bits, 0.5, 0.3, 7).unwrap());
         stream.iter().enumerate().for_each(|(i, (key, weight))| halves[i % 2].add(place(*key), *weight).unwrap());
         let [merged, other] = halves;
-        let mut merged = RangeCountMin::from_slice(&merged.to_vec().unwrap()).unwrap();
+        let mut merged = RangeCountMin::from_bytes(&merged.to_bytes().unwrap()).unwrap();
         merged.merge(&other).unwrap();
         prop_assert_eq!(&merged, &ranges);
-        prop_assert_eq!(merged.to_vec().unwrap(), ranges.to_vec().unwrap());
+        prop_assert_eq!(merged.to_bytes().unwrap(), ranges.to_bytes().unwrap());
         for (from, to) in ends {
             let (from, to) = (place(from.min(4095)), place(to.min(4095)));
             let inside = |key: u64| from <= place(key) && place(key) <= to;

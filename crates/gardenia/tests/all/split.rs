@@ -3,7 +3,7 @@
 
 use gardenia::{
     AnyFilter, AnyScheme, Bloom, CountingBloom, CountingBloomBuilder, DecodeError, Digest, EncodeError,
-    Error, Filter, Kind, ReadOptions, RemoveError, Scheme, SchemeId, SecretKey, Spec, SplitBloom, SplitFiles,
+    Error, Kind, ReadOptions, RemoveError, Scheme, SchemeId, SecretKey, Spec, SplitBloom, SplitFiles,
     SplitOpening, SplitState,
 };
 use proptest::prelude::*;
@@ -130,7 +130,7 @@ proptest! {
         prop_assert_eq!(bed.contains_many(&keys), model.contains_many(&keys));
         prop_assert_eq!(bed.count_many(&keys), model.count_many(&keys));
         for key in keys {
-            let digest = bed.digest(&u64::from(key).to_le_bytes());
+            let digest = bed.hasher().digest(&u64::from(key).to_le_bytes());
             prop_assert_eq!((bed.contains(key), bed.count(key)), (model.contains(key), model.count(key)));
             prop_assert_eq!(bed.contains_digest(digest), model.contains_digest(digest));
         }
@@ -187,7 +187,7 @@ fn the_bits_are_a_plain_filter_that_any_program_opens() {
     let plain = Bloom::load(&path).unwrap();
     assert_eq!(plain.contains_many(&["rose", "tulip", "thistle"]), [true, true, false]);
     let any = AnyFilter::load(&path).unwrap();
-    assert_eq!(any.to_vec().unwrap(), model.to_bloom().unwrap().to_vec().unwrap());
+    assert_eq!(any.to_bytes().unwrap(), model.to_bloom().unwrap().to_bytes().unwrap());
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn the_counter_file_is_laid_out_as_documented() {
     assert_eq!((header.identity.kind, header.planned_items, header.planned_fpp), (Kind::Counting, 100, 0.01));
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
     assert_eq!(bytes[512..520], *b"closed\r\n");
-    let native = model.to_bloom().unwrap().to_vec().unwrap();
+    let native = model.to_bloom().unwrap().to_bytes().unwrap();
     let payload = &native[128..native.len() - 24];
     assert_eq!(word(520), xxhash_rust::xxh3::xxh3_64(payload), "the fingerprint");
     let unused = [10..64, 192..512, 536..4096];
@@ -218,7 +218,7 @@ fn the_counter_file_is_laid_out_as_documented() {
         assert_eq!(word(4128 + 16 * i), at);
         assert_eq!(bytes[16_384 + at as usize / 2] >> (at % 2 * 4) & 15, value as u8, "four bits a cell");
     }
-    let stored = model.to_vec().unwrap();
+    let stored = model.to_bytes().unwrap();
     assert!(bytes[16_384..] == stored[128..stored.len() - 24], "the counters are packed as in a native file");
 }
 
@@ -282,7 +282,7 @@ fn bits_that_are_gone_damaged_or_other_ones_are_made_anew() {
         (Some(&flipped), SplitOpening::BitsDamaged),
         (Some(&bits[..bits.len() - 1]), SplitOpening::BitsDamaged),
         (Some(&[&bits[..], b"x"].concat()), SplitOpening::BitsDamaged),
-        (Some(&older.to_vec().unwrap()), SplitOpening::BitsDiffer),
+        (Some(&older.to_bytes().unwrap()), SplitOpening::BitsDiffer),
     ];
     for (bytes, why) in cases {
         match bytes {

@@ -17,7 +17,7 @@ fn digests(count: u32) -> Vec<Digest> {
 fn files() -> impl Iterator<Item = (Spec, Vec<u8>)> {
     specs::all(60, 0.05).map(|spec| {
         let filter = spec.build_from(digests(60)).unwrap_or_else(|error| panic!("{spec}: {error}"));
-        let bytes = filter.to_vec().unwrap();
+        let bytes = filter.to_bytes().unwrap();
         (spec, bytes)
     })
 }
@@ -26,7 +26,7 @@ fn files() -> impl Iterator<Item = (Spec, Vec<u8>)> {
 fn read(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
     let options = ReadOptions::new().max_bytes(ALLOWED as u64).max_expansion(ALLOWED as u64);
     let asked = digests(80);
-    let (read, peak) = peak_of(|| AnyFilter::from_slice_with(bytes, &options));
+    let (read, peak) = peak_of(|| AnyFilter::from_bytes_with(bytes, &options));
     assert!(peak <= ALLOWED + BESIDE, "{}: {peak} bytes of memory", what());
     if let Ok(view) = AnyFilter::view_with(bytes, &options) {
         view.contains_digests(&asked, &mut [false; 80]);
@@ -42,7 +42,7 @@ fn read(bytes: &[u8], what: &dyn Fn() -> String) -> bool {
             let _ = filter.insert_digests(&asked, &mut [false; 80]);
         }
         asked.iter().for_each(|digest| _ = filter.remove_digest(*digest));
-        let _ = filter.to_vec();
+        let _ = filter.to_bytes();
     });
     assert!(peak <= 4 * ALLOWED, "{}: {peak} bytes of memory", what());
     true

@@ -18,7 +18,7 @@ fn sample(bits: u64) -> Vec<u8> {
     let mut filter = Bloom::builder().bits(bits).hashes(5).build().unwrap();
     filter.extend(0..bits / 8);
     filter.about_mut().set_metadata(b"a note").unwrap();
-    filter.to_vec().unwrap()
+    filter.to_bytes().unwrap()
 }
 
 /// A bitwise filter of two levels.
@@ -26,7 +26,7 @@ fn bitwise_sample(cells: u64) -> Vec<u8> {
     let mut filter = BitwiseBloom::builder().cells(cells).hashes(3).digit(2).max_levels(2).build().unwrap();
     filter.extend((0..cells / 10 + 1).flat_map(|key| [key; 5]));
     filter.about_mut().set_metadata(b"a note").unwrap();
-    filter.to_vec().unwrap()
+    filter.to_bytes().unwrap()
 }
 
 /// A small filter of each kind that has parameters of its own, or an evolving state.
@@ -36,37 +36,37 @@ const SAMPLES: [fn(u64) -> Vec<u8>; 8] = [
         let builder = StableBloom::builder().cells(cells).hashes(5).width(3).decrements(1 + cells / 9);
         let mut filter = builder.aging_seed(7).build().unwrap();
         filter.extend(0..cells / 8);
-        filter.to_vec().unwrap()
+        filter.to_bytes().unwrap()
     },
     |bits| {
         let mut filter = A2Bloom::builder().bits(bits).hashes(5).items(1 + bits / 20).build().unwrap();
         filter.extend(0..bits / 8);
-        filter.to_vec().unwrap()
+        filter.to_bytes().unwrap()
     },
     |bits| choice_sample(bits, Effort::Rounds),
     |bits| choice_sample(bits, Effort::Partitioned),
     |bits| {
         let mut filter = Cuckoo::builder().cells(bits / 9 + 1).width(9).build().unwrap();
         (0..bits / 12).for_each(|key| _ = filter.insert(key).unwrap());
-        filter.to_vec().unwrap()
+        filter.to_bytes().unwrap()
     },
     |bits| {
         let mut filter = ScalableBloom::builder().fpp(0.1).items(1 + bits / 40).build().unwrap();
         (0..bits / 12).for_each(|key| _ = filter.insert(key).unwrap());
-        filter.to_vec().unwrap()
+        filter.to_bytes().unwrap()
     },
     |cells| {
         let mut filter =
             DynamicBloom::builder().cells(1 + cells / 3).hashes(3).items(1 + cells / 30).build().unwrap();
         (0..cells / 15).for_each(|key| _ = filter.insert(key).unwrap());
-        filter.to_vec().unwrap()
+        filter.to_bytes().unwrap()
     },
 ];
 
 /// A filter with choices, by groups or by partitions.
 fn choice_sample(bits: u64, effort: Effort) -> Vec<u8> {
     let keys: Vec<u64> = (0..bits / 8).collect();
-    ChoiceBloom::builder().bits(bits).hashes(5).effort(effort).build_from(&keys).unwrap().to_vec().unwrap()
+    ChoiceBloom::builder().bits(bits).hashes(5).effort(effort).build_from(&keys).unwrap().to_bytes().unwrap()
 }
 
 /// A spectral filter with some counts.
@@ -80,13 +80,13 @@ fn spectral_sample(policy: PolicyId, cells: u64, compact: bool, marker: bool) ->
     }
     let mut filter = builder.policy(policy).build().unwrap();
     (0..cells / 8).for_each(|key| _ = filter.insert_times(key, 1 + key % 9));
-    filter.to_vec().unwrap()
+    filter.to_bytes().unwrap()
 }
 
 /// A ribbon filter, from 2,049 keys on with two layers.
 fn ribbon_sample(keys: u64, fpp: f64) -> Vec<u8> {
     let keys: Vec<u64> = (0..keys).collect();
-    Ribbon::new(&keys, fpp).unwrap().to_vec().unwrap()
+    Ribbon::new(&keys, fpp).unwrap().to_bytes().unwrap()
 }
 
 /// A static filter, or a map, of so many keys.
@@ -95,10 +95,10 @@ fn static_sample(form: u8, keys: u64) -> Vec<u8> {
     let keys: Vec<u64> = (0..keys).collect();
     let map = Bloomier::builder().value_bits(4).check_bits(7).arity(3 + u32::from(form) % 2);
     match form {
-        0 => BinaryFuse::from_keys(&keys).unwrap().to_vec().unwrap(),
-        1 => BinaryFuse::builder().arity(4).fingerprint(16).build_from(&keys).unwrap().to_vec().unwrap(),
-        2 => map.build_from(&entries).unwrap().to_vec().unwrap(),
-        _ => map.build_mutable_from(&entries).unwrap().to_vec().unwrap(),
+        0 => BinaryFuse::new(&keys, 0.004).unwrap().to_bytes().unwrap(),
+        1 => BinaryFuse::builder().arity(4).fingerprint(16).build_from(&keys).unwrap().to_bytes().unwrap(),
+        2 => map.build_from(&entries).unwrap().to_bytes().unwrap(),
+        _ => map.build_mutable_from(&entries).unwrap().to_bytes().unwrap(),
     }
 }
 
@@ -152,14 +152,14 @@ fn every_parameter_of_a_static_file_is_checked() {
     }
     assert!(refused(2, 104, 1).contains("cell width"));
     // A map of one form is not one of the other.
-    assert!(Bloomier::from_slice(&static_sample(3, 9)).unwrap_err().to_string().contains("form is 1"));
+    assert!(Bloomier::from_bytes(&static_sample(3, 9)).unwrap_err().to_string().contains("form is 1"));
     assert!(
-        gardenia::MutableBloomier::from_slice(&static_sample(2, 9))
+        gardenia::MutableBloomier::from_bytes(&static_sample(2, 9))
             .unwrap_err()
             .to_string()
             .contains("form is 0")
     );
-    assert!(matches!(BinaryFuse::from_slice(&static_sample(2, 9)), Err(DecodeError::Kind { .. })));
+    assert!(matches!(BinaryFuse::from_bytes(&static_sample(2, 9)), Err(DecodeError::Kind { .. })));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn reseal(bytes: &mut [u8]) {
 }
 
 fn decode(bytes: &[u8]) -> Result<AnyFilter, DecodeError> {
-    AnyFilter::from_slice(bytes)
+    AnyFilter::from_bytes(bytes)
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn parameters_that_no_filter_has_are_refused_by_name() {
     let mut bytes = stable(1000);
     bytes[120..128].copy_from_slice(&u64::MAX.to_le_bytes());
     reseal(&mut bytes);
-    let mut filter = StableBloom::from_slice(&bytes).unwrap();
+    let mut filter = StableBloom::from_bytes(&bytes).unwrap();
     filter.insert_many(&["rose"; 3]);
     assert_eq!((filter.contains("rose"), filter.inserts()), (true, 2));
 }
@@ -436,16 +436,16 @@ fn words_of_compact_cells_that_lie_are_refused() {
     }
     // Compact cells take more memory than their words: the cap holds for both.
     let cap = ReadOptions::new().max_bytes(good.len() as u64 * 2);
-    assert!(matches!(AnyFilter::from_slice_with(&good, &cap), Err(DecodeError::TooLarge { .. })));
+    assert!(matches!(AnyFilter::from_bytes_with(&good, &cap), Err(DecodeError::TooLarge { .. })));
     assert!(AnyFilter::view_with(&good, &cap).is_ok());
 }
 
 #[test]
 fn a_type_reads_only_its_own_scheme() {
     let filter = Bloom::builder().bits(99).hashes(3).scheme(gardenia::Double::new).build().unwrap();
-    let bytes = filter.to_vec().unwrap();
-    assert!(matches!(Bloom::from_slice(&bytes), Err(DecodeError::Scheme { found: "double" })));
-    let any = Bloom::from_slice_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap();
+    let bytes = filter.to_bytes().unwrap();
+    assert!(matches!(Bloom::from_bytes(&bytes), Err(DecodeError::Scheme { found: "double" })));
+    let any = Bloom::from_bytes_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap();
     assert_eq!(any.identity().scheme, Some(SchemeId::Double));
 }
 
@@ -454,14 +454,14 @@ fn a_keyed_filter_needs_its_secret_unless_the_file_holds_it() {
     let (right, wrong) = (SecretKey::new([1; 16]), SecretKey::new([2; 16]));
     let mut filter = Bloom::builder().items(10).fpp(0.01).secret(right.clone()).build().unwrap();
     filter.insert("rose");
-    let bytes = filter.to_vec().unwrap();
+    let bytes = filter.to_bytes().unwrap();
     assert!(!bytes.windows(16).any(|window| window == [1; 16]), "the secret is in the file");
-    let read = |options: ReadOptions| AnyFilter::from_slice_with(&bytes, &options);
+    let read = |options: ReadOptions| AnyFilter::from_bytes_with(&bytes, &options);
     assert!(matches!(read(ReadOptions::new()), Err(DecodeError::SecretMissing { id }) if id == right.id()));
     assert!(matches!(read(ReadOptions::new().secret(wrong)), Err(DecodeError::SecretWrong { .. })));
     assert!(read(ReadOptions::new().secret(right)).is_ok());
     filter.about_mut().store_secret(true);
-    assert!(Bloom::from_slice(&filter.to_vec().unwrap()).unwrap().contains("rose"));
+    assert!(Bloom::from_bytes(&filter.to_bytes().unwrap()).unwrap().contains("rose"));
 }
 
 #[test]
@@ -482,7 +482,7 @@ fn a_huge_claim_is_refused_before_memory_is_taken() {
 #[test]
 fn every_parameter_of_a_bitwise_filter_is_checked() {
     let good = bitwise_sample(1000);
-    assert_eq!(BitwiseBloom::from_slice(&good).unwrap().levels().count(), 2);
+    assert_eq!(BitwiseBloom::from_bytes(&good).unwrap().levels().count(), 2);
     let change = |changes: &[(usize, u8)]| {
         let mut bytes = good.clone();
         changes.iter().for_each(|(at, value)| bytes[*at] = *value);
@@ -558,12 +558,12 @@ fn every_parameter_of_a_retouched_and_of_a_distance_sensitive_filter_is_checked(
     bed.extend(0..50);
     let elements: Vec<i32> = (0..50).collect();
     let retouched = RetouchedBloom::selective(bed, &elements, &elements, Clearing::Ratio, 1).unwrap();
-    let good = retouched.to_vec().unwrap();
+    let good = retouched.to_bytes().unwrap();
     let change = |at: usize, value: u8| {
         let mut bytes = good.clone();
         bytes[at] = value;
         reseal(&mut bytes);
-        let error = RetouchedBloom::from_slice(&bytes).unwrap_err().to_string();
+        let error = RetouchedBloom::from_bytes(&bytes).unwrap_err().to_string();
         assert_eq!(RetouchedBloom::view(&bytes).unwrap_err().to_string(), error);
         assert_eq!(decode(&bytes).unwrap_err().to_string(), error);
         error
@@ -574,12 +574,12 @@ fn every_parameter_of_a_retouched_and_of_a_distance_sensitive_filter_is_checked(
 
     let shape = DistanceShape { functions: 4, samples: 5, bits: 50, threshold: 3 };
     let filter = DistanceSensitiveBloom::hamming(64).shape(shape).build().unwrap();
-    let good = filter.to_vec().unwrap();
+    let good = filter.to_bytes().unwrap();
     let change = |at: usize, value: u8| {
         let mut bytes = good.clone();
         bytes[at] = value;
         reseal(&mut bytes);
-        let error = DistanceSensitiveBloom::from_slice(&bytes).unwrap_err().to_string();
+        let error = DistanceSensitiveBloom::from_bytes(&bytes).unwrap_err().to_string();
         assert_eq!(DistanceSensitiveBloom::view(&bytes).unwrap_err().to_string(), error);
         error
     };
@@ -605,17 +605,17 @@ fn sketch(columns: u64, cells: CellKind, form: Form, update: Update) -> Vec<u8> 
     let builder = CountMin::builder().columns(columns).rows(2).cells(cells).form(form).update(update);
     let mut sketch = builder.build().unwrap();
     (0..40u64).for_each(|key| _ = sketch.add(key, key * key));
-    sketch.to_vec().unwrap()
+    sketch.to_bytes().unwrap()
 }
 
 #[test]
 fn every_parameter_of_a_sketch_is_checked() {
     let change = |at: usize, value: u8| {
         let mut bytes = sketch(101, CellKind::Merging8, Form::Modified, Update::Plain);
-        assert!(CountMin::from_slice(&bytes).is_ok());
+        assert!(CountMin::from_bytes(&bytes).is_ok());
         bytes[at] = value;
         reseal(&mut bytes);
-        let error = CountMin::from_slice(&bytes).unwrap_err().to_string();
+        let error = CountMin::from_bytes(&bytes).unwrap_err().to_string();
         assert_eq!(CountMin::view(&bytes).unwrap_err().to_string(), error);
         assert_eq!(decode(&bytes).unwrap_err().to_string(), error);
         error
@@ -650,17 +650,17 @@ fn stream_samples() -> [Vec<u8>; 2] {
     }
     let mut ranges = RangeCountMin::new(8, 0.9, 0.9).unwrap();
     (0..300u64).for_each(|key| ranges.add(key % 256, key).unwrap());
-    [top.to_vec().unwrap(), ranges.to_vec().unwrap()]
+    [top.to_bytes().unwrap(), ranges.to_bytes().unwrap()]
 }
 
 fn decode_stream(bytes: &[u8], options: &ReadOptions) -> Result<u64, DecodeError> {
-    let top = Top::from_slice_with(bytes, options).map(|mut top| {
+    let top = Top::from_bytes_with(bytes, options).map(|mut top| {
         top.update("rose", 3);
         top.top(9).len() as u64
     });
     match top {
         Err(DecodeError::Kind { .. }) => {
-            RangeCountMin::from_slice_with(bytes, options).map(|ranges| ranges.count(3..77))
+            RangeCountMin::from_bytes_with(bytes, options).map(|ranges| ranges.count(3..77))
         }
         other => other,
     }
@@ -676,7 +676,7 @@ fn every_byte_and_parameter_of_a_table_of_frequent_keys_is_checked() {
             bad[at] ^= 1 << (at % 8);
             assert!(decode_stream(&bad, &options).is_err(), "byte {at}");
         }
-        assert!(matches!(AnyFilter::from_slice(good), Err(DecodeError::Kind { .. })));
+        assert!(matches!(AnyFilter::from_bytes(good), Err(DecodeError::Kind { .. })));
     }
     let change = |good: &[u8], at: usize, value: u64| {
         let mut bytes = good.to_vec();
@@ -710,7 +710,7 @@ fn every_byte_and_parameter_of_a_table_of_frequent_keys_is_checked() {
     let mut twice = top.clone();
     twice[table + 24] = 0; // two empty keys
     reseal_payload(&mut twice);
-    assert!(Top::from_slice(&twice).unwrap_err().to_string().contains("twice"));
+    assert!(Top::from_bytes(&twice).unwrap_err().to_string().contains("twice"));
 
     let range = |at, value| change(&ranges, at, value);
     assert!(range(104, 0).contains("bits") && range(104, 65).contains("bits"));
@@ -731,7 +731,7 @@ fn marks_that_disagree_are_damage_but_harm_no_view() {
     let table = xxhash_rust::xxh3::xxh3_64(&sum).to_le_bytes();
     bytes[map + 72..map + 80].copy_from_slice(&table);
     assert!(format::verify(&bytes[..]).is_ok());
-    assert!(matches!(CountMin::from_slice(&bytes), Err(DecodeError::Damaged(_))));
+    assert!(matches!(CountMin::from_bytes(&bytes), Err(DecodeError::Damaged(_))));
     let view = CountMin::view(&bytes).unwrap();
     let _ =
         (view.count_many(&[1, 2, 3]), view.fill(), view.fpp(), view.saturated(), view.inner_product(&view));
@@ -743,7 +743,7 @@ fn a_huge_claim_of_a_sketch_is_refused_before_memory_is_taken() {
     for (kind, width) in [(9u8, 4u8), (9, 8), (9, 32), (9, 64), (10, 64)] {
         let mut bytes = match kind {
             9 => sketch(101, CellKind::from_width(width.into()).unwrap(), Form::Original, Update::Plain),
-            _ => CountSketch::builder().columns(101).rows(1).build().unwrap().to_vec().unwrap(),
+            _ => CountSketch::builder().columns(101).rows(1).build().unwrap().to_bytes().unwrap(),
         };
         for cells in [1u64 << 39, 1 << 40] {
             bytes[32..40].copy_from_slice(&cells.to_le_bytes());
@@ -764,7 +764,7 @@ fn a_huge_claim_of_a_sketch_is_refused_before_memory_is_taken() {
 #[test]
 fn every_parameter_of_a_ribbon_file_is_checked() {
     let good = ribbon_sample(3000, 0.01); // two layers: 48 bytes of parameters
-    let set = Ribbon::from_slice(&good).unwrap();
+    let set = Ribbon::from_bytes(&good).unwrap();
     assert_eq!((set.layers(), set.fingerprint()), (2, 7));
     let change = |changes: &[(usize, u8)]| {
         let mut bytes = good.clone();
@@ -864,7 +864,7 @@ proptest! {
             reseal(&mut bytes);
         }
         let options = ReadOptions::new().max_bytes(cap);
-        let (result, peak) = peak_of(|| AnyFilter::from_slice_with(&bytes, &options).map(|f| f.fpp()));
+        let (result, peak) = peak_of(|| AnyFilter::from_bytes_with(&bytes, &options).map(|f| f.fpp()));
         prop_assert!(peak <= cap as usize + BESIDE_PAYLOAD, "{peak} bytes");
         let (streamed, peak) = peak_of(|| AnyFilter::read_from_with(&bytes[..], &options).map(|f| f.fpp()));
         prop_assert!(peak <= cap as usize + BESIDE_PAYLOAD, "{peak} bytes");
@@ -872,7 +872,7 @@ proptest! {
         prop_assert!(result.is_err() || streamed.is_ok());
         let _ = format::verify(&bytes[..]);
         if let Ok(view) = AnyFilter::view_with(&bytes, &options) {
-            let digest = view.digest(b"rose");
+            let digest = view.hasher().digest(b"rose");
             let _ = (view.contains_digest(digest), view.as_count().map(|view| view.count_digest(digest)), view.fpp(), view.estimated_items());
         }
         if let Ok(view) = SpectralBloom::view_as::<PolicyId>(&bytes, &options) {
@@ -883,7 +883,7 @@ proptest! {
             }
         }
         // What was accepted also works: keys go in, if they can, and it can be asked.
-        if let Ok(mut filter) = AnyFilter::from_slice_with(&bytes, &options) {
+        if let Ok(mut filter) = AnyFilter::from_bytes_with(&bytes, &options) {
             let inserted = filter.insert_digests(&[Digest(1), Digest(u64::MAX)], &mut [false; 2]);
             prop_assert_eq!(inserted != Err(InsertError::Fixed), filter.can(Ability::Insert));
             let _ = (filter.contains_digest(Digest(1)), filter.estimated_items());
@@ -911,7 +911,7 @@ proptest! {
         }
         let options = ReadOptions::new().max_bytes(cap);
         let ask = |f: &AnyFilter| (f.fpp(), f.fill(), f.as_count().map(|f| f.count_digest(Digest(7))));
-        let (result, peak) = peak_of(|| AnyFilter::from_slice_with(&bytes, &options).map(|f| ask(&f)));
+        let (result, peak) = peak_of(|| AnyFilter::from_bytes_with(&bytes, &options).map(|f| ask(&f)));
         prop_assert!(peak <= cap as usize + BESIDE_PAYLOAD, "{peak} bytes");
         let (streamed, peak) = peak_of(|| AnyFilter::read_from_with(&bytes[..], &options).map(|f| ask(&f)));
         prop_assert!(peak <= cap as usize + BESIDE_PAYLOAD, "{peak} bytes");
@@ -919,7 +919,7 @@ proptest! {
         if let Ok(view) = BitwiseBloom::view_with(&bytes, &options) {
             let _ = (view.count("rose"), view.fpp(), view.max_count());
         }
-        if let Ok(mut filter) = BitwiseBloom::from_slice_with(&bytes, &options) {
+        if let Ok(mut filter) = BitwiseBloom::from_bytes_with(&bytes, &options) {
             let _ = (filter.insert("rose"), filter.insert_times("rose", 9));
         }
     }
@@ -936,7 +936,7 @@ proptest! {
         let form = if modified { Form::Modified } else { Form::Original };
         let update = if conservative { Update::Conservative } else { Update::Plain };
         let mut bytes = match signed {
-            true => CountSketch::builder().columns(columns).rows(3).build().unwrap().to_vec().unwrap(),
+            true => CountSketch::builder().columns(columns).rows(3).build().unwrap().to_bytes().unwrap(),
             false => sketch(columns, cells, form, update),
         };
         for (at, value, part) in changes {
@@ -948,8 +948,8 @@ proptest! {
         }
         let options = ReadOptions::new().max_bytes(1 << 20);
         let (_, peak) = peak_of(|| {
-            let all = AnyFilter::from_slice_with(&bytes, &options).map(|filter| (filter.fpp(), filter.estimated_items()));
-            let _ = (all.is_ok(), CountSketch::from_slice_with(&bytes, &options).is_ok());
+            let all = AnyFilter::from_bytes_with(&bytes, &options).map(|filter| (filter.fpp(), filter.estimated_items()));
+            let _ = (all.is_ok(), CountSketch::from_bytes_with(&bytes, &options).is_ok());
             let _ = CountMin::read_from_with(&bytes[..], &options).is_ok();
         });
         prop_assert!(peak <= (1 << 20) + BESIDE_PAYLOAD, "{peak} bytes");
@@ -1022,10 +1022,10 @@ mod files {
             let keys: Vec<u64> = (0..20_000).collect();
             assert_eq!(loaded.count_many(&keys), mapped.count_many(&keys));
             assert!(loaded == mapped && loaded.is_compact() == compact);
-            assert_eq!(mapped.to_vec().unwrap(), std::fs::read(&path).unwrap());
+            assert_eq!(mapped.to_bytes().unwrap(), std::fs::read(&path).unwrap());
             let any = AnyFilter::open_mapped(&path).unwrap();
             assert_eq!(
-                any.as_count().unwrap().count_digest(any.digest(&7u64.to_le_bytes())),
+                any.as_count().unwrap().count_digest(any.hasher().digest(&7u64.to_le_bytes())),
                 loaded.count(7)
             );
         }
@@ -1044,7 +1044,7 @@ mod files {
         assert_eq!(mapped.contains_many(&probes), filter.contains_many(&probes));
         assert!(format::verify_file(&path).is_ok());
         let any = AnyFilter::open_mapped(&path).unwrap();
-        assert!(any.contains_digest(any.digest(&7u64.to_le_bytes())));
+        assert!(any.contains_digest(any.hasher().digest(&7u64.to_le_bytes())));
     }
 
     #[test]
@@ -1062,7 +1062,7 @@ mod files {
         let probes: Vec<u32> = (20_000..80_000).collect();
         assert_eq!(mapped.count_many(&probes), filter.count_many(&probes));
         let any = AnyFilter::open_mapped(&path).unwrap();
-        assert_eq!(any.as_count().unwrap().count_digest(any.digest(&39u64.to_le_bytes())), 20);
+        assert_eq!(any.as_count().unwrap().count_digest(any.hasher().digest(&39u64.to_le_bytes())), 20);
         assert!(any.estimated_items().is_none() && any.fpp() == filter.fpp());
     }
 
@@ -1121,14 +1121,14 @@ mod files {
 /// A Golomb-coded set of so many keys, in several runs.
 fn golomb_sample(keys: u64) -> Vec<u8> {
     let keys: Vec<u64> = (0..keys).collect();
-    gardenia::GolombSet::builder().fpp(0.01).gaps_per_run(8).build_from(&keys).unwrap().to_vec().unwrap()
+    gardenia::GolombSet::builder().fpp(0.01).gaps_per_run(8).build_from(&keys).unwrap().to_bytes().unwrap()
 }
 
 /// A compressed filter of so many bits.
 fn compressed_sample(bits: u64) -> Vec<u8> {
     let mut filter = gardenia::CompressedBloom::builder().bits(bits).hashes(2).build().unwrap();
     filter.extend(0..bits / 14);
-    filter.to_vec().unwrap()
+    filter.to_bytes().unwrap()
 }
 
 /// Puts the checksum of a payload of one chunk right.
@@ -1217,11 +1217,11 @@ fn every_parameter_of_a_coded_file_is_checked() {
 fn a_small_file_that_claims_many_cells_is_held_to_the_cap() {
     // An empty filter is nearly nothing in coded form; what it takes in memory is still counted.
     let bytes =
-        gardenia::CompressedBloom::builder().bits(80_000_000).hashes(2).build().unwrap().to_vec().unwrap();
+        gardenia::CompressedBloom::builder().bits(80_000_000).hashes(2).build().unwrap().to_bytes().unwrap();
     assert!(bytes.len() < 500, "{}", bytes.len());
     let cap = ReadOptions::new().max_bytes(9_000_000);
     for result in [
-        peak_of(|| AnyFilter::from_slice_with(&bytes, &cap).map(|_| ())),
+        peak_of(|| AnyFilter::from_bytes_with(&bytes, &cap).map(|_| ())),
         peak_of(|| AnyFilter::view_with(&bytes, &cap).map(|_| ())),
     ] {
         assert!(matches!(result.0, Err(DecodeError::TooLarge { .. })), "{result:?}");
@@ -1265,14 +1265,14 @@ proptest! {
             filter.contains_digests(&probes, &mut answers);
             answers
         };
-        let (loaded, peak) = peak_of(|| AnyFilter::from_slice_with(&bytes, &options));
+        let (loaded, peak) = peak_of(|| AnyFilter::from_bytes_with(&bytes, &options));
         prop_assert!(peak <= cap as usize + BESIDE_PAYLOAD, "{peak} bytes");
         let (view, peak) = peak_of(|| AnyFilter::view_with(&bytes, &options));
         prop_assert!(peak <= cap as usize + BESIDE_PAYLOAD, "{peak} bytes");
         let view = view.map(|view| (ask(&view), view.fpp(), view.estimated_items()));
         if let Ok(filter) = loaded {
             prop_assert_eq!(ask(&filter), view.unwrap().0);
-            prop_assert_eq!(&filter.to_vec().unwrap()[payload..], &bytes[payload..]);
+            prop_assert_eq!(&filter.to_bytes().unwrap()[payload..], &bytes[payload..]);
         }
     }
 }

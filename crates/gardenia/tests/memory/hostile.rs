@@ -44,10 +44,10 @@ fn forge(bytes: &[u8], payload: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8
 
 #[test]
 fn a_dcso_file_takes_memory_for_bytes_that_exist() {
-    let mut bytes = dcso::to_vec(&dcso::new(100, 0.01).unwrap()).unwrap();
+    let mut bytes = dcso::to_bytes(&dcso::new(100, 0.01).unwrap()).unwrap();
     put(&mut bytes, 32, 1 << 34); // 2 GiB
     for len in [48, bytes.len()] {
-        let (sliced, peak) = peak_of(|| dcso::from_slice(&bytes[..len], &ReadOptions::new()));
+        let (sliced, peak) = peak_of(|| dcso::from_bytes(&bytes[..len], &ReadOptions::new()));
         assert!(matches!(sliced, Err(DecodeError::Truncated { needed, .. }) if needed == (1 << 31) + 48));
         assert!(peak < MIB, "{peak} bytes for {len}");
         let (read, peak) = peak_of(|| dcso::read_from(&bytes[..len], &ReadOptions::new()));
@@ -57,20 +57,20 @@ fn a_dcso_file_takes_memory_for_bytes_that_exist() {
     // What is honest is read as before, over several pieces.
     let mut list = dcso::new(2_000_000, 0.001).unwrap();
     list.insert_many(&(0..1000).collect::<Vec<u32>>());
-    let bytes = dcso::to_vec(&list).unwrap();
+    let bytes = dcso::to_bytes(&list).unwrap();
     assert!(bytes.len() > 3 * MIB);
-    assert!(dcso::from_slice(&bytes, &ReadOptions::new()).unwrap() == list);
+    assert!(dcso::from_bytes(&bytes, &ReadOptions::new()).unwrap() == list);
     assert!(dcso::read_from(&bytes[..], &ReadOptions::new()).unwrap() == list);
     for cut in [1, bytes.len() / 2] {
         let short = &bytes[..bytes.len() - cut];
-        assert!(matches!(dcso::from_slice(short, &ReadOptions::new()), Err(DecodeError::Truncated { .. })));
+        assert!(matches!(dcso::from_bytes(short, &ReadOptions::new()), Err(DecodeError::Truncated { .. })));
         assert!(matches!(dcso::read_from(short, &ReadOptions::new()), Err(DecodeError::Truncated { .. })));
     }
 }
 
 #[test]
 fn a_stream_takes_memory_as_its_bytes_arrive() {
-    let small = Bloom::builder().bits(1000).hashes(5).build().unwrap().to_vec().unwrap();
+    let small = Bloom::builder().bits(1000).hashes(5).build().unwrap().to_bytes().unwrap();
     let claim = |payload: usize| {
         let mut bytes = small[..small.len() - 24 - 128].to_vec();
         put(&mut bytes, 32, 1 << 34);
@@ -84,17 +84,17 @@ fn a_stream_takes_memory_as_its_bytes_arrive() {
         let (read, peak) = peak_of(|| AnyFilter::read_from(&bytes[..]).map(|_| ()));
         assert!(matches!(read, Err(DecodeError::Truncated { .. })), "{read:?}");
         assert!(peak < payload + 3 * MIB, "{peak} bytes for {payload}");
-        assert!(matches!(AnyFilter::from_slice(&bytes), Err(DecodeError::Truncated { .. })));
+        assert!(matches!(AnyFilter::from_bytes(&bytes), Err(DecodeError::Truncated { .. })));
     }
     // What is honest is read as before, and no byte beyond it.
     let mut large = Bloom::builder().bits(30 << 20).hashes(5).build().unwrap();
     large.extend(0..1000);
-    let bytes = [large.to_vec().unwrap(), small].concat();
+    let bytes = [large.to_bytes().unwrap(), small].concat();
     let mut reader = &bytes[..];
     let (copy, peak) = peak_of(|| Bloom::read_from(&mut reader).unwrap());
     assert!(copy == large && Bloom::read_from(&mut reader).unwrap().bits() == 1000 && reader.is_empty());
     assert!(peak < 2 * large.memory_bytes() + 3 * MIB, "{peak} bytes");
-    let mut bad = large.to_vec().unwrap();
+    let mut bad = large.to_bytes().unwrap();
     let at = bad.len() - 2 * MIB;
     bad[at] ^= 1;
     assert!(matches!(Bloom::read_from(&bad[..]), Err(DecodeError::Checksum { .. })));
@@ -102,15 +102,15 @@ fn a_stream_takes_memory_as_its_bytes_arrive() {
 
 #[test]
 fn a_compressed_filter_is_decoded_within_a_stated_limit() {
-    let empty = |bits| CompressedBloom::builder().bits(bits).hashes(2).build().unwrap().to_vec().unwrap();
+    let empty = |bits| CompressedBloom::builder().bits(bits).hashes(2).build().unwrap().to_bytes().unwrap();
     // 2^33 bits, nearly all the same, in 3,840 bytes: 1 GiB of memory, and 2^30 steps of the decoder.
     let bytes = forge(&empty(64), &[0; 3688], |header| put(header, 32, 1 << 33));
     assert_eq!(bytes.len(), 3840);
     for (result, peak) in [
-        peak_of(|| AnyFilter::from_slice(&bytes).map(|_| ())),
+        peak_of(|| AnyFilter::from_bytes(&bytes).map(|_| ())),
         peak_of(|| AnyFilter::view(&bytes).map(|_| ())),
         peak_of(|| AnyFilter::read_from(&bytes[..]).map(|_| ())),
-        peak_of(|| CompressedBloom::from_slice(&bytes).map(|_| ())),
+        peak_of(|| CompressedBloom::from_bytes(&bytes).map(|_| ())),
     ] {
         let limit =
             matches!(result, Err(DecodeError::Expansion { stored: 3688, max, .. }) if max == 256 << 20);
@@ -118,13 +118,13 @@ fn a_compressed_filter_is_decoded_within_a_stated_limit() {
     }
     // The limit can be lowered and raised.
     let bytes = empty(1 << 26);
-    let read = |most| AnyFilter::from_slice_with(&bytes, &ReadOptions::new().max_expansion(most));
+    let read = |most| AnyFilter::from_bytes_with(&bytes, &ReadOptions::new().max_expansion(most));
     assert!(matches!(read(8 << 20), Err(DecodeError::Expansion { .. })) && read(9 << 20).is_ok());
     // It is no limit for filters that are not larger than eight times their file.
     let mut filter = CompressedBloom::new(10_000, 8.0, 30.0).unwrap();
     filter.insert_many(&(0..10_000).collect::<Vec<u32>>());
     let none = ReadOptions::new().max_expansion(0);
-    let read = AnyFilter::from_slice_with(&filter.to_vec().unwrap(), &none).unwrap();
+    let read = AnyFilter::from_bytes_with(&filter.to_bytes().unwrap(), &none).unwrap();
     assert_eq!(read.memory_bytes(), filter.memory_bytes());
 }
 
@@ -141,22 +141,22 @@ fn a_scalable_filter_does_not_grow_beyond_the_limit_of_its_reader() {
     while filter.items() < 16_384 {
         filter.insert_digest(Digest(Digest(keys.next().unwrap()).word(1))).unwrap();
     }
-    let bytes = filter.to_vec().unwrap();
+    let bytes = filter.to_bytes().unwrap();
     assert!(bytes.len() < 40_000 && filter.next_slice().unwrap().0.cells > 7_000_000_000);
     let (mut any, mut scalable) =
-        (AnyFilter::from_slice(&bytes).unwrap(), ScalableBloom::from_slice(&bytes).unwrap());
+        (AnyFilter::from_bytes(&bytes).unwrap(), ScalableBloom::from_bytes(&bytes).unwrap());
     let (refused, peak) = peak_of(|| fill(&mut any, 100_000..101_000));
     assert!(matches!(refused, Err(InsertError::Growth { needed, max }) if needed > max && max == 256 << 20));
     assert!(peak < MIB, "{peak} bytes");
     let absent = (1 << 20..).map(Digest).find(|digest| !scalable.contains_digest(*digest)).unwrap();
     assert_eq!(scalable.insert_digest(absent), Err(Full { taken: 0, copies: false }));
-    assert_eq!(scalable.to_vec().unwrap(), bytes, "nothing has changed");
+    assert_eq!(scalable.to_bytes().unwrap(), bytes, "nothing has changed");
 
     // A smaller one, whose limit is lowered and raised; copies and views keep it.
     let mut filter = ScalableBloom::builder().fpp(0.01).items(100).growth(32_768).build().unwrap();
     (0..90).for_each(|key| _ = filter.insert(key).unwrap());
-    let bytes = filter.to_vec().unwrap();
-    let read = |most| AnyFilter::from_slice_with(&bytes, &ReadOptions::new().max_expansion(most)).unwrap();
+    let bytes = filter.to_bytes().unwrap();
+    let read = |most| AnyFilter::from_bytes_with(&bytes, &ReadOptions::new().max_expansion(most)).unwrap();
     assert!(fill(&mut read(1 << 20), 0..1000).is_err() && fill(&mut read(64 << 20), 0..1000).is_ok());
     let options = ReadOptions::new().max_expansion(1 << 20);
     let view = ScalableBloom::view_with(&bytes, &options).unwrap().to_owned().unwrap();
@@ -171,16 +171,16 @@ fn filters_that_grow_with_their_keys_are_not_held_up_by_any_limit() {
     for (growth, fpp) in [(1, 0.01), (2, 0.01), (2, 1e-11), (4, 1e-9)] {
         let builder = ScalableBloom::builder().fpp(fpp).items(1_000).growth(growth);
         let mut filter =
-            AnyFilter::from_slice_with(&builder.build().unwrap().to_vec().unwrap(), &none).unwrap();
+            AnyFilter::from_bytes_with(&builder.build().unwrap().to_bytes().unwrap(), &none).unwrap();
         fill(&mut filter, 0..60_000).unwrap();
-        let mut copy = AnyFilter::from_slice_with(&filter.to_vec().unwrap(), &none).unwrap();
+        let mut copy = AnyFilter::from_bytes_with(&filter.to_bytes().unwrap(), &none).unwrap();
         fill(&mut copy, 0..62_000).unwrap();
     }
-    let mut filter = DynamicBloom::new(1_000, 1e-6).unwrap().to_vec().unwrap();
+    let mut filter = DynamicBloom::new(1_000, 1e-6).unwrap().to_bytes().unwrap();
     for round in 0..2 {
-        let mut read = AnyFilter::from_slice_with(&filter, &none).unwrap();
+        let mut read = AnyFilter::from_bytes_with(&filter, &none).unwrap();
         fill(&mut read, 50_000 * round..50_000 * (round + 1)).unwrap();
-        filter = read.to_vec().unwrap();
+        filter = read.to_bytes().unwrap();
     }
 }
 
@@ -188,9 +188,9 @@ fn filters_that_grow_with_their_keys_are_not_held_up_by_any_limit() {
 fn a_layer_for_each_key_is_held_to_the_limit() {
     // Layers of 512 KiB that take one key each: 2 GiB for 4,096 keys.
     let filter = DynamicBloom::builder().items(1).cells(1 << 20).hashes(2).build().unwrap();
-    let bytes = filter.to_vec().unwrap();
+    let bytes = filter.to_bytes().unwrap();
     let options = ReadOptions::new().max_expansion(8 << 20);
-    let mut filter = AnyFilter::from_slice_with(&bytes, &options).unwrap();
+    let mut filter = AnyFilter::from_bytes_with(&bytes, &options).unwrap();
     let (refused, peak) = peak_of(|| fill(&mut filter, 0..4096));
     assert!(matches!(refused, Err(InsertError::Growth { needed, max }) if needed > max && max == 8 << 20));
     assert!(peak <= 8 << 20, "{peak} bytes");
@@ -201,7 +201,7 @@ fn a_layer_for_each_key_is_held_to_the_limit() {
 fn a_slice_that_claims_more_keys_than_bits_is_refused_and_never_written() {
     // Three words of bits by its builder; by the file they are for 1,000 keys, and nearly as many are in it without a bit set.
     let builder = ScalableBloom::builder().fpp(0.5).items(80).tightening(0.01);
-    let good = builder.build().unwrap().to_vec().unwrap();
+    let good = builder.build().unwrap().to_bytes().unwrap();
     let forged = |items: u64| {
         forge(&good, &[0; 24], |header| {
             put(header, 104 + 24, 1000);
@@ -215,7 +215,7 @@ fn a_slice_that_claims_more_keys_than_bits_is_refused_and_never_written() {
     assert!(format::verify(&bytes[..]).is_ok());
     let message = |result: Result<(), DecodeError>| result.unwrap_err().to_string();
     let refusal = "damaged: a slice claims more keys than it has bits set";
-    assert_eq!(message(AnyFilter::from_slice(&bytes).map(|_| ())), refusal);
+    assert_eq!(message(AnyFilter::from_bytes(&bytes).map(|_| ())), refusal);
     assert_eq!(message(AnyFilter::read_from(&bytes[..]).map(|_| ())), refusal);
     let view = AnyFilter::view(&bytes).unwrap();
     assert_eq!(message(view.check_cells()), refusal);
@@ -223,7 +223,7 @@ fn a_slice_that_claims_more_keys_than_bits_is_refused_and_never_written() {
     let mut copy = ScalableBloom::view(&bytes).unwrap().to_owned().unwrap();
     assert!((0..200).any(|key| copy.insert(key).is_err()));
     assert_eq!(copy.items(), bits);
-    assert!(ScalableBloom::view(&copy.to_vec().unwrap()).is_ok());
+    assert!(ScalableBloom::view(&copy.to_bytes().unwrap()).is_ok());
     // As many keys as bits are fine if the bits are set; and so is an empty slice of few bits.
     let full = forge(&good, &[0xff; 24], |header| {
         put(header, 32, 192);
@@ -232,26 +232,27 @@ fn a_slice_that_claims_more_keys_than_bits_is_refused_and_never_written() {
         put(header, 72, 192);
         header[20] = 1;
     });
-    let mut filter = AnyFilter::from_slice(&full).unwrap();
+    let mut filter = AnyFilter::from_bytes(&full).unwrap();
     fill(&mut filter, 0..1000).unwrap();
-    assert_eq!(filter.to_vec().unwrap(), full);
-    fill(&mut AnyFilter::from_slice(&forged(0)).unwrap(), 0..200).unwrap();
+    assert_eq!(filter.to_bytes().unwrap(), full);
+    fill(&mut AnyFilter::from_bytes(&forged(0)).unwrap(), 0..200).unwrap();
 }
 
 #[test]
 fn the_work_of_a_query_for_near_points_is_held_to_a_limit() {
     let shape = |samples| DistanceShape { functions: 255, samples, bits: 64, threshold: 255 };
-    let bytes =
-        |samples| DistanceSensitiveBloom::jaccard().shape(shape(samples)).build().unwrap().to_vec().unwrap();
+    let bytes = |samples| {
+        DistanceSensitiveBloom::jaccard().shape(shape(samples)).build().unwrap().to_bytes().unwrap()
+    };
     let costly = bytes(65_536);
     assert_eq!(costly.len(), 2_256);
     let work = DecodeError::Work { samples: 255 * 65_536, max: 1 << 20 }.to_string();
-    assert_eq!(DistanceSensitiveBloom::from_slice(&costly).unwrap_err().to_string(), work);
+    assert_eq!(DistanceSensitiveBloom::from_bytes(&costly).unwrap_err().to_string(), work);
     assert_eq!(DistanceSensitiveBloom::view(&costly).unwrap_err().to_string(), work);
     let raised = ReadOptions::new().max_samples(255 * 65_536);
-    assert!(DistanceSensitiveBloom::from_slice_with(&costly, &raised).is_ok());
-    assert!(DistanceSensitiveBloom::from_slice(&bytes((1 << 20) / 255)).is_ok());
-    assert!(DistanceSensitiveBloom::from_slice(&bytes((1 << 20) / 255 + 1)).is_err());
+    assert!(DistanceSensitiveBloom::from_bytes_with(&costly, &raised).is_ok());
+    assert!(DistanceSensitiveBloom::from_bytes(&bytes((1 << 20) / 255)).is_ok());
+    assert!(DistanceSensitiveBloom::from_bytes(&bytes((1 << 20) / 255 + 1)).is_err());
 }
 
 #[test]
@@ -283,23 +284,23 @@ fn the_id_of_a_secret_does_not_tell_which_bits_are_sampled() {
     assert!(open.is_near_bits(&turn(9)).unwrap());
 
     // Keyed files of space 1 were sampled by the id: refused. Space 3 is for keyed ones only.
-    let bytes = filter.to_vec().unwrap();
+    let bytes = filter.to_bytes().unwrap();
     let with_space = |bytes: &[u8], space| {
         let mut bytes = bytes.to_vec();
         put(&mut bytes, 104, space);
         reseal(&mut bytes);
-        DistanceSensitiveBloom::from_slice_with(&bytes, &ReadOptions::new().secret(secret.clone()))
+        DistanceSensitiveBloom::from_bytes_with(&bytes, &ReadOptions::new().secret(secret.clone()))
             .map(|_| ())
     };
     assert!(with_space(&bytes, 3).is_ok());
     let refused = with_space(&bytes, 1).unwrap_err().to_string();
     assert!(refused.contains("space is 1") && refused.contains("build it again"), "{refused}");
-    assert!(with_space(&open.to_vec().unwrap(), 1).is_ok());
-    assert!(with_space(&open.to_vec().unwrap(), 3).unwrap_err().to_string().contains("for keyed filters"));
+    assert!(with_space(&open.to_bytes().unwrap(), 1).is_ok());
+    assert!(with_space(&open.to_bytes().unwrap(), 3).unwrap_err().to_string().contains("for keyed filters"));
     // Everything but answers can be had without the secret.
     assert!(format::verify(&bytes[..]).is_ok());
     assert_eq!(format::header(&bytes[..]).unwrap().identity.cells, filter.bits());
-    let missing = DistanceSensitiveBloom::from_slice(&bytes).unwrap_err();
+    let missing = DistanceSensitiveBloom::from_bytes(&bytes).unwrap_err();
     assert!(matches!(missing, DecodeError::SecretMissing { id } if id == secret.id()));
 }
 

@@ -15,9 +15,9 @@ fn memory_that_is_given_back_holds_no_secret() {
     let secret = SecretKey::new(BYTES);
     let work = || {
         let bloom = Bloom::builder().items(100).fpp(0.01).secret(secret.clone()).build().unwrap();
-        let bytes = bloom.to_vec().unwrap();
+        let bytes = bloom.to_bytes().unwrap();
         let options = ReadOptions::new().secret(secret.clone());
-        let read = AnyFilter::from_slice_with(&bytes, &options).unwrap();
+        let read = AnyFilter::from_bytes_with(&bytes, &options).unwrap();
         assert!(read.hasher() == &KeyHasher::sip13(secret.clone()));
         let blocked = BlockedBloom::builder().items(100).fpp(0.01).secret(secret.clone()).build().unwrap();
         let cuckoo = Cuckoo::builder().items(100).fpp(0.01).secret(secret.clone()).build().unwrap();
@@ -31,11 +31,11 @@ fn memory_that_is_given_back_holds_no_secret() {
             filters.push(filter);
         }
         let boxed: Vec<Box<AnyFilter>> = filters.into_iter().map(Box::new).collect();
-        assert!(boxed.iter().all(|filter| !filter.to_vec().unwrap().is_empty()));
+        assert!(boxed.iter().all(|filter| !filter.to_bytes().unwrap().is_empty()));
         let points = DistanceSensitiveBloom::hamming(64).items(9).near(0.1).far(0.6);
         let mut points = Box::new(points.secret(secret.clone()).build().unwrap());
         points.insert_bits(&[7; 8]).unwrap();
-        let header = format::header(&points.to_vec().unwrap()[..]).unwrap();
+        let header = format::header(&points.to_bytes().unwrap()[..]).unwrap();
         assert!(header.secret.is_none());
     };
     assert_eq!(traces_of(work), 0);
@@ -45,7 +45,7 @@ fn memory_that_is_given_back_holds_no_secret() {
         let builder = Bloom::builder().items(100).fpp(0.01).secret(SecretKey::new(BYTES));
         let mut filter = builder.build().unwrap();
         filter.about_mut().store_secret(true);
-        drop(filter.to_vec().unwrap());
+        drop(filter.to_bytes().unwrap());
     };
     assert!(traces_of(stored) > 0);
 }

@@ -109,7 +109,7 @@ fn trial(design: &Design, items: u64, queries: u64, stream: &mut Stream) -> Resu
     let per_key = 8.0 / items as f64;
     Ok(Trial {
         memory_bits: filter.memory_bytes() as f64 * per_key,
-        file_bits: filter.to_vec()?.len() as f64 * per_key,
+        file_bits: filter.to_bytes()?.len() as f64 * per_key,
         found,
         told,
     })

@@ -48,7 +48,7 @@ pub(crate) struct AtomicBloom(gardenia::AtomicBloom);
 
 impl<K: BenchKey> Contender<K> for AtomicBloom {
     fn new(items: usize, fpp: f64) -> Self {
-        Self(gardenia::AtomicBloom::new_shared(items as u64, fpp).expect(SIZED))
+        Self(gardenia::AtomicBloom::new(items as u64, fpp).expect(SIZED))
     }
 
     fn insert_all(&mut self, keys: &[K]) {
@@ -110,7 +110,7 @@ pub(crate) struct AtomicBlocked(gardenia::AtomicBlockedBloom);
 
 impl<K: BenchKey> Contender<K> for AtomicBlocked {
     fn new(items: usize, fpp: f64) -> Self {
-        Self(gardenia::AtomicBlockedBloom::new_shared(items as u64, fpp).expect(SIZED))
+        Self(gardenia::AtomicBlockedBloom::new(items as u64, fpp).expect(SIZED))
     }
 
     fn insert_all(&mut self, keys: &[K]) {

@@ -138,9 +138,9 @@ pub(super) fn measure_threads<K: Key + Sync>(
     row: &mut Row,
 ) -> anyhow::Result<()> {
     fill(filter, work, row, Op::BatchInsert, |filter, set| {
-        black_box(filter.insert_all(set, threads));
+        black_box(filter.par_insert_many(set, threads));
     });
-    let batch = |keys: &[K]| count(&filter.contains_all(keys, threads));
+    let batch = |keys: &[K]| count(&filter.par_contains_many(keys, threads));
     let hits = ask(&work.hits, row, Op::BatchHit, batch);
     let misses = ask(&work.misses, row, Op::BatchMiss, batch);
     ask(&work.mixed, row, Op::BatchMix, batch);

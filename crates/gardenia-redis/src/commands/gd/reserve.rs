@@ -281,7 +281,7 @@ mod tests {
             let again = filled(parse(&words_of(&asked)).unwrap(), 0).unwrap();
             assert_eq!(again, asked, "{line}");
             let bytes = |spec: &Spec| match build(spec, u64::MAX).unwrap() {
-                Made::Any(filter) => filter.to_vec().unwrap(),
+                Made::Any(filter) => filter.to_bytes().unwrap(),
                 Made::Scaling(..) => panic!(),
             };
             assert_eq!(bytes(&again), bytes(&asked), "{line}");

@@ -162,11 +162,11 @@ impl<S: Scheme> ChoiceBloom<S> {
     /// let (mut a, mut b) = (ChoiceBloom::new(10, 0.001)?, ChoiceBloom::new(10, 0.001)?);
     /// a.insert("rose");
     /// b.insert("tulip");
-    /// a.union(&b).unwrap();
+    /// a.union_with(&b).unwrap();
     /// assert!(a.contains("rose") && a.contains("tulip"));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
-    pub fn union(&mut self, other: &ChoiceBloom<S, impl Memory>) -> Result<(), Mismatch> {
+    pub fn union_with(&mut self, other: &ChoiceBloom<S, impl Memory>) -> Result<(), Mismatch> {
         self.check_same(other)?;
         if let ChoiceForm::Partitions { .. } = self.form {
             let chosen = |by: &str| alloc::format!("chosen by {by} keys");
@@ -434,8 +434,8 @@ impl<S: Scheme, M: Memory, N: Memory> PartialEq<ChoiceBloom<S, N>> for ChoiceBlo
 }
 
 impl<S: Scheme, M: Memory> Filter for ChoiceBloom<S, M> {
-    fn digest(&self, key: &[u8]) -> Digest {
-        self.hasher.digest(key)
+    fn hasher(&self) -> &KeyHasher {
+        &self.hasher
     }
     fn contains_digest(&self, digest: Digest) -> bool {
         ChoiceBloom::contains_digest(self, digest)
@@ -446,6 +446,9 @@ impl<S: Scheme, M: Memory> Filter for ChoiceBloom<S, M> {
 }
 
 impl<S: Scheme> Insert for ChoiceBloom<S> {
+    fn about_mut(&mut self) -> &mut About {
+        &mut self.about
+    }
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
         Ok(ChoiceBloom::<S>::insert_digest(self, digest))
     }

@@ -173,11 +173,11 @@ mod tests {
     fn a_file_with_bits_past_its_last_is_damaged() -> Result<(), Error> {
         let mut filter =
             ChoiceBloom::builder().bits(1000).hashes(3).effort(Effort::Rounds).build_from(&[1, 2])?;
-        assert_eq!(ChoiceBloom::from_slice(&filter.to_vec()?)?, filter);
+        assert_eq!(ChoiceBloom::from_bytes(&filter.to_bytes()?)?, filter);
         let last = filter.bits.words_mut().last_mut().unwrap();
         *last |= 1 << 63;
-        assert!(matches!(ChoiceBloom::from_slice(&filter.to_vec()?), Err(DecodeError::Damaged(_))));
-        assert!(matches!(ChoiceBloom::view(&filter.to_vec()?), Err(DecodeError::Damaged(_))));
+        assert!(matches!(ChoiceBloom::from_bytes(&filter.to_bytes()?), Err(DecodeError::Damaged(_))));
+        assert!(matches!(ChoiceBloom::view(&filter.to_bytes()?), Err(DecodeError::Damaged(_))));
         Ok(())
     }
 }

@@ -33,9 +33,9 @@ use core::marker::PhantomData;
 /// let mut bed = CompressedBloom::new(10_000, 8.0, 14.0)?;
 /// bed.insert_many(&(0..10_000).collect::<Vec<u32>>());
 /// assert_eq!((bed.hashes(), bed.bits()), (2, 140_000));
-/// let sent = bed.to_vec().unwrap();
+/// let sent = bed.to_bytes().unwrap();
 /// assert!(sent.len() < 10_200 && bed.memory_bytes() > 17_400);
-/// assert!(CompressedBloom::from_slice(&sent).unwrap() == bed);
+/// assert!(CompressedBloom::from_bytes(&sent).unwrap() == bed);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 #[derive(Clone)]
@@ -256,13 +256,13 @@ impl<S: Scheme> CompressedBloom<S> {
     }
 
     /// Takes in the keys of `other`, bit for bit as if they had been inserted here.
-    pub fn union(&mut self, other: &Self) -> Result<(), Mismatch> {
-        self.bloom.union(&other.bloom)
+    pub fn union_with(&mut self, other: &Self) -> Result<(), Mismatch> {
+        self.bloom.union_with(&other.bloom)
     }
 
-    /// Keeps the bits that `other` has too, as [`Bloom::intersection`] does.
-    pub fn intersection(&mut self, other: &Self) -> Result<(), Mismatch> {
-        self.bloom.intersection(&other.bloom)
+    /// Keeps the bits that `other` has too, as [`Bloom::intersect_with`] does.
+    pub fn intersect_with(&mut self, other: &Self) -> Result<(), Mismatch> {
+        self.bloom.intersect_with(&other.bloom)
     }
 
     /// The hash function.
@@ -369,8 +369,8 @@ impl<S: Scheme> PartialEq for CompressedBloom<S> {
 }
 
 impl<S: Scheme> Filter for CompressedBloom<S> {
-    fn digest(&self, key: &[u8]) -> Digest {
-        self.hasher().digest(key)
+    fn hasher(&self) -> &KeyHasher {
+        CompressedBloom::hasher(self)
     }
     fn contains_digest(&self, digest: Digest) -> bool {
         self.bloom.contains_digest(digest)
@@ -381,6 +381,9 @@ impl<S: Scheme> Filter for CompressedBloom<S> {
 }
 
 impl<S: Scheme> Insert for CompressedBloom<S> {
+    fn about_mut(&mut self) -> &mut About {
+        self.bloom.about_mut()
+    }
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
         Ok(self.bloom.insert_digest(digest))
     }
@@ -394,7 +397,7 @@ impl<K: Key, S: Scheme> Extend<K> for CompressedBloom<S> {
 
 impl<S: Scheme> Merge for CompressedBloom<S> {
     fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
-        self.union(other)
+        self.union_with(other)
     }
 }
 
@@ -583,8 +586,8 @@ mod tests {
             for bits in [1, 7, 64, 1_000, 10_001] {
                 let mut filter = CompressedBloom::builder().bits(bits).hashes(2).build().unwrap();
                 filter.extend(0..keys);
-                let bytes = filter.to_vec().unwrap();
-                assert!(CompressedBloom::from_slice(&bytes).unwrap() == filter, "{keys} in {bits}");
+                let bytes = filter.to_bytes().unwrap();
+                assert!(CompressedBloom::from_bytes(&bytes).unwrap() == filter, "{keys} in {bits}");
                 assert!(bytes.len() as u64 <= 210 + bits / 8, "{keys} in {bits}: {}", bytes.len());
             }
         }
@@ -598,9 +601,9 @@ mod tests {
             filter
         };
         let mut ours = make(0..500);
-        ours.union(&make(400..1_000)).unwrap();
+        ours.union_with(&make(400..1_000)).unwrap();
         assert!(ours == make(0..1_000));
-        assert!(ours.union(&CompressedBloom::new(999, 8.0, 20.0).unwrap()).is_err());
+        assert!(ours.union_with(&CompressedBloom::new(999, 8.0, 20.0).unwrap()).is_err());
         assert_eq!(ours.clone().into_bloom().bits(), ours.as_bloom().bits());
         ours.clear();
         assert_eq!((ours.fill(), ours.expected_wire_bits()), (0.0, 0.0));

@@ -11,13 +11,13 @@
 use super::gaps::{Code, Codes, MAX_DIVISOR, Writer, code_words};
 use crate::BuildError;
 use crate::cells::{Bytes, Memory, Owned};
-use crate::filter::verbs::{ask_verbs, filter_impl};
+use crate::filter::verbs::filter_impl;
 use crate::filter::wish::{filter_facts, hash_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Sink, Source, ahead};
+use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, Watch};
 use crate::theory::bloom::Estimate;
 use crate::theory::golomb;
@@ -266,6 +266,11 @@ fn encode(shape: &mut Shape, values: &[Digest]) -> Result<Owned, SizeError> {
 }
 
 impl GolombSet {
+    /// The set of these keys at a false-positive probability of at most `fpp`.
+    pub fn new<K: Key>(keys: &[K], fpp: f64) -> Result<Self, SizeError> {
+        Self::builder().fpp(fpp).build_from(keys)
+    }
+
     /// How sets are made: rate, code, hash function, and then the keys.
     pub fn builder() -> GolombSetBuilder {
         GolombSetBuilder::default()
@@ -273,7 +278,26 @@ impl GolombSet {
 }
 
 impl<M: Memory> GolombSet<M> {
-    ask_verbs!("Whether `key` may be in the set: never false for a key that is.");
+    /// Whether `key` may be in the set: never false for a key that is.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
 
     /// Whether the key with this digest may be in the set.
     #[must_use]
@@ -663,7 +687,7 @@ mod tests {
             assert_eq!((empty.items(), empty.values(), empty.code_bits(), empty.fpp()), (0, 0, 0, 0.0));
             assert!(digests(1, 1_000).into_iter().all(|digest| !empty.contains_digest(digest)));
             assert!(!empty.contains_any_digest(digests(1, 100)) && !empty.contains_any_digest(Vec::new()));
-            assert!(GolombSet::from_slice(&empty.to_vec().unwrap()).unwrap() == empty);
+            assert!(GolombSet::from_bytes(&empty.to_bytes().unwrap()).unwrap() == empty);
         }
     }
 
@@ -675,7 +699,7 @@ mod tests {
         assert_eq!(set.identity().width, 32);
         assert!(clustered.iter().all(|digest| set.contains_digest(*digest)));
         assert!(!digests(3, 100).into_iter().any(|digest| set.contains_digest(digest)));
-        assert!(GolombSet::from_slice(&set.to_vec().unwrap()).unwrap() == set);
+        assert!(GolombSet::from_bytes(&set.to_bytes().unwrap()).unwrap() == set);
     }
 
     #[test]

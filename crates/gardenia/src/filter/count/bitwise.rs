@@ -27,14 +27,14 @@ pub use level::BitwiseLevel;
 
 use super::row::{Row, Touch};
 use crate::cells::{Counters, Memory, Owned};
-use crate::filter::verbs::{ask_verbs, count_impl, count_verbs, filter_impl, insert_impl, insert_verbs};
+use crate::filter::verbs::{count_impl, filter_impl, insert_impl};
 use crate::filter::wish::filter_facts;
 use crate::filter::{About, Identity};
 use crate::format::Kind;
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::Scheme;
 use crate::index::shifts::stated_fpp;
-use crate::simd::{Sink, Source};
+use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::theory::bitwise::Digit;
 use crate::{Overflow, SizeError};
 use alloc::vec::Vec;
@@ -104,7 +104,29 @@ impl BitwiseBloom {
         Self::builder().fpp(fpp).from_counts(counts)
     }
 
-    insert_verbs!("absent, as far as the filter can tell,");
+    /// Adds `key`; true if it was absent, as far as the filter can tell, before.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key) -> bool {
+        self.about.took_key(&key);
+        self.insert_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Adds all keys, hashing and fetching ahead; how many were absent, as far as the filter can tell, before.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
+        self.about.took::<K>();
+        let mut count = 0;
+        self.insert_each(Keys::new(&self.hasher, keys), &mut count);
+        count
+    }
+
+    /// Adds the keys with these digests in order, and tells of each whether it was absent, as far as the filter can
+    /// tell, before.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
+        self.insert_each(Given(digests), &mut Bools::of(digests, new));
+    }
 
     /// Adds the key with this digest; true if it was absent, as far as the filter can tell, before.
     ///
@@ -172,12 +194,51 @@ impl BitwiseBloom {
 }
 
 impl<M: Memory> BitwiseBloom<M> {
-    ask_verbs!("Whether `key` may be present: false for a key that is only where its count reads 0.");
-    count_verbs!(
-        "How often `key` went in, as its digits say: too high where other keys share all its cells on a level, \
-         and too low, even 0, where one that shares a cell with it carried too early. Filled by \
-         [`from_counts`](BitwiseBloom::from_counts) alone, never too low."
-    );
+    /// Whether `key` may be present: false for a key that is only where its count reads 0.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
+    /// How often `key` went in, as its digits say: too high where other keys share all its cells on a level, and too
+    /// low, even 0, where one that shares a cell with it carried too early. Filled by
+    /// [`from_counts`](BitwiseBloom::from_counts) alone, never too low.
+    #[inline]
+    #[must_use]
+    pub fn count(&self, key: impl Key) -> u64 {
+        self.count_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Counts of all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn count_many<K: Key>(&self, keys: &[K]) -> Vec<u64> {
+        let mut counts = vec![0; keys.len()];
+        self.count_each(Keys::new(&self.hasher, keys), &mut counts);
+        counts
+    }
+
+    /// Counts for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn count_digests(&self, digests: &[Digest], out: &mut [u64]) {
+        assert_eq!(digests.len(), out.len(), "one count per digest");
+        self.count_each(Given(digests), out);
+    }
 
     /// Whether the key with this digest may be present.
     #[inline]
@@ -501,7 +562,7 @@ mod tests {
         let none = BitwiseBloom::from_counts([("rose", 0)], 0.01).unwrap();
         assert_eq!((none.count("rose"), none.fill(), none.fpp()), (0, 0.0, 0.0));
         let hashed = BitwiseBloom::from_counts([(crate::Hashed(&1), 1)], 0.01).unwrap();
-        assert!(matches!(hashed.to_vec(), Err(EncodeError::NotPortable)));
+        assert!(matches!(hashed.to_bytes(), Err(EncodeError::NotPortable)));
     }
 
     #[test]

@@ -8,18 +8,16 @@
 
 use super::row::{Least, LeastMany, Row, Touch, TouchMany};
 use crate::cells::{Bytes, Counters, Memory, Owned, TallyMut};
-use crate::filter::verbs::{
-    ask_verbs, count_impl, count_verbs, filter_impl, insert_impl, insert_verbs, remove_impl, remove_verbs,
-};
+use crate::filter::verbs::{count_impl, filter_impl, insert_impl, remove_impl};
 use crate::filter::wish::{Wish, counter_filter_facts, scheme_verb, wish_verbs};
 use crate::filter::{About, Bloom, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
-use crate::hash::{Digest, KeyHasher};
+use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme};
 use crate::kinds::Ability;
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Sink, Source};
+use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::spec::{FromSpec, Measure, Param, Spec, bit_bytes, cell_bytes};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
 use crate::{DecodeError, EncodeError, Merge, Mismatch, Overflow, RemoveError, SizeError};
@@ -116,8 +114,35 @@ impl CountingBloom {
         CountingBloomBuilder { wish: Wish::default(), width: WIDTH }
     }
 
-    insert_verbs!();
-    remove_verbs!();
+    /// Adds `key`; true if it was certainly absent before.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key) -> bool {
+        self.about.took_key(&key);
+        self.insert_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
+        self.about.took::<K>();
+        let mut count = 0;
+        self.insert_each(Keys::new(&self.hasher, keys), &mut count);
+        count
+    }
+
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
+        self.insert_each(Given(digests), &mut Bools::of(digests, new));
+    }
+    /// Removes `key` once. If that cannot be, the error says why and nothing has changed.
+    ///
+    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a key that is in.
+    #[inline]
+    pub fn remove(&mut self, key: impl Key) -> Result<(), RemoveError> {
+        self.remove_digest(self.hasher.digest_key(&key))
+    }
 
     /// Adds the key with this digest; true if it was certainly absent before.
     #[inline]
@@ -194,10 +219,49 @@ pub(super) fn lower(cells: &mut impl TallyMut, row: &Row<'_>) -> Result<(), Remo
 }
 
 impl<M: Memory> CountingBloom<M> {
-    ask_verbs!("Whether `key` may be present: never false for a key that is.");
-    count_verbs!(
-        "How often `key` went in, less how often it was removed: never too little below the cells' top."
-    );
+    /// Whether `key` may be present: never false for a key that is.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
+    /// How often `key` went in, less how often it was removed: never too little below the cells' top.
+    #[inline]
+    #[must_use]
+    pub fn count(&self, key: impl Key) -> u64 {
+        self.count_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Counts of all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn count_many<K: Key>(&self, keys: &[K]) -> Vec<u64> {
+        let mut counts = vec![0; keys.len()];
+        self.count_each(Keys::new(&self.hasher, keys), &mut counts);
+        counts
+    }
+
+    /// Counts for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn count_digests(&self, digests: &[Digest], out: &mut [u64]) {
+        assert_eq!(digests.len(), out.len(), "one count per digest");
+        self.count_each(Given(digests), out);
+    }
 
     /// Whether the key with this digest may be present.
     #[inline]

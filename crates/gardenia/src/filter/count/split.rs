@@ -13,7 +13,7 @@
 use super::counting::{Parts, lower, raise};
 use super::row::{Least, LeastMany, Row, Touch, TouchMany};
 use crate::cells::{Ahead, Bits, CounterLines, Counters, Lines, Memory, Tally, TallyMut};
-use crate::filter::verbs::{count_impl, count_verbs, filter_impl, remove_impl, remove_verbs};
+use crate::filter::verbs::{count_impl, filter_impl, remove_impl};
 use crate::filter::{About, Bloom, CountingBloom, CountingBloomBuilder, Identity};
 use crate::format::counters_file::{self, CounterFile, Left, fingerprint};
 use crate::format::methods::{persist_new, write_file, write_to};
@@ -403,11 +403,37 @@ impl SplitBloom {
         self.scheme.visit(TouchMany { cells: &mut self.cells, digests, work: put_in, answers: new });
     }
 
-    remove_verbs!();
-    count_verbs!(
-        "How often `key` went in, less how often it was removed: never too little below the cells' top. This \
-         reads the file."
-    );
+    /// Removes `key` once. If that cannot be, the error says why and nothing has changed.
+    ///
+    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a key that is in.
+    #[inline]
+    pub fn remove(&mut self, key: impl Key) -> Result<(), RemoveError> {
+        self.remove_digest(self.hasher.digest_key(&key))
+    }
+    /// How often `key` went in, less how often it was removed: never too little below the cells' top. This reads the
+    /// file.
+    #[inline]
+    #[must_use]
+    pub fn count(&self, key: impl Key) -> u64 {
+        self.count_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Counts of all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn count_many<K: Key>(&self, keys: &[K]) -> Vec<u64> {
+        let mut counts = vec![0; keys.len()];
+        self.count_each(Keys::new(&self.hasher, keys), &mut counts);
+        counts
+    }
+
+    /// Counts for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn count_digests(&self, digests: &[Digest], out: &mut [u64]) {
+        assert_eq!(digests.len(), out.len(), "one count per digest");
+        self.count_each(Given(digests), out);
+    }
 
     /// Takes the key with this digest out once. If that cannot be, the error says why and nothing has changed.
     #[inline]
@@ -757,6 +783,9 @@ count_impl!([] SplitBloom);
 remove_impl!([] SplitBloom);
 
 impl Insert for SplitBloom {
+    fn about_mut(&mut self) -> &mut About {
+        SplitBloom::about_mut(self)
+    }
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
         Ok(Self::insert_digest(self, digest))
     }

@@ -15,17 +15,14 @@
 //! Hashing" (2014), section 4.3.2.
 
 use crate::cells::{Buckets, Bytes, Four, Memory, Owned, SLOTS, bucket_bytes, by_width};
-use crate::filter::verbs::{
-    ask_verbs, count_impl, count_verbs, filter_impl, remove_impl, remove_verbs, try_insert_impl,
-    try_insert_verbs,
-};
+use crate::filter::verbs::{count_impl, filter_impl, remove_impl, try_insert_impl};
 use crate::filter::wish::{filter_facts, hash_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
-use crate::hash::{Digest, KeyHasher};
+use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::scale;
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Bools, Given, Sink, Source, ahead, with_best};
+use crate::simd::{Bools, Given, Keys, Sink, Source, ahead, with_best};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value};
 use crate::theory::bloom::Estimate;
 use crate::theory::cuckoo::{self, Shape};
@@ -203,8 +200,37 @@ impl Cuckoo {
         CuckooBuilder::default()
     }
 
-    try_insert_verbs!();
-    remove_verbs!();
+    /// Adds `key`; true if it was certainly absent before. If there is no room for it, nothing has changed.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key) -> Result<bool, Full> {
+        self.about.took_key(&key);
+        self.insert_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at the first that does not
+    /// fit: the error tells how many went in.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, Full> {
+        self.about.took::<K>();
+        let mut count = 0;
+        self.insert_each(Keys::new(&self.hasher, keys), &mut count)?;
+        Ok(count)
+    }
+
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before. Stops at the
+    /// first that does not fit: the error tells how many went in.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) -> Result<(), Full> {
+        self.insert_each(Given(digests), &mut Bools::of(digests, new))
+    }
+    /// Removes `key` once. If that cannot be, the error says why and nothing has changed.
+    ///
+    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a key that is in.
+    #[inline]
+    pub fn remove(&mut self, key: impl Key) -> Result<(), RemoveError> {
+        self.remove_digest(self.hasher.digest_key(&key))
+    }
 
     /// Adds the key with this digest; true if it was certainly absent before. If there is no room for it, nothing
     /// has changed.
@@ -386,8 +412,49 @@ impl Cuckoo {
 }
 
 impl<M: Memory> Cuckoo<M> {
-    ask_verbs!("Whether `key` may be present: never false for a key that is.");
-    count_verbs!("How often `key` went in, less how often it was removed: never too little.");
+    /// Whether `key` may be present: never false for a key that is.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
+    /// How often `key` went in, less how often it was removed: never too little.
+    #[inline]
+    #[must_use]
+    pub fn count(&self, key: impl Key) -> u64 {
+        self.count_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Counts of all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn count_many<K: Key>(&self, keys: &[K]) -> Vec<u64> {
+        let mut counts = vec![0; keys.len()];
+        self.count_each(Keys::new(&self.hasher, keys), &mut counts);
+        counts
+    }
+
+    /// Counts for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn count_digests(&self, digests: &[Digest], out: &mut [u64]) {
+        assert_eq!(digests.len(), out.len(), "one count per digest");
+        self.count_each(Given(digests), out);
+    }
 
     #[inline(always)]
     fn places(&self) -> Places {

@@ -12,13 +12,13 @@ use super::builder::{Means, means_verbs};
 use super::digests::{Entries, Hashing, Keys, digests_of, try_on, try_seeds};
 use super::fuse::{Cell, Layout, Peeled, Picked, build};
 use crate::cells::{Bytes, Memory, Owned};
-use crate::filter::verbs::{ask_many_verbs, filter_impl};
+use crate::filter::verbs::filter_impl;
 use crate::filter::wish::filter_facts;
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
-use crate::hash::{Digest, KeyHasher};
+use crate::hash::{Digest, Key, KeyHasher};
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Sink, Source, ahead, with_best};
+use crate::simd::{self, Bools, Given, Sink, Source, ahead, with_best};
 use crate::spec::{FromSpec, Measure, Param, Spec, Watch};
 use crate::theory::binary_fuse::{self, Shape};
 use crate::theory::bloom::Estimate;
@@ -41,14 +41,14 @@ use core::fmt;
 /// Keys cannot be added,
 ///
 /// ```compile_fail,E0599
-/// let mut bed = gardenia::BinaryFuse::from_keys(&["rose"]).unwrap();
+/// let mut bed = gardenia::BinaryFuse::new(&["rose"], 0.004).unwrap();
 /// bed.insert("tulip");
 /// ```
 ///
 /// nor removed:
 ///
 /// ```compile_fail,E0599
-/// let mut bed = gardenia::BinaryFuse::from_keys(&["rose"]).unwrap();
+/// let mut bed = gardenia::BinaryFuse::new(&["rose"], 0.004).unwrap();
 /// bed.remove("rose");
 /// ```
 #[derive(Clone)]
@@ -124,7 +124,7 @@ impl BinaryFuseBuilder {
     }
 
     /// The filter of these keys. Duplicates count once, and the order does not matter.
-    pub fn build_from<K: crate::Key + Sync>(self, keys: &[K]) -> Result<BinaryFuse, BuildError> {
+    pub fn build_from<K: Key + Sync>(self, keys: &[K]) -> Result<BinaryFuse, BuildError> {
         let (width, Means { hasher, threads }) = (self.width()?, self.means.clone());
         let peeled = match self.attempt(&Hashing { hasher: hasher.clone(), keys }, 0)? {
             Some(peeled) => peeled,
@@ -203,9 +203,10 @@ impl Parts {
 }
 
 impl BinaryFuse {
-    /// The filter of these keys, with three cells each and fingerprints of 8 bits: it errs for one absent key in 256.
-    pub fn from_keys<K: crate::Key + Sync>(keys: &[K]) -> Result<Self, BuildError> {
-        Self::builder().build_from(keys)
+    /// The filter of these keys at a false-positive probability of at most `fpp`. Fingerprints have 8, 16 or 32 bits, so
+    /// that it is in truth 1 in 2⁸, 2¹⁶ or 2³².
+    pub fn new<K: Key + Sync>(keys: &[K], fpp: f64) -> Result<Self, BuildError> {
+        Self::builder().fpp(fpp).build_from(keys)
     }
 
     /// A filter with choices: fingerprint or rate, arity, threads, seed, secret.
@@ -215,12 +216,24 @@ impl BinaryFuse {
 }
 
 impl<M: Memory> BinaryFuse<M> {
-    ask_many_verbs!();
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(simd::Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
 
     /// Whether `key` may be present: never false for a key that is.
     #[inline]
     #[must_use]
-    pub fn contains(&self, key: impl crate::Key) -> bool {
+    pub fn contains(&self, key: impl Key) -> bool {
         // The usual hasher by name: the compiler folds its seed into constants.
         if self.usual {
             self.holds::<3, 1>(KeyHasher::default().digest_key(&key))
@@ -230,7 +243,7 @@ impl<M: Memory> BinaryFuse<M> {
     }
 
     #[inline(never)]
-    fn contains_unusual<K: crate::Key>(&self, key: &K) -> bool {
+    fn contains_unusual<K: Key>(&self, key: &K) -> bool {
         self.contains_digest(self.hasher.digest_key(key))
     }
 

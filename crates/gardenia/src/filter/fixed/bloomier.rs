@@ -15,13 +15,13 @@ use super::builder::{Means, means_verbs};
 use super::digests::{Entries, digests_of, reserved, try_seeds};
 use super::fuse::{Layout, Peeled, Picked, build};
 use crate::cells::{Bytes, Memory, Owned, Packed, packed_words};
-use crate::filter::verbs::{ask_verbs, filter_impl};
+use crate::filter::verbs::filter_impl;
 use crate::filter::wish::filter_facts;
 use crate::filter::{About, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Given, Keys, Sink, Source, ahead};
+use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{FromSpec, Measure, Param, Spec, SpecError, Watch};
 use crate::theory::binary_fuse::{self, Shape};
 use crate::theory::bloom::Estimate;
@@ -445,7 +445,26 @@ impl<M: Memory> MutableBloomier<M> {
 macro_rules! map_verbs {
     ($map:ident, $mutable:literal) => {
         impl<M: Memory> $map<M> {
-            ask_verbs!("Whether `key` may be present: never false for a key that is.");
+            /// Whether `key` may be present: never false for a key that is.
+            #[inline]
+            #[must_use]
+            pub fn contains(&self, key: impl Key) -> bool {
+                self.contains_digest(self.hasher.digest_key(&key))
+            }
+
+            /// Answers for all keys in order, hashing and probing many at a time.
+            #[must_use]
+            pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+                Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+            }
+
+            /// Answers for all digests in order, probing many at a time.
+            ///
+            /// # Panics
+            /// If `out` is not as long as `digests`.
+            pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+                self.contains_each(Given(digests), &mut Bools::of(digests, out));
+            }
             filter_facts!();
 
             /// The value of `key`; `None` if it is certainly absent.

@@ -14,15 +14,15 @@
 use super::{Allowance, Fetch};
 use crate::cells::{Bits, Bytes, Lines, Memory, Owned};
 use crate::filter::member::probe::{Contains, Set};
-use crate::filter::verbs::{ask_verbs, filter_impl, try_insert_impl, try_insert_verbs};
+use crate::filter::verbs::{filter_impl, try_insert_impl};
 use crate::filter::wish::{filter_facts, hash_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored, check_fit};
-use crate::hash::{Digest, KeyHasher};
+use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeId};
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Sink, Source, ahead};
+use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, bit_bytes};
 use crate::theory::a2::stored;
 use crate::theory::bloom::{Estimate, Shape, size};
@@ -301,7 +301,30 @@ impl ScalableBloom {
         Ok(Self { hasher, rule: self.rule, slices: alloc::vec![first], allowance, about })
     }
 
-    try_insert_verbs!();
+    /// Adds `key`; true if it was certainly absent before. If there is no room for it, nothing has changed.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key) -> Result<bool, Full> {
+        self.about.took_key(&key);
+        self.insert_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at the first that does not
+    /// fit: the error tells how many went in.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, Full> {
+        self.about.took::<K>();
+        let mut count = 0;
+        self.insert_each(Keys::new(&self.hasher, keys), &mut count)?;
+        Ok(count)
+    }
+
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before. Stops at the
+    /// first that does not fit: the error tells how many went in.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) -> Result<(), Full> {
+        self.insert_each(Given(digests), &mut Bools::of(digests, new))
+    }
 
     /// Adds the key with this digest; true if it was certainly absent before. It is full, and nothing has changed, only
     /// if memory for another slice cannot be had, or is above what the filter's reader allowed
@@ -403,7 +426,26 @@ impl ScalableBloom {
 }
 
 impl<M: Memory> ScalableBloom<M> {
-    ask_verbs!("Whether `key` may be present: never false for a key that is.");
+    /// Whether `key` may be present: never false for a key that is.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
 
     /// Whether the key with this digest may be present.
     #[inline]

@@ -12,14 +12,14 @@
 #[cfg(feature = "std")]
 use super::radix;
 use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
-use crate::filter::verbs::{ask_verbs, filter_impl, insert_impl, insert_verbs};
+use crate::filter::verbs::{filter_impl, insert_impl};
 use crate::filter::wish::{Wish, bit_filter_facts, wish_verbs};
-use crate::filter::{About, Bloom, Identity};
+use crate::filter::{About, Atomic, Bloom, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::AnyScheme;
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{self, Given, Keys, Level, Mask, Pattern, Sink, Source, ahead};
+use crate::simd::{self, Bools, Given, Keys, Level, Mask, Pattern, Sink, Source, ahead};
 use crate::spec::{FromSpec, Measure, Param, Spec, bit_bytes};
 use crate::theory::blocked::{self, BLOCK_BITS, MAX_BLOCK_HASHES};
 use crate::theory::bloom::{Estimate, Shape};
@@ -50,7 +50,7 @@ pub struct BlockedBloom<M = Owned> {
 ///
 /// ```
 /// use gardenia::AtomicBlockedBloom;
-/// let seen = AtomicBlockedBloom::new_shared(1_000, 0.01)?;
+/// let seen = AtomicBlockedBloom::new(1_000, 0.01)?;
 /// std::thread::scope(|threads| {
 ///     for start in [0u32, 500] {
 ///         let seen = &seen;
@@ -60,7 +60,7 @@ pub struct BlockedBloom<M = Owned> {
 /// assert!((0..1000u32).all(|key| seen.contains(key)));
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-pub type AtomicBlockedBloom = BlockedBloom<Shared>;
+pub type AtomicBlockedBloom = Atomic<BlockedBloom<Shared>>;
 
 /// How [`BlockedBloom`]s other than the plainest are made.
 ///
@@ -106,7 +106,28 @@ impl BlockedBloom {
         BlockedBloomBuilder::default()
     }
 
-    insert_verbs!();
+    /// Adds `key`; true if it was certainly absent before.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key) -> bool {
+        self.about.took_key(&key);
+        self.insert_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
+        self.about.took::<K>();
+        let mut count = 0;
+        self.insert_each(Keys::new(&self.hasher, keys), &mut count);
+        count
+    }
+
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
+        self.insert_each(Given(digests), &mut Bools::of(digests, new));
+    }
 
     /// Adds the key with this digest; true if it was certainly absent before.
     #[inline]
@@ -130,13 +151,13 @@ impl BlockedBloom {
     /// ```
     /// let keys: Vec<u64> = (0..100_000).collect();
     /// let mut seen = gardenia::BlockedBloom::new(100_000, 0.01)?;
-    /// let new = seen.insert_all(&keys, 2);
-    /// assert!(seen.contains_all(&keys, 2).into_iter().all(|found| found));
+    /// let new = seen.par_insert_many(&keys, 2);
+    /// assert!(seen.par_contains_many(&keys, 2).into_iter().all(|found| found));
     /// assert!(new > 99_000); // the rest were false positives when they came
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     #[cfg(feature = "std")]
-    pub fn insert_all<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> u64 {
+    pub fn par_insert_many<K: Key + Sync>(&mut self, keys: &[K], threads: usize) -> u64 {
         if self.memory_bytes() <= radix::WORTH {
             return self.insert_many(keys);
         }
@@ -151,7 +172,7 @@ impl BlockedBloom {
     }
 
     /// Takes in the keys of `other`, bit for bit as if they had been inserted here.
-    pub fn union(&mut self, other: &BlockedBloom<impl Memory>) -> Result<(), Mismatch> {
+    pub fn union_with(&mut self, other: &BlockedBloom<impl Memory>) -> Result<(), Mismatch> {
         self.identity().check(&other.identity())?;
         self.bits.combine(&other.bits, |a, b| a | b);
         self.about.took_all(&other.about);
@@ -159,8 +180,8 @@ impl BlockedBloom {
     }
 
     /// Keeps the bits that `other` has too: common keys stay found, and the rate is above that of a filter
-    /// built from the common keys, as with [`Bloom::intersection`](crate::Bloom::intersection).
-    pub fn intersection(&mut self, other: &BlockedBloom<impl Memory>) -> Result<(), Mismatch> {
+    /// built from the common keys, as with [`Bloom::intersect_with`](crate::Bloom::intersect_with).
+    pub fn intersect_with(&mut self, other: &BlockedBloom<impl Memory>) -> Result<(), Mismatch> {
         self.identity().check(&other.identity())?;
         self.bits.combine(&other.bits, |a, b| a & b);
         Ok(())
@@ -196,14 +217,20 @@ impl BlockedBloom {
     #[must_use]
     pub fn into_shared(self) -> AtomicBlockedBloom {
         let Self { hasher, pattern, bits, about } = self;
-        BlockedBloom { hasher, pattern, bits: bits.into_shared_blocks(), about }
+        Atomic(BlockedBloom { hasher, pattern, bits: bits.into_shared_blocks(), about })
     }
 }
 
 impl AtomicBlockedBloom {
     /// As [`BlockedBloom::new`], to be shared between threads.
-    pub fn new_shared(items: u64, fpp: f64) -> Result<Self, SizeError> {
+    pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
         BlockedBloom::new(items, fpp).map(BlockedBloom::into_shared)
+    }
+
+    /// Loads a file of a [`BlockedBloom`] into memory to be shared between threads, with every checksum verified.
+    #[cfg(feature = "mmap")]
+    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self, DecodeError> {
+        BlockedBloom::load(path).map(BlockedBloom::into_shared)
     }
 
     /// Adds `key`; true if it was certainly absent before. Of threads that add one new key at once, exactly one
@@ -236,13 +263,32 @@ impl AtomicBlockedBloom {
     /// The same filter for one owner; nothing is copied.
     #[must_use]
     pub fn into_owned(self) -> BlockedBloom {
-        let Self { hasher, pattern, bits, about } = self;
+        let BlockedBloom { hasher, pattern, bits, about } = self.0;
         BlockedBloom { hasher, pattern, bits: bits.into_owned(), about }
     }
 }
 
 impl<M: Memory> BlockedBloom<M> {
-    ask_verbs!("Whether `key` may be present: never false for a key that is.");
+    /// Whether `key` may be present: never false for a key that is.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
 
     /// Whether the key with this digest may be present.
     #[inline]
@@ -269,7 +315,7 @@ impl<M: Memory> BlockedBloom<M> {
     /// Answers for all keys in order, by up to `threads` threads.
     #[cfg(feature = "std")]
     #[must_use]
-    pub fn contains_all<K: Key + Sync>(&self, keys: &[K], threads: usize) -> Vec<bool>
+    pub fn par_contains_many<K: Key + Sync>(&self, keys: &[K], threads: usize) -> Vec<bool>
     where
         M: Sync,
     {
@@ -387,7 +433,7 @@ insert_impl!([] BlockedBloom);
 
 impl Merge for BlockedBloom {
     fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
-        self.union(other)
+        self.union_with(other)
     }
 }
 

@@ -7,16 +7,16 @@
 
 use super::probe::{Contains, ContainsMany, Set, SetMany, SetShared};
 use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
-use crate::filter::verbs::{ask_verbs, filter_impl, insert_impl, insert_verbs};
+use crate::filter::verbs::{filter_impl, insert_impl};
 use crate::filter::wish::{Wish, bit_filter_facts, wish_verbs};
-use crate::filter::{About, Identity};
+use crate::filter::{About, Atomic, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::AnyScheme;
 use crate::index::shifts::stated_fpp;
 use crate::index::{Fractional, NumberedScheme, Scheme};
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Given, Sink, Source};
+use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::spec::{FromSpec, Measure, Param, Spec, bit_bytes};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
 use crate::{DecodeError, EncodeError, Merge, Mismatch, SizeError};
@@ -50,7 +50,7 @@ pub struct Bloom<S = Fractional, M = Owned> {
 ///
 /// ```
 /// use gardenia::AtomicBloom;
-/// let bed = AtomicBloom::new_shared(1_000, 0.01)?;
+/// let bed = AtomicBloom::new(1_000, 0.01)?;
 /// std::thread::scope(|threads| {
 ///     for start in [0u32, 500] {
 ///         let bed = &bed;
@@ -60,7 +60,7 @@ pub struct Bloom<S = Fractional, M = Owned> {
 /// assert!((0..1000u32).all(|key| bed.contains(key)));
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-pub type AtomicBloom<S = Fractional> = Bloom<S, Shared>;
+pub type AtomicBloom<S = Fractional> = Atomic<Bloom<S, Shared>>;
 
 /// How [`Bloom`]s other than the plainest are made.
 ///
@@ -93,8 +93,14 @@ impl Bloom {
 
 impl AtomicBloom {
     /// As [`Bloom::new`], to be shared between threads.
-    pub fn new_shared(items: u64, fpp: f64) -> Result<Self, SizeError> {
+    pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
         Bloom::new(items, fpp).map(Bloom::into_shared)
+    }
+
+    /// Loads a file of a [`Bloom`] into memory to be shared between threads, with every checksum verified.
+    #[cfg(feature = "mmap")]
+    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self, DecodeError> {
+        Bloom::load(path).map(Bloom::into_shared)
     }
 }
 
@@ -121,7 +127,28 @@ impl<S: Scheme, F: Fn(u32) -> S> BloomBuilder<S, F> {
 }
 
 impl<S: Scheme> Bloom<S> {
-    insert_verbs!();
+    /// Adds `key`; true if it was certainly absent before.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key) -> bool {
+        self.about.took_key(&key);
+        self.insert_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
+        self.about.took::<K>();
+        let mut count = 0;
+        self.insert_each(Keys::new(&self.hasher, keys), &mut count);
+        count
+    }
+
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
+        self.insert_each(Given(digests), &mut Bools::of(digests, new));
+    }
 
     /// Adds the key with this digest; true if it was certainly absent before.
     #[inline]
@@ -147,11 +174,11 @@ impl<S: Scheme> Bloom<S> {
     /// let (mut a, mut b) = (Bloom::new(10, 0.01)?, Bloom::new(10, 0.01)?);
     /// a.insert("rose");
     /// b.insert("tulip");
-    /// a.union(&b).unwrap();
+    /// a.union_with(&b).unwrap();
     /// assert!(a.contains("rose") && a.contains("tulip"));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
-    pub fn union(&mut self, other: &Bloom<S, impl Memory>) -> Result<(), Mismatch> {
+    pub fn union_with(&mut self, other: &Bloom<S, impl Memory>) -> Result<(), Mismatch> {
         self.check_same(other)?;
         self.bits.combine(&other.bits, |a, b| a | b);
         self.about.took_all(&other.about);
@@ -164,7 +191,7 @@ impl<S: Scheme> Bloom<S> {
     /// Every key that is in both stays found, but the result is *not* the filter of the common keys: bits
     /// that different keys of the two had set stay, so its error rate is above that of a filter built from
     /// the common keys (and never above that of either filter).
-    pub fn intersection(&mut self, other: &Bloom<S, impl Memory>) -> Result<(), Mismatch> {
+    pub fn intersect_with(&mut self, other: &Bloom<S, impl Memory>) -> Result<(), Mismatch> {
         self.check_same(other)?;
         self.bits.combine(&other.bits, |a, b| a & b);
         self.about.set_counted_items(None);
@@ -186,7 +213,8 @@ impl<S: Scheme> Bloom<S> {
     /// The same filter for many threads; nothing is copied.
     #[must_use]
     pub fn into_shared(self) -> AtomicBloom<S> {
-        Bloom { hasher: self.hasher, scheme: self.scheme, bits: self.bits.into_shared(), about: self.about }
+        let Self { hasher, scheme, bits, about } = self;
+        Atomic(Bloom { hasher, scheme, bits: bits.into_shared(), about })
     }
 }
 
@@ -210,12 +238,32 @@ impl<S: Scheme> AtomicBloom<S> {
     /// The same filter for one owner; nothing is copied.
     #[must_use]
     pub fn into_owned(self) -> Bloom<S> {
-        Bloom { hasher: self.hasher, scheme: self.scheme, bits: self.bits.into_owned(), about: self.about }
+        let Bloom { hasher, scheme, bits, about } = self.0;
+        Bloom { hasher, scheme, bits: bits.into_owned(), about }
     }
 }
 
 impl<S: Scheme, M: Memory> Bloom<S, M> {
-    ask_verbs!("Whether `key` may be present: never false for a key that is.");
+    /// Whether `key` may be present: never false for a key that is.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
 
     /// Whether the key with this digest may be present.
     #[inline]
@@ -388,7 +436,7 @@ insert_impl!([S: Scheme] Bloom<S>);
 
 impl<S: Scheme> Merge for Bloom<S> {
     fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
-        self.union(other)
+        self.union_with(other)
     }
 }
 
@@ -506,9 +554,9 @@ mod tests {
         let make = |seed, bits| Bloom::builder().seed(seed).bits(bits).hashes(3).build().unwrap();
         let mut ours = make(0, 100);
         let before = ours.clone();
-        let error = ours.union(&make(1, 100)).unwrap_err();
+        let error = ours.union_with(&make(1, 100)).unwrap_err();
         assert_eq!((error.what, &*error.ours, &*error.theirs), ("seed", "0x0", "0x1"));
-        assert_eq!(ours.intersection(&make(0, 101)).unwrap_err().what, "cells");
+        assert_eq!(ours.intersect_with(&make(0, 101)).unwrap_err().what, "cells");
         assert_eq!(ours, before);
     }
 
@@ -516,11 +564,11 @@ mod tests {
     fn a_union_with_an_unportable_filter_is_not_portable() {
         let (mut a, mut b) = (Bloom::new(10, 0.1).unwrap(), Bloom::new(10, 0.1).unwrap());
         b.extend([Hashed(&1)]);
-        assert!(matches!(b.to_vec(), Err(EncodeError::NotPortable)));
-        a.union(&b).unwrap();
-        assert!(matches!(a.to_vec(), Err(EncodeError::NotPortable)));
+        assert!(matches!(b.to_bytes(), Err(EncodeError::NotPortable)));
+        a.union_with(&b).unwrap();
+        assert!(matches!(a.to_bytes(), Err(EncodeError::NotPortable)));
         a.clear();
-        assert!(a.to_vec().is_ok());
+        assert!(a.to_bytes().is_ok());
     }
 
     #[test]

@@ -11,7 +11,7 @@
 use super::probe::{Contains, ContainsMany};
 use crate::BuildError;
 use crate::cells::{Bits, Bytes, Memory, Owned};
-use crate::filter::verbs::{ask_verbs, filter_impl};
+use crate::filter::verbs::filter_impl;
 use crate::filter::wish::bit_filter_facts;
 use crate::filter::{About, Bloom, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
@@ -20,7 +20,7 @@ use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, NumberedScheme, Scheme};
 use crate::numbered::numbered;
 use crate::plan::{Asked, Figures};
-use crate::simd::{Sink, Source};
+use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::spec::{FromSpec, Measure, Param, Spec, SpecError, Value, Watch};
 use crate::{DecodeError, EncodeError, MAX_HASHES, SizeError};
 use alloc::vec;
@@ -219,9 +219,26 @@ impl Draws {
 }
 
 impl<M: Memory> RetouchedBloom<M> {
-    ask_verbs!(
-        "Whether `key` may be present. False for keys that were removed, and for elements that went with them."
-    );
+    /// Whether `key` may be present. False for keys that were removed, and for elements that went with them.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
 
     /// Whether the key with this digest may be present.
     #[inline]

@@ -16,14 +16,14 @@ use super::builder::CountMinBuilder;
 use super::grid::{Grid, Update};
 use crate::cells::region::top;
 use crate::cells::{CellKind, Memory, Owned};
-use crate::filter::verbs::{ask_verbs, count_impl, count_verbs, filter_impl, insert_impl, insert_verbs};
+use crate::filter::verbs::{count_impl, filter_impl, insert_impl};
 use crate::filter::wish::filter_facts;
 use crate::filter::{About, Identity};
 use crate::format::Kind;
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::Form;
 use crate::index::rows::{CHUNK, Rows};
-use crate::simd::{Sink, Source, positions};
+use crate::simd::{Bools, Given, Keys, Sink, Source, positions};
 use crate::theory::bloom::{Estimate, estimate_items};
 use crate::theory::count_min::{SketchShape, delta, epsilon};
 use crate::{Merge, Mismatch, NegativeWeight, Saturated, SizeError};
@@ -82,7 +82,28 @@ impl CountMin {
         Ok(Self { hasher, rows, grid, update, total: 0, about: About::default() })
     }
 
-    insert_verbs!();
+    /// Adds `key`; true if it was certainly absent before.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key) -> bool {
+        self.about.took_key(&key);
+        self.insert_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
+        self.about.took::<K>();
+        let mut count = 0;
+        self.insert_each(Keys::new(&self.hasher, keys), &mut count);
+        count
+    }
+
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
+        self.insert_each(Given(digests), &mut Bools::of(digests, new));
+    }
 
     /// Counts `weight` more of `key`; its estimate afterwards. A weight of 0 changes nothing.
     ///
@@ -190,10 +211,49 @@ fn told(numbers: &[u64], yes: impl Fn(u64) -> bool, answers: &mut impl Sink) {
 }
 
 impl<M: Memory> CountMin<M> {
-    ask_verbs!("Whether `key` may have come: never false for a key that did.");
-    count_verbs!(
-        "How often `key` came, or the sum of its weights: never too little below the cells' [`top`](Self::top)."
-    );
+    /// Whether `key` may have come: never false for a key that did.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
+    /// How often `key` came, or the sum of its weights: never too little below the cells' [`top`](Self::top).
+    #[inline]
+    #[must_use]
+    pub fn count(&self, key: impl Key) -> u64 {
+        self.count_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Counts of all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn count_many<K: Key>(&self, keys: &[K]) -> Vec<u64> {
+        let mut counts = vec![0; keys.len()];
+        self.count_each(Keys::new(&self.hasher, keys), &mut counts);
+        counts
+    }
+
+    /// Counts for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn count_digests(&self, digests: &[Digest], out: &mut [u64]) {
+        assert_eq!(digests.len(), out.len(), "one count per digest");
+        self.count_each(Given(digests), out);
+    }
 
     /// [`count`](Self::count), or an error if the cells have lost count.
     ///

@@ -28,8 +28,8 @@ use core::ops::{Bound, RangeBounds};
 ///     latency.add(micros, 1).unwrap();
 /// }
 /// assert_eq!((latency.count(..1_000), latency.count(125..=950), latency.count(8_000..)), (3, 2, 0));
-/// let saved = latency.to_vec().unwrap();
-/// assert_eq!(gardenia::RangeCountMin::from_slice(&saved).unwrap(), latency);
+/// let saved = latency.to_bytes().unwrap();
+/// assert_eq!(gardenia::RangeCountMin::from_bytes(&saved).unwrap(), latency);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 #[derive(Clone, Debug)]

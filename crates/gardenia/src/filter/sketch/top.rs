@@ -49,7 +49,7 @@ use core::fmt;
 /// ```
 /// let mut monday = gardenia::Top::new(10)?;
 /// monday.update("rose", 3);
-/// let mut read = gardenia::Top::from_slice(&monday.to_vec().unwrap()).unwrap();
+/// let mut read = gardenia::Top::from_bytes(&monday.to_bytes().unwrap()).unwrap();
 /// assert!(read == monday);
 /// read.update("rose", 2);
 /// assert_eq!(read.bounds("rose"), (5, 5));

@@ -14,15 +14,15 @@
 use super::{FIRST, ask_each};
 use crate::cells::atom::{Lap, Turn};
 use crate::cells::{Bytes, Memory, Owned, Pair, Shared, Still, pair_bytes};
-use crate::filter::verbs::{ask_verbs, filter_impl, insert_impl, insert_verbs};
+use crate::filter::verbs::{filter_impl, insert_impl};
 use crate::filter::wish::{Wish, filter_facts, scheme_verb, wish_verbs};
-use crate::filter::{About, Identity};
+use crate::filter::{About, Atomic, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk};
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Sink, Source, ahead};
+use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory;
 use crate::theory::a2::{self, Shape, buffer_fpp};
@@ -79,7 +79,7 @@ pub struct A2Bloom<M = Owned> {
 /// It is not stored while others may write to it: [`to_owned`](Self::to_owned) takes a copy of one moment.
 ///
 /// ```
-/// let seen = gardenia::AtomicA2Bloom::new_shared(1_000, 0.01)?;
+/// let seen = gardenia::AtomicA2Bloom::new(1_000, 0.01)?;
 /// std::thread::scope(|threads| {
 ///     for start in [0u32, 500] {
 ///         let seen = &seen;
@@ -90,10 +90,10 @@ pub struct A2Bloom<M = Owned> {
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 /// ```compile_fail,E0599
-/// let seen = gardenia::AtomicA2Bloom::new_shared(1_000, 0.01).unwrap();
+/// let seen = gardenia::AtomicA2Bloom::new(1_000, 0.01).unwrap();
 /// seen.to_vec();
 /// ```
-pub type AtomicA2Bloom = A2Bloom<Shared>;
+pub type AtomicA2Bloom = Atomic<A2Bloom<Shared>>;
 
 /// How [`A2Bloom`]s other than the plainest are made.
 ///
@@ -206,7 +206,28 @@ impl A2Bloom {
         A2BloomBuilder { wish: Wish::default() }
     }
 
-    insert_verbs!("absent, or forgotten");
+    /// Adds `key`; true if it was absent, or forgotten before.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key) -> bool {
+        self.about.took_key(&key);
+        self.insert_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Adds all keys, hashing and fetching ahead; how many were absent, or forgotten before.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
+        self.about.took::<K>();
+        let mut count = 0;
+        self.insert_each(Keys::new(&self.hasher, keys), &mut count);
+        count
+    }
+
+    /// Adds the keys with these digests in order, and tells of each whether it was absent, or forgotten before.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
+        self.insert_each(Given(digests), &mut Bools::of(digests, new));
+    }
 
     /// Adds the key with this digest; true if it was absent, or forgotten.
     #[inline]
@@ -237,14 +258,20 @@ impl A2Bloom {
     #[must_use]
     pub fn into_shared(self) -> AtomicA2Bloom {
         let Self { hasher, scheme, pair, capacity, turn, about } = self;
-        A2Bloom { hasher, scheme, pair: pair.into_shared(), capacity, turn, about }
+        Atomic(A2Bloom { hasher, scheme, pair: pair.into_shared(), capacity, turn, about })
     }
 }
 
 impl AtomicA2Bloom {
     /// As [`A2Bloom::new`], to be shared between threads.
-    pub fn new_shared(items: u64, fpp: f64) -> Result<Self, SizeError> {
+    pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
         A2Bloom::new(items, fpp).map(A2Bloom::into_shared)
+    }
+
+    /// Loads a file of an [`A2Bloom`] into memory to be shared between threads, with every checksum verified.
+    #[cfg(feature = "mmap")]
+    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self, DecodeError> {
+        A2Bloom::load(path).map(A2Bloom::into_shared)
     }
 
     /// Adds `key`; true if it was absent, or forgotten. Of threads that add one new key at once exactly one is
@@ -270,7 +297,7 @@ impl AtomicA2Bloom {
     /// The same filter for one owner; nothing is copied.
     #[must_use]
     pub fn into_owned(self) -> A2Bloom {
-        let Self { hasher, scheme, pair, capacity, turn, about } = self;
+        let A2Bloom { hasher, scheme, pair, capacity, turn, about } = self.0;
         A2Bloom { hasher, scheme, pair: pair.into_owned(), capacity, turn, about }
     }
 }
@@ -396,9 +423,26 @@ impl SchemeVisitor for PutShared<'_> {
 }
 
 impl<M: Memory> A2Bloom<M> {
-    ask_verbs!(
-        "Whether `key` may have come lately: never false for one of the last [`window`](Self::window) keys."
-    );
+    /// Whether `key` may have come lately: never false for one of the last [`window`](Self::window) keys.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
 
     /// Whether the key with this digest may have come lately.
     #[inline]

@@ -15,15 +15,15 @@
 
 use super::{FIRST, ask_each};
 use crate::cells::{Bytes, Counters, Memory, Owned, Tally};
-use crate::filter::verbs::{ask_verbs, filter_impl, insert_impl, insert_verbs};
+use crate::filter::verbs::{filter_impl, insert_impl};
 use crate::filter::wish::{Wish, counter_filter_facts, scheme_verb, wish_verbs};
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
-use crate::hash::{Digest, KeyHasher};
+use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk, scale};
 use crate::plan::{Asked, Figures, sizes};
-use crate::simd::{Sink, Source, ahead};
+use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory::bloom;
 use crate::theory::stable::{self, Shape};
@@ -342,7 +342,28 @@ impl StableBloom {
         }
     }
 
-    insert_verbs!("absent, or forgotten");
+    /// Adds `key`; true if it was absent, or forgotten before.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key) -> bool {
+        self.about.took_key(&key);
+        self.insert_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Adds all keys, hashing and fetching ahead; how many were absent, or forgotten before.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
+        self.about.took::<K>();
+        let mut count = 0;
+        self.insert_each(Keys::new(&self.hasher, keys), &mut count);
+        count
+    }
+
+    /// Adds the keys with these digests in order, and tells of each whether it was absent, or forgotten before.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
+        self.insert_each(Given(digests), &mut Bools::of(digests, new));
+    }
 
     /// Adds the key with this digest; true if it was absent, or forgotten.
     #[inline]
@@ -475,9 +496,26 @@ impl<D: Source, A: Sink> SchemeVisitor for RenewMany<'_, D, A> {
 }
 
 impl<M: Memory> StableBloom<M> {
-    ask_verbs!(
-        "Whether `key` may have come lately. It may be false for a key that came: old keys are forgotten."
-    );
+    /// Whether `key` may have come lately. It may be false for a key that came: old keys are forgotten.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
 
     /// Whether the key with this digest may have come lately.
     #[inline]

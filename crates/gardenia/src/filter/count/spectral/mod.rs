@@ -24,16 +24,14 @@ pub use build::SpectralBloomBuilder;
 pub use policy::{MinimumIncrease, MinimumSelection, Policy, PolicyId, RecurringMinimum, Reversible};
 
 use crate::cells::{Memory, Owned, Tally};
-use crate::filter::verbs::{
-    ask_verbs, count_impl, count_verbs, filter_impl, insert_impl, insert_verbs, remove_impl, remove_verbs,
-};
+use crate::filter::verbs::{count_impl, filter_impl, insert_impl, remove_impl};
 use crate::filter::wish::filter_facts;
 use crate::filter::{About, Identity};
 use crate::format::Kind;
-use crate::hash::{Digest, KeyHasher};
+use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme};
-use crate::simd::{Given, Sink, Source};
+use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::theory::bloom::{Estimate, estimate_items};
 use crate::{DecodeError, Merge, Mismatch, Overflow, RemoveError, SizeError};
 use core::fmt;
@@ -86,7 +84,28 @@ impl SpectralBloom {
 }
 
 impl<P: Policy> SpectralBloom<P> {
-    insert_verbs!();
+    /// Adds `key`; true if it was certainly absent before.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key) -> bool {
+        self.about.took_key(&key);
+        self.insert_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
+    pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
+        self.about.took::<K>();
+        let mut count = 0;
+        self.insert_each(Keys::new(&self.hasher, keys), &mut count);
+        count
+    }
+
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) {
+        self.insert_each(Given(digests), &mut Bools::of(digests, new));
+    }
 
     /// Adds the key with this digest; true if it was certainly absent before.
     #[inline]
@@ -130,7 +149,13 @@ impl<P: Policy> SpectralBloom<P> {
 }
 
 impl<P: Reversible> SpectralBloom<P> {
-    remove_verbs!();
+    /// Removes `key` once. If that cannot be, the error says why and nothing has changed.
+    ///
+    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a key that is in.
+    #[inline]
+    pub fn remove(&mut self, key: impl Key) -> Result<(), RemoveError> {
+        self.remove_digest(self.hasher.digest_key(&key))
+    }
 
     /// Takes the key with this digest out once. If that cannot be, the error says why and nothing has
     /// changed.
@@ -175,11 +200,11 @@ impl SpectralBloom<MinimumIncrease> {
     /// let (mut monday, mut tuesday) = (builder.clone().build()?, builder.build()?);
     /// monday.insert_many(&["rose", "tulip"]);
     /// tuesday.insert_many(&["rose", "rose"]);
-    /// monday.union(&tuesday).unwrap();
+    /// monday.union_with(&tuesday).unwrap();
     /// assert_eq!(monday.count_many(&["rose", "tulip"]), [3, 1]);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
-    pub fn union(&mut self, other: &Self) -> Result<(), Mismatch> {
+    pub fn union_with(&mut self, other: &Self) -> Result<(), Mismatch> {
         self.add_all(other)
     }
 }
@@ -195,11 +220,50 @@ impl<P: Policy> SpectralBloom<P> {
 }
 
 impl<P: Policy, M: Memory> SpectralBloom<P, M> {
-    ask_verbs!("Whether `key` may be present: never false for a key that is.");
-    count_verbs!(
-        "How often `key` went in, less how often it was removed. It is never too little below the cells' top; \
-         by [`RecurringMinimum`] up to the false positives of its marker."
-    );
+    /// Whether `key` may be present: never false for a key that is.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
+    /// How often `key` went in, less how often it was removed. It is never too little below the cells' top; by
+    /// [`RecurringMinimum`] up to the false positives of its marker.
+    #[inline]
+    #[must_use]
+    pub fn count(&self, key: impl Key) -> u64 {
+        self.count_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Counts of all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn count_many<K: Key>(&self, keys: &[K]) -> Vec<u64> {
+        let mut counts = vec![0; keys.len()];
+        self.count_each(Keys::new(&self.hasher, keys), &mut counts);
+        counts
+    }
+
+    /// Counts for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn count_digests(&self, digests: &[Digest], out: &mut [u64]) {
+        assert_eq!(digests.len(), out.len(), "one count per digest");
+        self.count_each(Given(digests), out);
+    }
 
     /// Whether the key with this digest may be present.
     #[inline]

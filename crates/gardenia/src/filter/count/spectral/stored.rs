@@ -320,7 +320,7 @@ impl<P: Policy, B: Cut> format::Attach<B> for SpectralBloom<P, Bytes<B>> {
 
 format::stored_methods!(SpectralBloom<P, M> where P: Policy, M: Memory);
 format::read_methods! {
-    @ SpectralBloom, from_slice_as, read_from_as, load_as, "by any algorithm and with options", [P: Policy],
+    @ SpectralBloom, from_bytes_as, read_from_as, load_as, "by any algorithm and with options", [P: Policy],
     SpectralBloom<P>
 }
 format::read_methods! {

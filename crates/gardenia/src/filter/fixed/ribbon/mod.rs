@@ -30,14 +30,14 @@ pub(crate) use layer::{BLOCK, Layer, Place, Probe};
 use crate::cells::{Memory, Owned};
 use crate::filter::fixed::builder::{Means, means_verbs};
 use crate::filter::fixed::digests::digests_of;
-use crate::filter::verbs::{ask_verbs, filter_impl};
+use crate::filter::verbs::filter_impl;
 use crate::filter::wish::filter_facts;
 use crate::filter::{About, Identity};
 use crate::format::Kind;
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::plan::{Asked, Figures, sizes};
 use crate::simd::ribbon::{self as simd, Table};
-use crate::simd::{Level, Sink, Source, ahead};
+use crate::simd::{Bools, Given, Keys, Level, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, Watch};
 use crate::theory::bloom::Estimate;
 use crate::theory::ribbon::{self as theory, Bits};
@@ -177,7 +177,26 @@ impl Ribbon {
 }
 
 impl<M: Memory> Ribbon<M> {
-    ask_verbs!("Whether `key` may be present: never false for a key that is.");
+    /// Whether `key` may be present: never false for a key that is.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
 
     /// Whether the key with this digest may be present.
     #[inline]
