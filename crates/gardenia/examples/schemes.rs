@@ -11,7 +11,7 @@ fn main() -> Result<(), gardenia::SizeError> {
     let absent: Vec<u64> = (1..=100_000).map(|i| Digest(2).word(i)).collect();
     println!("{:<24}{:>8}{:>8}  ns per query", "scheme", "present", "absent");
     for id in SchemeId::ALL {
-        let builder = Bloom::builder().items(100_000).fpp(0.01).scheme(|k| AnyScheme::new(id, k));
+        let builder = Bloom::builder().items(100_000).fpp(0.01).scheme(move |k| AnyScheme::new(id, k));
         let mut filter = builder.build()?;
         filter.insert_many(&keys);
         let cost = |keys: &[u64]| {

@@ -5,7 +5,7 @@
 //!
 //! Nothing is claimed here: it prints what comes out.
 
-use gardenia::{Digest, PolicyId, SpectralBloom, SpectralBloomBuilder};
+use gardenia::{Builder, Digest, PolicyId, SpectralBloom};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -40,7 +40,7 @@ fn main() {
 }
 
 /// A builder by one of the algorithms.
-fn builder(policy: PolicyId, marker: bool) -> SpectralBloomBuilder<PolicyId> {
+fn builder(policy: PolicyId, marker: bool) -> Builder<SpectralBloom<PolicyId>> {
     let builder = SpectralBloom::builder().policy(policy);
     if policy == PolicyId::RecurringMinimum { builder.marker(marker) } else { builder }
 }

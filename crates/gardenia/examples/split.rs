@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // With a scheme that is known at run time only, as the others have it, and as it comes from a file.
     let builder = Bloom::builder().bits(u64::from(number) * 10).items(number.into());
-    let mut filter = builder.scheme(|hashes| AnyScheme::new(SchemeId::Fractional, hashes)).build()?;
+    let mut filter = builder.scheme(move |hashes| AnyScheme::new(SchemeId::Fractional, hashes)).build()?;
     let [mut insert, mut batch, mut present, mut absent] = [f64::INFINITY; 4];
     for _ in 0..ROUNDS {
         filter.clear();

@@ -56,16 +56,13 @@ pub use error::{
 #[doc(hidden)]
 pub use filter::candidates;
 pub use filter::{
-    A2Bloom, A2BloomBuilder, About, Atomic, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BinaryFuse,
-    BinaryFuseBuilder, BitwiseBloom, BitwiseBloomBuilder, BitwiseLevel, BlockedBloom, BlockedBloomBuilder,
-    Bloom, BloomBuilder, Bloomier, BloomierBuilder, ChoiceBloom, ChoiceBloomBuilder, ChoiceForm,
-    ChoiceOffline, Clearing, CompressedBloom, CompressedBloomBuilder, CountMin, CountMinBuilder, CountSketch,
-    CountSketchBuilder, CountingBloom, CountingBloomBuilder, Cuckoo, CuckooBuilder, DistanceSensitiveBloom,
-    DistanceSensitiveBloomBuilder, DynamicBloom, DynamicBloomBuilder, Effort, GolombSet, GolombSetBuilder,
-    Hitter, Identity, MAX_CHOICES, MinimumIncrease, MinimumSelection, Moment, MutableBloomier,
-    OfflineProgress, Policy, PolicyId, Propagation, Quotient, QuotientBuilder, RangeCountMin,
-    RecurringMinimum, RetouchedBloom, Reversible, Ribbon, RibbonBuilder, ScalableBloom, ScalableBloomBuilder,
-    ScalableSlice, Space, SpectralBloom, SpectralBloomBuilder, StableBloom, StableBloomBuilder, Top, Update,
+    A2Bloom, About, Atomic, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BinaryFuse, BitwiseBloom,
+    BitwiseLevel, BlockedBloom, Bloom, Bloomier, Builder, ChoiceBloom, ChoiceForm, ChoiceOffline, Clearing,
+    CompressedBloom, CountMin, CountSketch, CountingBloom, Cuckoo, DistanceSensitiveBloom, DynamicBloom,
+    Effort, GolombSet, Hitter, Identity, MAX_CHOICES, MinimumIncrease, MinimumSelection, Moment,
+    MutableBloomier, OfflineProgress, Policy, PolicyId, Propagation, Quotient, RangeCountMin,
+    RecurringMinimum, RetouchedBloom, Reversible, Ribbon, ScalableBloom, ScalableSlice, Space, SpectralBloom,
+    StableBloom, Top, Update,
 };
 #[cfg(feature = "mmap")]
 pub use filter::{SplitBloom, SplitFiles, SplitOpening, SplitState};

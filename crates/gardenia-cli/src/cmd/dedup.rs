@@ -306,7 +306,7 @@ fn filter(mode: Mode, fpp: f64, lines: Option<u64>, hasher: KeyHasher) -> anyhow
             builder.build().map_err(size)?.into()
         }};
     }
-    let plain = Bloom::builder().scheme(|hashes| AnyScheme::new(SchemeId::default(), hashes));
+    let plain = Bloom::builder().scheme(move |hashes| AnyScheme::new(SchemeId::default(), hashes));
     Ok(match mode {
         Mode::Growing => {
             let first = lines.unwrap_or(FIRST).clamp(1024, MOST_FIRST);

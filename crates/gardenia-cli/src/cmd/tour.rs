@@ -440,8 +440,11 @@ fn relatives(tour: &mut Tour) -> anyhow::Result<()> {
     cuckoo.insert_many(&keys)?;
     let mut scalable = ScalableBloom::new(fpp)?;
     scalable.insert_many(&keys)?;
-    let mut bloom =
-        Bloom::builder().items(100_000).fpp(fpp).scheme(|k| AnyScheme::new(Default::default(), k)).build()?;
+    let mut bloom = Bloom::builder()
+        .items(100_000)
+        .fpp(fpp)
+        .scheme(move |k| AnyScheme::new(Default::default(), k))
+        .build()?;
     bloom.insert_many(&keys);
     let filters: [(&str, AnyFilter); 6] = [
         ("ribbon", Ribbon::builder().fingerprint(8).build_from(&keys)?.into()),

@@ -2,7 +2,7 @@
 //!
 //! The shares of the error rate decide what growth costs. A filter that starts with fewer than 1,000 keys says nothing
 //! about its size, and its first slices take no memory to speak of: so the largest share belongs to the slice of some
-//! 50,000 keys (see [`ScalableBloomBuilder::peak`](gardenia::ScalableBloomBuilder::peak)), and from 100 keys to 800,000
+//! 50,000 keys (see [`peak`](gardenia::Builder::peak)), and from 100 keys to 800,000
 //! at 1 % it ends at 15.4 bits per key. A larger capacity is a plan: half of the rate belongs to the first slice, and a
 //! filter that is filled as planned takes 11 bits per key at 1 %. A filter that does not grow has the whole rate.
 //!

@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn sketches_that_commands_do_not_make_are_refused() {
         let builder = || CountMin::builder().columns(101).rows(3);
-        let read = |builder: gardenia::CountMinBuilder, len: u64| {
+        let read = |builder: gardenia::Builder<gardenia::CountMin>, len: u64| {
             let bytes = bytes(&builder.build().unwrap());
             <CountMin as Whole>::read(&bytes[..], len.min(bytes.len() as u64)).is_some()
         };

@@ -1,4 +1,4 @@
-//! What a builder was asked for, and the verbs that all builders share.
+//! What a builder was asked for, and what all filters tell about themselves.
 
 use crate::filter::About;
 use crate::hash::KeyHasher;
@@ -18,6 +18,8 @@ pub(crate) struct Wish {
     pub(crate) hashes: Option<u32>,
     pub(crate) hasher: KeyHasher,
     pub(crate) scheme: SchemeId,
+    /// How many threads may build; 0 where nothing was said.
+    pub(crate) threads: usize,
 }
 
 impl Wish {
@@ -34,7 +36,18 @@ impl Wish {
             hashes: spec.small(Param::Hashes),
             hasher: spec.hasher(),
             scheme: spec.scheme_id(),
+            threads: 0,
         }
+    }
+
+    /// A wish for the hasher of a spec, and nothing else.
+    pub(crate) fn hashed(spec: &Spec) -> Self {
+        Self { hasher: spec.hasher(), ..Self::default() }
+    }
+
+    /// How many threads may build.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.max(1)
     }
 
     /// [`shape`](Self::shape) for filters that err as a Bloom filter of their scheme does.
@@ -100,90 +113,6 @@ impl Wish {
         }
     }
 }
-
-/// The verbs that choose the hash function, of any builder that keeps it in this field; what else the seed decides is
-/// said behind the first.
-macro_rules! hash_verbs {
-    ($($field:ident).+) => {
-        $crate::filter::wish::hash_verbs!($($field).+, "");
-    };
-    ($($field:ident).+, $more:literal) => {
-        #[doc = concat!("Hash with XXH3-64 and this seed (the default, with seed 0).", $more)]
-        pub fn seed(self, seed: u64) -> Self {
-            self.hasher($crate::KeyHasher::xxh3(seed))
-        }
-
-        /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
-        pub fn secret(self, secret: $crate::SecretKey) -> Self {
-            self.hasher($crate::KeyHasher::sip13(secret))
-        }
-
-        /// The hash function.
-        pub fn hasher(mut self, hasher: $crate::KeyHasher) -> Self {
-            self.$($field).+ = hasher;
-            self
-        }
-    };
-}
-pub(crate) use hash_verbs;
-
-/// The verbs of a builder that has a [`Wish`]; its size is given in bits, or with `wish_verbs!(cells)` in cells.
-macro_rules! wish_verbs {
-    () => {
-        $crate::filter::wish::wish_verbs!(
-            bits,
-            "Number of bits, rounded up to what the filter can use; with `items` the best k follows, or set it \
-             by `hashes`."
-        );
-    };
-    (cells) => {
-        $crate::filter::wish::wish_verbs!(
-            cells,
-            "Number of cells, rounded up to what the filter can use; with `items` the best k follows, or set it \
-             by `hashes`."
-        );
-    };
-    ($size:ident, $doc:literal) => {
-        /// Keys to make room for.
-        pub fn items(mut self, items: u64) -> Self {
-            self.wish.items = Some(items);
-            self
-        }
-
-        /// False-positive probability once that many are in.
-        pub fn fpp(mut self, fpp: f64) -> Self {
-            self.wish.fpp = Some(fpp);
-            self
-        }
-
-        #[doc = $doc]
-        pub fn $size(mut self, $size: u64) -> Self {
-            self.wish.cells = Some($size);
-            self
-        }
-
-        /// Probes per key.
-        pub fn hashes(mut self, hashes: u32) -> Self {
-            self.wish.hashes = Some(hashes);
-            self
-        }
-
-        $crate::filter::wish::hash_verbs!(wish.hasher);
-    };
-}
-pub(crate) use wish_verbs;
-
-/// The verb of a builder whose filter has a scheme by number.
-macro_rules! scheme_verb {
-    () => {
-        /// The scheme that makes positions of digests.
-        pub fn scheme(mut self, scheme: $crate::SchemeId) -> Self {
-            self.wish.scheme = scheme;
-            self
-        }
-    };
-}
-pub(crate) use scheme_verb;
 
 /// What every filter tells about itself: a filter with the fields `hasher` and `about`.
 macro_rules! filter_facts {

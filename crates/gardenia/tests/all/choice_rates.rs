@@ -2,9 +2,7 @@
 //! number of groups, at sizes of every kind, and in files of earlier versions.
 
 use crate::common::mean_and_error;
-use gardenia::{
-    AnyScheme, ChoiceBloom, ChoiceBloomBuilder, Digest, Effort, NumberedScheme, ReadOptions, Scheme, SchemeId,
-};
+use gardenia::{AnyScheme, ChoiceBloom, Digest, Effort, NumberedScheme, ReadOptions, Scheme, SchemeId};
 use std::fmt::Debug;
 
 /// Digests of a stream of keys.
@@ -61,13 +59,13 @@ impl Asked {
     }
 }
 
-type Builder = ChoiceBloomBuilder<AnyScheme, Box<dyn Fn(u32) -> AnyScheme>>;
+type Builder = gardenia::Builder<ChoiceBloom<AnyScheme>>;
 
 /// A builder of this scheme and effort, with as many groups as it may have.
 fn builder(scheme: SchemeId, effort: Effort, choices: u32) -> Builder {
     let builder = ChoiceBloom::builder().effort(effort);
     let builder = if effort == Effort::Partitioned { builder } else { builder.choices(choices) };
-    builder.scheme(Box::new(move |k| AnyScheme::new(scheme, k)))
+    builder.scheme(move |k| AnyScheme::new(scheme, k))
 }
 
 /// Schemes that take sums modulo m, or modulo the cells of a slice.
@@ -274,7 +272,7 @@ fn composite(
     let builder = ChoiceBloom::builder().effort(effort).bits(bits).hashes(hashes);
     let filter = builder
         .choices(choices)
-        .scheme(|k| Loose(AnyScheme::new(scheme, k)))
+        .scheme(move |k| Loose(AnyScheme::new(scheme, k)))
         .build_from_digests(digests(7, items));
     let bytes = filter.unwrap().to_bytes().unwrap();
     ChoiceBloom::from_bytes_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap()
@@ -305,7 +303,7 @@ fn unions_state_their_rate() {
     let scheme = SchemeId::EnhancedCube;
     let mut both = composite(scheme, Effort::Rounds, 8, 32_000, 12, 2_000);
     let builder = ChoiceBloom::builder().effort(Effort::Rounds).bits(32_000).hashes(12).choices(8);
-    let builder = builder.scheme(|k| Loose(AnyScheme::new(scheme, k)));
+    let builder = builder.scheme(move |k| Loose(AnyScheme::new(scheme, k)));
     let bytes = builder.build_from_digests(digests(8, 1_000)).unwrap().to_bytes().unwrap();
     both.union_with(&ChoiceBloom::from_bytes_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap()).unwrap();
     let mut asked = Asked::default();

@@ -2,9 +2,9 @@
 
 use crate::common::mean_and_error;
 use gardenia::{
-    AnyFilter, AnyScheme, Bloom, ChoiceBloom, ChoiceBloomBuilder, ChoiceForm, ChoiceOffline, Digest, Effort,
-    Fractional, Independent, KeyHasher, MAX_CHOICES, Propagation, ReadOptions, Scheme, SchemeId, SecretKey,
-    SizeError, theory,
+    AnyFilter, AnyScheme, Bloom, Builder, ChoiceBloom, ChoiceForm, ChoiceOffline, Digest, Effort, Fractional,
+    Independent, KeyHasher, MAX_CHOICES, Propagation, ReadOptions, Scheme, SchemeId, SecretKey, SizeError,
+    theory,
 };
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn queried<S: Scheme>(filter: &ChoiceBloom<S>, queries: u32) -> f64 {
 }
 
 /// A builder of any effort, with as many choices as it may have.
-fn builder(effort: Effort, choices: u32) -> ChoiceBloomBuilder {
+fn builder(effort: Effort, choices: u32) -> Builder<ChoiceBloom> {
     let builder = ChoiceBloom::builder().effort(effort);
     if effort == Effort::Partitioned { builder } else { builder.choices(choices) }
 }
@@ -91,7 +91,7 @@ proptest! {
     ) {
         let effort = if partitioned { Effort::Partitioned } else { Effort::Online };
         let builder = builder(effort, choices).bits(bits).hashes(hashes).seed(seed).items(300);
-        let empty = builder.scheme(|k| AnyScheme::new(SchemeId::Fractional, k)).build().unwrap();
+        let empty = builder.scheme(move |k| AnyScheme::new(SchemeId::Fractional, k)).build().unwrap();
         crate::common::inserted_keys_are_found(empty.clone(), &a);
         crate::common::batches_agree(empty.clone(), &a, &b);
         if bits < 10_000 {
@@ -107,7 +107,7 @@ proptest! {
     ) {
         let wish = builder(Effort::from_level(level).unwrap(), choices).bits(bits).hashes(hashes);
         let digests: Vec<Digest> = a.iter().map(|key| KeyHasher::default().digest(key)).collect();
-        let wish = wish.scheme(|k| AnyScheme::new(SchemeId::Fractional, k));
+        let wish = wish.scheme(move |k| AnyScheme::new(SchemeId::Fractional, k));
         let filter = wish.build_from_digests(digests.clone()).unwrap();
         prop_assert!(digests.iter().all(|digest| filter.contains_digest(*digest)));
         crate::common::inserted_keys_are_found(filter.clone(), &b);
@@ -233,7 +233,7 @@ fn empty_and_lonely_sets_are_filters_too() {
 
 #[test]
 fn wishes_that_cannot_be_are_errors() {
-    let message = |builder: ChoiceBloomBuilder| builder.build().unwrap_err().to_string();
+    let message = |builder: Builder<ChoiceBloom>| builder.build().unwrap_err().to_string();
     let sized = || ChoiceBloom::builder().bits(1_000).hashes(3);
     assert!(message(sized().choices(0)).contains("between 1 and 32"));
     assert!(message(sized().choices(33)).contains("between 1 and 32"));

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use std::collections::HashSet;
 
 /// How a set is built: any rate, both codes, short and long runs, both hashers.
-fn golomb_builders() -> impl Strategy<Value = gardenia::GolombSetBuilder> {
+fn golomb_builders() -> impl Strategy<Value = gardenia::Builder<gardenia::GolombSet>> {
     let rates = prop_oneof![Just(0.9), Just(0.5), 0.001f64..0.5, Just(1e-6), Just(1e-15)];
     (rates, any::<bool>(), proptest::option::of(1u32..40), any::<u64>(), any::<bool>()).prop_map(
         |(fpp, rice, run, seed, keyed)| {

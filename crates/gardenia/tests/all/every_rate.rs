@@ -101,7 +101,7 @@ impl Kind {
 
 /// The plain filter.
 fn bloom(scheme: SchemeId, size: Size) -> Result<Bloom<AnyScheme>, SizeError> {
-    let builder = Bloom::builder().scheme(|k| AnyScheme::new(scheme, k));
+    let builder = Bloom::builder().scheme(move |k| AnyScheme::new(scheme, k));
     match size {
         Shape(bits, hashes) => builder.bits(bits).hashes(hashes).build(),
         Asked(items, fpp) => builder.items(items).fpp(fpp).build(),

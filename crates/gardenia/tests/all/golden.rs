@@ -6,8 +6,8 @@
 use gardenia::theory::distance::DistanceShape;
 use gardenia::{
     A2Bloom, AnyFilter, AnyScheme, BinaryFuse, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, Bloomier,
-    CellKind, ChoiceBloom, ChoiceForm, Clearing, CountMin, CountMinBuilder, CountSketch, CountingBloom,
-    Cuckoo, Digest, DistanceSensitiveBloom, DynamicBloom, Effort, Filter, Form, KeyHasher, Level, PolicyId,
+    Builder, CellKind, ChoiceBloom, ChoiceForm, Clearing, CountMin, CountSketch, CountingBloom, Cuckoo,
+    Digest, DistanceSensitiveBloom, DynamicBloom, Effort, Filter, Form, KeyHasher, Level, PolicyId,
     RangeCountMin, ReadOptions, RetouchedBloom, Ribbon, ScalableBloom, Scheme, SchemeId, SecretKey,
     SpectralBloom, StableBloom, Top, Update,
 };
@@ -187,7 +187,7 @@ fn weights() -> Vec<(Vec<u8>, u64)> {
 #[test]
 fn a_sketch_made_here_equals_the_one_made_elsewhere() {
     let make = CountMin::builder;
-    let files: [(&[u8], CountMinBuilder); 4] = [
+    let files: [(&[u8], Builder<CountMin>); 4] = [
         (include_bytes!("../data/count-min.gdn"), make().columns(272).rows(4)),
         (
             include_bytes!("../data/count-min-wide.gdn"),
@@ -236,7 +236,7 @@ fn a_sketch_made_here_equals_the_one_made_elsewhere() {
 fn tables_of_frequent_keys_made_here_equal_those_made_elsewhere() {
     let make = CountMin::builder;
     let table = make().columns(61).rows(3).form(Form::Modified).update(Update::Conservative);
-    let files: [(&[u8], usize, CountMinBuilder, usize); 2] = [
+    let files: [(&[u8], usize, Builder<CountMin>, usize); 2] = [
         (include_bytes!("../data/top.gdn"), 20, table.cells(CellKind::Merging8).seed(5), 20),
         (include_bytes!("../data/top-exact.gdn"), 300, make().columns(10).rows(2).secret(secret()), 73),
     ];
@@ -290,7 +290,7 @@ fn a_bitwise_filter_made_here_equals_the_one_made_elsewhere() {
 fn filters_with_choices_made_here_equal_those_made_elsewhere() {
     let flowers = ["rose", "tulip", "", "\0", "Gänseblümchen"];
     let builder = ChoiceBloom::builder().bits(16_001).hashes(11).choices(3).seed(7);
-    let builder = builder.scheme(|k| AnyScheme::new(SchemeId::Independent, k));
+    let builder = builder.scheme(move |k| AnyScheme::new(SchemeId::Independent, k));
     let mut filter = builder.build().unwrap();
     filter.extend(flowers);
     filter.extend(-1..990);
@@ -377,16 +377,17 @@ fn a_spectral_filter_made_here_equals_the_one_made_elsewhere() {
         flowers.into_iter().chain((-1..990i64).map(|key| key.to_le_bytes().to_vec())).collect();
     let first = keys.iter().enumerate().map(|(i, key)| (key, 1 + (i * i % 50) as u64));
     let entries: Vec<(&Vec<u8>, u64)> = first.chain(keys.iter().step_by(3).map(|key| (key, 3))).collect();
-    let check =
-        |bytes: &[u8], builder: gardenia::SpectralBloomBuilder<PolicyId>, entries: &[(&Vec<u8>, u64)]| {
-            let mut filter = builder.build().unwrap();
-            entries.iter().for_each(|(key, times)| _ = filter.insert_times(key, *times).unwrap());
-            let stored = SpectralBloom::from_bytes_as::<PolicyId>(bytes, &ReadOptions::new()).unwrap();
-            assert!(filter == stored, "{filter:?}");
-            assert_eq!(filter.to_bytes().unwrap(), bytes);
-            let view = SpectralBloom::view_as::<PolicyId>(bytes, &ReadOptions::new()).unwrap();
-            assert_eq!(view.count_many(&keys), filter.count_many(&keys));
-        };
+    let check = |bytes: &[u8],
+                 builder: gardenia::Builder<gardenia::SpectralBloom<PolicyId>>,
+                 entries: &[(&Vec<u8>, u64)]| {
+        let mut filter = builder.build().unwrap();
+        entries.iter().for_each(|(key, times)| _ = filter.insert_times(key, *times).unwrap());
+        let stored = SpectralBloom::from_bytes_as::<PolicyId>(bytes, &ReadOptions::new()).unwrap();
+        assert!(filter == stored, "{filter:?}");
+        assert_eq!(filter.to_bytes().unwrap(), bytes);
+        let view = SpectralBloom::view_as::<PolicyId>(bytes, &ReadOptions::new()).unwrap();
+        assert_eq!(view.count_many(&keys), filter.count_many(&keys));
+    };
     let [selection, increase, recurring] = PolicyId::ALL;
     let make = |policy, cells, hashes| SpectralBloom::builder().cells(cells).hashes(hashes).policy(policy);
     check(include_bytes!("../data/spectral.gdn"), make(selection, 9000, 7).width(12), &entries);
@@ -533,7 +534,7 @@ fn sizes_are_frozen() {
     assert_eq!((stable.hashes, stable.decrements), (6, 142));
     let stable = StableBloom::builder().items(10_000).fpp(0.01).shape().unwrap();
     assert_eq!((stable.cells, stable.hashes, stable.decrements), (226_304, 6, 142));
-    let a2 = |builder: gardenia::A2BloomBuilder| {
+    let a2 = |builder: gardenia::Builder<gardenia::A2Bloom>| {
         let shape = builder.shape().unwrap();
         (shape.bits, shape.hashes, shape.capacity)
     };

@@ -305,7 +305,7 @@ fn cuckoo_filters_take_what_they_were_sized_for() {
 
 #[test]
 fn parameters_that_cannot_be_are_typed_errors() {
-    let cuckoo = |change: fn(gardenia::CuckooBuilder) -> gardenia::CuckooBuilder| {
+    let cuckoo = |change: fn(gardenia::Builder<gardenia::Cuckoo>) -> gardenia::Builder<gardenia::Cuckoo>| {
         change(Cuckoo::builder()).build().unwrap_err()
     };
     assert_eq!(cuckoo(|b| b.items(0).fpp(0.1)), SizeError::ZeroItems);
@@ -322,7 +322,9 @@ fn parameters_that_cannot_be_are_typed_errors() {
     assert!(matches!(cuckoo(|b| b.items(9)), SizeError::Conflict(_)));
     assert!(matches!(cuckoo(|b| b.items(9).fpp(0.1).cells(80)), SizeError::Conflict(_)));
 
-    let scalable = |change: fn(gardenia::ScalableBloomBuilder) -> gardenia::ScalableBloomBuilder| {
+    let scalable = |change: fn(
+        gardenia::Builder<gardenia::ScalableBloom>,
+    ) -> gardenia::Builder<gardenia::ScalableBloom>| {
         change(ScalableBloom::builder()).build().unwrap_err()
     };
     assert!(matches!(scalable(|b| b), SizeError::Conflict(_)));
@@ -338,7 +340,9 @@ fn parameters_that_cannot_be_are_typed_errors() {
     assert!(matches!(scalable(|b| b.fpp(0.1).items(1 << 50)), SizeError::TooManyCells { .. }));
     assert!(matches!(scalable(|b| b.fpp(1e-300)), SizeError::FppBelowFloor { .. }));
 
-    let dynamic = |change: fn(gardenia::DynamicBloomBuilder) -> gardenia::DynamicBloomBuilder| {
+    let dynamic = |change: fn(
+        gardenia::Builder<gardenia::DynamicBloom>,
+    ) -> gardenia::Builder<gardenia::DynamicBloom>| {
         change(DynamicBloom::builder()).build().unwrap_err()
     };
     assert!(matches!(dynamic(|b| b), SizeError::Conflict(_)));

@@ -32,7 +32,7 @@ fn every_scheme_errs_as_its_theory_says_at_eight_bits_per_key() {
     // trials' own spread: it holds both the queries' randomness and the filters'.
     let (items, queries, trials) = (10_000u32, 100_000, 40);
     for id in SchemeId::ALL {
-        let make = || Bloom::builder().bits(80_000).hashes(6).scheme(|k| AnyScheme::new(id, k)).build();
+        let make = || Bloom::builder().bits(80_000).hashes(6).scheme(move |k| AnyScheme::new(id, k)).build();
         let rates: Vec<f64> = (0..trials)
             .map(|t| false_positives(make().unwrap(), t, items, queries).0 / f64::from(queries))
             .collect();
@@ -50,7 +50,7 @@ fn the_rate_told_from_the_fill_is_the_rate_measured() {
     for (id, overload) in [(SchemeId::Fractional, 1.0), (SchemeId::Partition, 1.0), (SchemeId::Enhanced, 2.0)]
     {
         let filter =
-            Bloom::builder().items(20_000).fpp(0.01).scheme(|k| AnyScheme::new(id, k)).build().unwrap();
+            Bloom::builder().items(20_000).fpp(0.01).scheme(move |k| AnyScheme::new(id, k)).build().unwrap();
         let queries = 1_000_000;
         let (found, filter) = false_positives(filter, 7, (20_000.0 * overload) as u32, queries);
         let told = filter.fpp();
@@ -68,7 +68,7 @@ fn the_rate_asked_for_is_the_rate_measured() {
             let rates: Vec<f64> = (0..trials)
                 .map(|t| {
                     let builder = Bloom::builder().items(items.into()).fpp(fpp);
-                    let filter = builder.scheme(|k| AnyScheme::new(id, k)).build().unwrap();
+                    let filter = builder.scheme(move |k| AnyScheme::new(id, k)).build().unwrap();
                     false_positives(filter, 100 + t, items, queries).0 / f64::from(queries)
                 })
                 .collect();
@@ -88,7 +88,7 @@ fn the_rate_asked_for_is_the_rate_measured() {
 fn a_filter_of_every_scheme_is_full_when_its_rate_is_the_planned_one() {
     for (id, fpp) in SchemeId::ALL.into_iter().flat_map(|id| [(id, 0.05), (id, 1e-3)]) {
         for items in [3, 100, 20_000] {
-            let builder = Bloom::builder().items(items).fpp(fpp).scheme(|k| AnyScheme::new(id, k));
+            let builder = Bloom::builder().items(items).fpp(fpp).scheme(move |k| AnyScheme::new(id, k));
             let mut filter = builder.build().unwrap();
             let capacity = filter.capacity().unwrap();
             let rate = |items| filter.scheme().planned_fpp(filter.bits(), items);
@@ -167,7 +167,7 @@ fn many_filters(
     queries: u32,
 ) -> (f64, f64) {
     let make =
-        || Bloom::builder().bits(bits).hashes(hashes).scheme(|k| AnyScheme::new(id, k)).build().unwrap();
+        || Bloom::builder().bits(bits).hashes(hashes).scheme(move |k| AnyScheme::new(id, k)).build().unwrap();
     let found = (0..trials).map(|t| false_positives(make(), 500 + t, items, queries).0).sum();
     let theory = make().scheme().planned_fpp(bits, items.into());
     (found, theory * f64::from(queries) * trials as f64)
@@ -195,7 +195,7 @@ fn triple_hashing_errs_as_stated_in_the_smallest_filters() {
     for (id, bits) in [(SchemeId::Triple, 400), (SchemeId::Triple, 401), (SchemeId::Fractional, 400)] {
         let (trials, queries) = (300, 500_000);
         let make =
-            || Bloom::builder().bits(bits).hashes(20).scheme(|k| AnyScheme::new(id, k)).build().unwrap();
+            || Bloom::builder().bits(bits).hashes(20).scheme(move |k| AnyScheme::new(id, k)).build().unwrap();
         let rates: Vec<[f64; 2]> = (0..trials)
             .map(|trial| {
                 let (found, filter) = false_positives(make(), 500 + trial, 10, queries);

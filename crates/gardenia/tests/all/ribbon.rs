@@ -1,8 +1,8 @@
 //! The ribbon filter: what it promises, its size, and how often it errs.
 
 use gardenia::{
-    Ability, AnyFilter, BuildError, Digest, Filter, Hashed, InsertError, KeyHasher, Level, ReadOptions,
-    Ribbon, RibbonBuilder, SecretKey, SizeError, theory,
+    Ability, AnyFilter, BuildError, Builder, Digest, Filter, Hashed, InsertError, KeyHasher, Level,
+    ReadOptions, Ribbon, SecretKey, SizeError, theory,
 };
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn found(set: &Ribbon, digests: &[Digest]) -> u64 {
 }
 
 /// A rate, or bits of the fingerprint.
-fn builders() -> impl Strategy<Value = RibbonBuilder> {
+fn builders() -> impl Strategy<Value = Builder<Ribbon>> {
     prop_oneof![
         (1u32..=32).prop_map(|bits| Ribbon::builder().fingerprint(bits)),
         (0.01f64..31.9).prop_map(|bits| Ribbon::builder().fpp((-bits).exp2())),
@@ -205,7 +205,7 @@ fn no_keys_and_one_key_are_sets_too() {
 
 #[test]
 fn wishes_that_cannot_be_met_are_errors() {
-    let build = |builder: RibbonBuilder| match builder.build_from(&[1, 2, 3]) {
+    let build = |builder: Builder<Ribbon>| match builder.build_from(&[1, 2, 3]) {
         Err(BuildError::Size(error)) => error,
         other => panic!("a wish of the size was to be refused: {:?}", other.map(|_| ())),
     };

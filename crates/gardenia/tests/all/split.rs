@@ -2,9 +2,9 @@
 #![cfg(feature = "mmap")]
 
 use gardenia::{
-    AnyFilter, AnyScheme, Bloom, CountingBloom, CountingBloomBuilder, DecodeError, Digest, EncodeError,
-    Error, Kind, ReadOptions, RemoveError, Scheme, SchemeId, SecretKey, Spec, SplitBloom, SplitFiles,
-    SplitOpening, SplitState,
+    AnyFilter, AnyScheme, Bloom, Builder, CountingBloom, DecodeError, Digest, EncodeError, Error, Kind,
+    ReadOptions, RemoveError, Scheme, SchemeId, SecretKey, Spec, SplitBloom, SplitFiles, SplitOpening,
+    SplitState,
 };
 use proptest::prelude::*;
 use std::fs::File;
@@ -21,7 +21,7 @@ fn folder() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-fn small() -> CountingBloomBuilder {
+fn small() -> Builder<CountingBloom> {
     CountingBloom::builder().items(100).fpp(0.01)
 }
 
@@ -75,7 +75,7 @@ fn hostile() -> impl Strategy<Value = u64> {
     prop_oneof![0..16u64, 900..1_000u64, any::<u64>(), (0..64u32).prop_map(|shift| 1 << shift)]
 }
 
-fn builders() -> impl Strategy<Value = CountingBloomBuilder> {
+fn builders() -> impl Strategy<Value = Builder<CountingBloom>> {
     let shapes = prop_oneof![(1u64..300, 1u32..12), (1_000u64..50_000, 1u32..30)];
     let scheme = proptest::sample::select(SchemeId::ALL.to_vec());
     (scheme, shapes, any::<u64>(), 1u32..=32).prop_map(|(scheme, (cells, hashes), seed, width)| {
@@ -746,7 +746,7 @@ fn child() {
 }
 
 /// Kills children again and again; how many of them were in the middle of an operation.
-fn kill_and_look(builder: CountingBloomBuilder, every: u64, kills: u32) -> u32 {
+fn kill_and_look(builder: Builder<CountingBloom>, every: u64, kills: u32) -> u32 {
     let (folder, path) = folder();
     let mut model = builder.clone().build().unwrap();
     SplitBloom::create(&path, builder).unwrap().close().unwrap();

@@ -87,7 +87,7 @@ fn product(point: &Point, scheme: SchemeId, queries: u64, stream: &mut Stream) -
     let Setting { items, cells, choices, hashes } = point.setting;
     let builder = ChoiceBloom::builder().bits(cells).hashes(hashes).choices(choices).effort(point.effort);
     let mut offline =
-        builder.scheme(|hashes| AnyScheme::new(scheme, hashes)).offline(stream.digests(items))?;
+        builder.scheme(move |hashes| AnyScheme::new(scheme, hashes)).offline(stream.digests(items))?;
     offline.threads(1);
     offline.improve(point.effort.rounds(choices));
     let filter = offline.finish();

@@ -1,12 +1,13 @@
 //! The Bloom filter with choices: the type, its verbs and what it tells about itself.
 
-use super::builder::ChoiceBloomBuilder;
+use super::builder::ChoiceBloomOptions;
 use super::groups::Groups;
 use super::partitions::Partitions;
 use super::probe::{Contains, ContainsMany, Set, SetMany};
 use super::rate::{GroupRate, either};
 use crate::cells::{Bits, Memory, Owned};
-use crate::filter::{About, Identity};
+use crate::filter::builder::SchemeOf;
+use crate::filter::{About, Builder, Identity};
 use crate::format::Kind;
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::{Fractional, Scheme};
@@ -40,7 +41,7 @@ pub enum ChoiceForm {
 /// false for a key that is in.
 ///
 /// Keys that come one by one take the group that sets the fewest new bits. That pays from some 16 bits per key on.
-/// Much more is gained when all keys are known up front: see [`ChoiceBloomBuilder::effort`].
+/// Much more is gained when all keys are known up front: see [`Builder::<ChoiceBloom>::effort`].
 ///
 /// `S` is the scheme that makes the positions of each group, `M` the memory.
 ///
@@ -79,8 +80,18 @@ impl ChoiceBloom {
     }
 
     /// A filter with choices of all kinds: shape, groups, effort, seed, secret, scheme.
-    pub fn builder() -> ChoiceBloomBuilder {
-        ChoiceBloomBuilder::new()
+    ///
+    /// ```
+    /// use gardenia::{ChoiceBloom, Effort, Independent};
+    /// let online = ChoiceBloom::builder().items(1_000).fpp(1e-6).choices(3).build()?;
+    /// let keys: Vec<u32> = (0..1_000).collect();
+    /// let builder = ChoiceBloom::builder().bits(16_000).choices(3).effort(Effort::Rounds);
+    /// let studied = builder.scheme(Independent::new).build_from(&keys)?;
+    /// assert_eq!((online.choices(), studied.choices(), studied.bits()), (3, 3, 16_000));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<ChoiceBloom> {
+        Builder::new(ChoiceBloomOptions::new(SchemeOf::new(Fractional::new)))
     }
 }
 

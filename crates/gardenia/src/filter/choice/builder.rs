@@ -7,9 +7,11 @@ use super::propagation::Propagation;
 use super::rate::{either, excess};
 use crate::BuildError;
 use crate::cells::Bits;
-use crate::filter::wish::{Wish, wish_verbs};
+use crate::filter::Builder;
+use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing, SchemeOf};
+use crate::filter::wish::Wish;
 use crate::hash::{Digest, Key};
-use crate::index::{AnyScheme, Fractional, MAX_CELLS, Scheme, prime};
+use crate::index::{AnyScheme, MAX_CELLS, Scheme, prime};
 use crate::kinds::{Ability, Kind};
 use crate::plan::{Asked, Figures, sizes};
 use crate::spec::{FromSpec, Measure, Param, Spec, Step, Value, Watch, bit_bytes};
@@ -17,7 +19,6 @@ use crate::theory::bloom::{Shape, size};
 use crate::theory::choices;
 use crate::{MAX_HASHES, SizeError};
 use alloc::vec::Vec;
-use core::marker::PhantomData;
 use core::ops::ControlFlow;
 
 /// How much work goes into choosing groups. Each effort takes more time than the one before it and leaves fewer false
@@ -90,7 +91,7 @@ impl Effort {
         }
     }
 
-    /// Rounds or passes that [`ChoiceBloomBuilder::build_from`] takes. Those of the paper for groups; the passes over
+    /// Rounds or passes that [`Builder::<ChoiceBloom>::build_from`] takes. Those of the paper for groups; the passes over
     /// partitions gain little from the sixth on.
     #[must_use]
     pub const fn rounds(self, choices: u32) -> u64 {
@@ -119,40 +120,31 @@ impl Effort {
     }
 }
 
-/// How [`ChoiceBloom`]s are made.
-///
-/// ```
-/// use gardenia::{ChoiceBloom, Effort, Independent};
-/// let online = ChoiceBloom::builder().items(1_000).fpp(1e-6).choices(3).build()?;
-/// let keys: Vec<u32> = (0..1_000).collect();
-/// let builder = ChoiceBloom::builder().bits(16_000).choices(3).effort(Effort::Rounds);
-/// let studied = builder.scheme(Independent::new).build_from(&keys)?;
-/// assert_eq!((online.choices(), studied.choices(), studied.bits()), (3, 3, 16_000));
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
 #[derive(Clone, Debug)]
-#[must_use]
-pub struct ChoiceBloomBuilder<S = Fractional, F = fn(u32) -> S> {
-    wish: Wish,
+pub struct ChoiceBloomOptions<S> {
     choices: Option<u32>,
     effort: Effort,
-    scheme: F,
-    _scheme: PhantomData<S>,
+    scheme: SchemeOf<S>,
 }
 
-impl ChoiceBloomBuilder {
-    pub(super) fn new() -> Self {
-        let scheme = Fractional::new;
-        Self { wish: Wish::default(), choices: None, effort: Effort::default(), scheme, _scheme: PhantomData }
+impl<S: Scheme> Built for ChoiceBloom<S> {
+    type Options = ChoiceBloomOptions<S>;
+}
+impl<S: Scheme> ForItems for ChoiceBloom<S> {}
+impl<S: Scheme> ForRate for ChoiceBloom<S> {}
+impl<S: Scheme> InBits for ChoiceBloom<S> {}
+impl<S: Scheme> Probing for ChoiceBloom<S> {}
+
+impl<S> ChoiceBloomOptions<S> {
+    pub(super) fn new(scheme: SchemeOf<S>) -> Self {
+        Self { choices: None, effort: Effort::default(), scheme }
     }
 }
 
-impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
-    wish_verbs!();
-
+impl<S: Scheme> Builder<ChoiceBloom<S>> {
     /// Groups of positions per key, 1 to [`MAX_CHOICES`]; 2 unless said. Not for partitioned filters.
     pub fn choices(mut self, choices: u32) -> Self {
-        self.choices = Some(choices);
+        self.options.choices = Some(choices);
         self
     }
 
@@ -161,7 +153,7 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
     /// It decides the size (with more effort fewer bits keep the same rate) and what [`build_from`](Self::build_from) does.
     /// A partitioned filter answers in its own way; the others differ only in how their bits were chosen.
     pub fn effort(mut self, effort: Effort) -> Self {
-        self.effort = effort;
+        self.options.effort = effort;
         self
     }
 
@@ -177,17 +169,21 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
     /// assert_eq!(filter.bits(), 160_001);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
-    pub fn scheme<T: Scheme, G: Fn(u32) -> T>(self, scheme: G) -> ChoiceBloomBuilder<T, G> {
-        let Self { wish, choices, effort, .. } = self;
-        ChoiceBloomBuilder { wish, choices, effort, scheme, _scheme: PhantomData }
+    pub fn scheme<T: Scheme>(
+        self,
+        scheme: impl Fn(u32) -> T + Send + Sync + 'static,
+    ) -> Builder<ChoiceBloom<T>> {
+        let ChoiceBloomOptions { choices, effort, .. } = self.options;
+        let options = ChoiceBloomOptions { choices, effort, scheme: SchemeOf::new(scheme) };
+        Builder { wish: self.wish, options }
     }
 
     /// The filter's shape, before any memory is taken: its cells are all its bits.
     pub fn shape(&self) -> Result<Shape, SizeError> {
         let choices = self.checked_choices()?;
-        let fit = |shape: Shape| match self.effort {
+        let fit = |shape: Shape| match self.options.effort {
             Effort::Partitioned => shape.cells.next_multiple_of(64).max(128),
-            _ => fit_choices(&(self.scheme)(shape.hashes), shape.cells, choices),
+            _ => fit_choices(&(self.options.scheme.0)(shape.hashes), shape.cells, choices),
         };
         let rate = |shape: Shape, items| self.rate(shape, items, choices);
         let best = |cells, items| {
@@ -219,8 +215,8 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
     pub fn build(self) -> Result<ChoiceBloom<S>, SizeError> {
         let choices = self.checked_choices()?;
         let shape = self.shape()?;
-        let scheme = (self.scheme)(shape.hashes);
-        let form = match (self.effort, self.wish.items) {
+        let scheme = (self.options.scheme.0)(shape.hashes);
+        let form = match (self.options.effort, self.wish.items) {
             (Effort::Partitioned, None) => {
                 return Err(SizeError::Conflict("partitions are made for a number of keys: give items"));
             }
@@ -236,7 +232,7 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
 
     /// The filter of these keys, by the effort asked for. Without `items` it is made for as many as there are.
     pub fn build_from<K: Key>(self, keys: &[K]) -> Result<ChoiceBloom<S>, SizeError> {
-        let (effort, hasher) = (self.effort, self.wish.hasher.clone());
+        let (effort, hasher) = (self.options.effort, self.wish.hasher.clone());
         let digests = || keys.iter().map(|key| hasher.digest_key(key)).collect();
         let filter = match effort {
             Effort::Online => {
@@ -257,7 +253,7 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
 
     /// The same, and says how far it has come.
     fn build_watched(self, digests: Vec<Digest>, watch: &mut Watch<'_>) -> Result<ChoiceBloom<S>, SizeError> {
-        let (effort, choices) = (self.effort, self.checked_choices()?);
+        let (effort, choices) = (self.options.effort, self.checked_choices()?);
         let keys = digests.len() as u64;
         let mut offline = self.offline(digests)?;
         let mut tell = |doing, done, all, fill| {
@@ -294,8 +290,8 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
     }
 
     fn checked_choices(&self) -> Result<u32, SizeError> {
-        let scheme = (self.scheme)(1);
-        match (self.effort, self.choices) {
+        let scheme = (self.options.scheme.0)(1);
+        match (self.options.effort, self.options.choices) {
             (Effort::Partitioned, _) if scheme.partitioned() || scheme.modulus(1).is_some() => {
                 Err(SizeError::Conflict(NOT_TURNED))
             }
@@ -312,8 +308,8 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
     /// The rate to expect once `items` keys are in.
     fn rate(&self, shape: Shape, items: u64, choices: u32) -> f64 {
         let Shape { cells, hashes } = shape;
-        let scheme = (self.scheme)(hashes);
-        let (cells, fill, ideal) = match self.effort {
+        let scheme = (self.options.scheme.0)(hashes);
+        let (cells, fill, ideal) = match self.options.effort {
             Effort::Partitioned => {
                 let Partitions { cells, partitions } = partitions(cells, items);
                 let sets = different_sets(hashes);
@@ -323,7 +319,7 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
             // Too few keys for the laws of many: as if they came one by one.
             Effort::Rounds | Effort::Propagated if items >= FEW => {
                 let load = f64::from(hashes) * items as f64 / cells as f64;
-                let share = self.effort.share(choices, load);
+                let share = self.options.effort.share(choices, load);
                 let fill = choices::expected_fill_arranged(cells, items, hashes, choices, share);
                 (cells, fill, choices::fpp_at_fill(fill, hashes, choices))
             }
@@ -332,7 +328,7 @@ impl<S: Scheme, F: Fn(u32) -> S> ChoiceBloomBuilder<S, F> {
                 (cells, fill, choices::fpp_of(cells, items, hashes, choices, scheme.partitioned()))
             }
         };
-        let form = match self.effort {
+        let form = match self.options.effort {
             Effort::Partitioned => ChoiceForm::Partitions { partitions: 0 },
             _ => ChoiceForm::Groups { choices },
         };
@@ -378,9 +374,9 @@ fn partitions(bits: u64, items: u64) -> Partitions {
 }
 
 /// The builder that a spec describes.
-fn of(spec: &Spec) -> ChoiceBloomBuilder<AnyScheme, impl Fn(u32) -> AnyScheme + use<>> {
+fn of(spec: &Spec) -> Builder<ChoiceBloom<AnyScheme>> {
     let (scheme, effort) = (spec.scheme_id(), spec.effort());
-    let builder = ChoiceBloomBuilder { wish: Wish::of(spec, 1.0), ..ChoiceBloomBuilder::new() };
+    let builder = Builder { wish: Wish::of(spec, 1.0), ..ChoiceBloom::builder() };
     let builder = builder.effort(effort).scheme(move |hashes| AnyScheme::new(scheme, hashes));
     match spec.small(Param::Choices) {
         Some(choices) => builder.choices(choices),
@@ -402,19 +398,19 @@ impl FromSpec for ChoiceBloom<AnyScheme> {
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = of(spec);
-        if builder.effort != Effort::Partitioned {
+        if builder.options.effort != Effort::Partitioned {
             spec.set_whole(Param::Choices, builder.checked_choices()?);
         }
         // Without a number of keys the size waits for them.
-        if spec.has(Param::Items) || spec.has(Param::Hashes) || builder.effort == Effort::Online {
+        if spec.has(Param::Items) || spec.has(Param::Hashes) || builder.options.effort == Effort::Online {
             spec.fill_shape(Param::Bits, builder.shape()?);
         }
-        spec.default_to(Param::Effort, Value::Word(builder.effort.name()));
+        spec.default_to(Param::Effort, Value::Word(builder.options.effort.name()));
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
         let (builder, shape) = (of(spec), of(spec).shape()?);
-        let params = if builder.effort == Effort::Partitioned { 9 } else { 2 };
+        let params = if builder.options.effort == Effort::Partitioned { 9 } else { 2 };
         let rate = spec.rate(|items| builder.rate(shape, items, builder.checked_choices().unwrap_or(1)));
         Ok(Measure::as_stored(bit_bytes(shape.cells), params, rate))
     }

@@ -8,8 +8,9 @@
 
 use super::range::{Model, decode, encode};
 use crate::cells::{Bits, Memory, Owned};
-use crate::filter::wish::{Wish, wish_verbs};
-use crate::filter::{About, Bloom, Identity};
+use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing, SchemeOf};
+use crate::filter::wish::Wish;
+use crate::filter::{About, Bloom, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Section, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::AnyScheme;
@@ -23,7 +24,6 @@ use crate::{DecodeError, EncodeError, Filter, Full, Insert, Merge, Mismatch, Siz
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
-use core::marker::PhantomData;
 
 /// A Bloom filter whose stored form is compressed: fewer false positives for the bytes that are sent, more memory in use.
 ///
@@ -43,25 +43,20 @@ pub struct CompressedBloom<S = Fractional> {
     bloom: Bloom<S>,
 }
 
-/// How [`CompressedBloom`]s are made: by [`items`](Self::items) with [`wire`](Self::wire) and [`memory`](Self::memory), or
-/// with [`fpp`](Self::fpp) and [`memory`](Self::memory); or by their shape, as a Bloom filter.
-///
-/// ```
-/// use gardenia::{CompressedBloom, Double};
-/// let sent = CompressedBloom::builder().items(1_000).wire(8.0).memory(92.0).scheme(Double::new).build()?;
-/// let exact = CompressedBloom::builder().items(1_000).fpp(0.01).memory(30.0).build()?;
-/// assert_eq!((sent.hashes(), exact.hashes()), (1, 2));
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
 #[derive(Clone, Debug)]
-#[must_use]
-pub struct CompressedBloomBuilder<S = Fractional, F = fn(u32) -> S> {
-    wish: Wish,
+pub struct CompressedBloomOptions<S> {
     wire: Option<f64>,
     memory: Option<f64>,
-    scheme: F,
-    _scheme: PhantomData<S>,
+    scheme: SchemeOf<S>,
 }
+
+impl<S: Scheme> Built for CompressedBloom<S> {
+    type Options = CompressedBloomOptions<S>;
+}
+impl<S: Scheme> ForItems for CompressedBloom<S> {}
+impl<S: Scheme> ForRate for CompressedBloom<S> {}
+impl<S: Scheme> InBits for CompressedBloom<S> {}
+impl<S: Scheme> Probing for CompressedBloom<S> {}
 
 /// Bits of a cache line.
 const LINE_BITS: f64 = 512.0;
@@ -73,36 +68,43 @@ impl CompressedBloom {
     }
 
     /// A filter with choices: shape, seed, secret, scheme.
-    pub fn builder() -> CompressedBloomBuilder {
-        CompressedBloomBuilder {
-            wish: Wish::default(),
-            wire: None,
-            memory: None,
-            scheme: Fractional::new,
-            _scheme: PhantomData,
-        }
+    ///
+    /// by [`items`](Self::items) with [`wire`](Self::wire) and [`memory`](Self::memory), or with [`fpp`](Self::fpp) and [`memory`](Self::memory); or by their shape, as a Bloom filter.
+    ///
+    /// ```
+    /// use gardenia::{CompressedBloom, Double};
+    /// let sent = CompressedBloom::builder().items(1_000).wire(8.0).memory(92.0).scheme(Double::new).build()?;
+    /// let exact = CompressedBloom::builder().items(1_000).fpp(0.01).memory(30.0).build()?;
+    /// assert_eq!((sent.hashes(), exact.hashes()), (1, 2));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<CompressedBloom> {
+        let scheme = SchemeOf::new(Fractional::new);
+        Builder::new(CompressedBloomOptions { wire: None, memory: None, scheme })
     }
 }
 
-impl<S: Scheme, F: Fn(u32) -> S> CompressedBloomBuilder<S, F> {
-    wish_verbs!();
-
+impl<S: Scheme> Builder<CompressedBloom<S>> {
     /// The most bits per key in a file, once all keys are in; a fraction is fine. The header is not counted.
     pub fn wire(mut self, bits_per_item: f64) -> Self {
-        self.wire = Some(bits_per_item);
+        self.options.wire = Some(bits_per_item);
         self
     }
 
     /// The most bits per key in memory; a fraction is fine. With [`fpp`](Self::fpp) 512 bits in all are always allowed.
     pub fn memory(mut self, bits_per_item: f64) -> Self {
-        self.memory = Some(bits_per_item);
+        self.options.memory = Some(bits_per_item);
         self
     }
 
     /// The scheme, as a function of the number of probes: `Double::new`.
-    pub fn scheme<T: Scheme, G: Fn(u32) -> T>(self, scheme: G) -> CompressedBloomBuilder<T, G> {
-        let Self { wish, wire, memory, .. } = self;
-        CompressedBloomBuilder { wish, wire, memory, scheme, _scheme: PhantomData }
+    pub fn scheme<T: Scheme>(
+        self,
+        scheme: impl Fn(u32) -> T + Send + Sync + 'static,
+    ) -> Builder<CompressedBloom<T>> {
+        let CompressedBloomOptions { wire, memory, .. } = self.options;
+        let options = CompressedBloomOptions { wire, memory, scheme: SchemeOf::new(scheme) };
+        Builder { wish: self.wish, options }
     }
 
     /// What was chosen for the bits allowed; `None` for a filter that was given by its shape.
@@ -110,18 +112,18 @@ impl<S: Scheme, F: Fn(u32) -> S> CompressedBloomBuilder<S, F> {
         let conflict = |message| Err(SizeError::Conflict(message));
         let Wish { items, fpp, cells, hashes, .. } = self.wish;
         if cells.is_some() || hashes.is_some() {
-            return match (self.wire, self.memory) {
+            return match (self.options.wire, self.options.memory) {
                 (None, None) => Ok(None),
                 _ => conflict("bits and hashes fix the filter: leave out wire and memory"),
             };
         }
-        let (Some(items), Some(memory)) = (items, self.memory) else {
+        let (Some(items), Some(memory)) = (items, self.options.memory) else {
             return conflict("give items, memory, and wire or fpp; or bits and hashes");
         };
         if items == 0 {
             return Err(SizeError::ZeroItems);
         }
-        match (self.wire, fpp) {
+        match (self.options.wire, fpp) {
             (Some(wire), None) => Ok(Some((items, plan(wire, memory)?))),
             (None, Some(fpp)) => {
                 // A cache line is little enough for any set: for few keys a limit per key would forbid low rates.
@@ -144,7 +146,7 @@ impl<S: Scheme, F: Fn(u32) -> S> CompressedBloomBuilder<S, F> {
         loop {
             let plan = plan_for_fpp(asked, memory)?;
             let Shape { cells, hashes } = self.shape_of(items, &plan)?;
-            let found = (self.scheme)(hashes).planned_fpp(cells, items);
+            let found = (self.options.scheme.0)(hashes).planned_fpp(cells, items);
             if found <= fpp {
                 return Ok(plan);
             }
@@ -155,23 +157,23 @@ impl<S: Scheme, F: Fn(u32) -> S> CompressedBloomBuilder<S, F> {
     /// The shape of a plan: rounded up by less than a bit, and then to what the scheme can use.
     fn shape_of(&self, items: u64, plan: &Plan) -> Result<Shape, SizeError> {
         let cells = libm::ceil(plan.cells_per_item * items as f64 - 1e-6).max(1.0) as u64;
-        let cells = (self.scheme)(plan.hashes).best_fit(cells);
+        let cells = (self.options.scheme.0)(plan.hashes).best_fit(cells);
         let wish = Wish { cells: Some(cells), hashes: Some(plan.hashes), fpp: None, ..self.wish.clone() };
-        wish.bloom_shape(&self.scheme)
+        wish.bloom_shape(&*self.options.scheme.0)
     }
 
     /// The filter's shape in memory, before any is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
         match self.plan()? {
             Some((items, plan)) => self.shape_of(items, &plan),
-            None => self.wish.bloom_shape(&self.scheme),
+            None => self.wish.bloom_shape(&*self.options.scheme.0),
         }
     }
 
     /// The filter.
     pub fn build(self) -> Result<CompressedBloom<S>, SizeError> {
         let Shape { cells, hashes } = self.shape()?;
-        let scheme = (self.scheme)(hashes);
+        let scheme = (self.options.scheme.0)(hashes);
         let about = self.wish.about(|items| scheme.planned_fpp(cells, items));
         Ok(CompressedBloom { bloom: Bloom::from_parts(self.wish.hasher, scheme, Bits::new(cells)?, about) })
     }
@@ -517,15 +519,15 @@ format::serde_impls!([S: NumberedScheme] CompressedBloom<S>, [S: NumberedScheme]
 const MEMORY: f64 = 32.0;
 
 /// The builder that a spec describes.
-fn of(spec: &Spec) -> CompressedBloomBuilder<AnyScheme, impl Fn(u32) -> AnyScheme + use<>> {
+fn of(spec: &Spec) -> Builder<CompressedBloom<AnyScheme>> {
     let (scheme, mut wish) = (spec.scheme_id(), Wish::of(spec, 1.0));
     let (wire, shaped) = (spec.real(Param::Wire), wish.cells.is_some());
     if wire.is_some() {
         wish.fpp = None;
     }
     let memory = (!shaped).then(|| spec.real(Param::MemoryPerKey).unwrap_or(MEMORY));
-    let scheme = move |hashes| AnyScheme::new(scheme, hashes);
-    CompressedBloomBuilder { wish, wire, memory, scheme, _scheme: PhantomData }
+    let scheme = SchemeOf::new(move |hashes| AnyScheme::new(scheme, hashes));
+    Builder { wish, options: CompressedBloomOptions { wire, memory, scheme } }
 }
 
 impl FromSpec for CompressedBloom<AnyScheme> {
@@ -564,7 +566,7 @@ mod tests {
 
     #[test]
     fn contradictory_and_missing_parameters_are_named() {
-        let message = |b: CompressedBloomBuilder| b.build().unwrap_err().to_string();
+        let message = |b: Builder<CompressedBloom>| b.build().unwrap_err().to_string();
         let new = CompressedBloom::builder;
         assert!(message(new()).contains("give items, memory"));
         assert!(message(new().items(10).wire(8.0)).contains("give items, memory"));

@@ -11,9 +11,10 @@
 use super::gaps::{Code, Codes, MAX_DIVISOR, Writer, code_words};
 use crate::BuildError;
 use crate::cells::{Bytes, Memory, Owned};
+use crate::filter::builder::{Built, ForRate};
 use crate::filter::verbs::filter_impl;
-use crate::filter::wish::{filter_facts, hash_verbs};
-use crate::filter::{About, Identity};
+use crate::filter::wish::filter_facts;
+use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::plan::{Asked, Figures, sizes};
@@ -130,46 +131,30 @@ impl Shape {
     }
 }
 
-/// How [`GolombSet`]s are made.
-///
-/// ```
-/// use gardenia::{Digest, GolombSet};
-/// let digests: Vec<Digest> = (0..10_000).map(|i| Digest(Digest(7).word(i))).collect();
-/// let small = GolombSet::builder().fpp(0.01).build_from_digests(digests.clone())?;
-/// let quick = GolombSet::builder().fpp(0.01).gaps_per_run(32).build_from_digests(digests)?;
-/// assert!(small.memory_bytes() < quick.memory_bytes());
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
 #[derive(Clone, Debug, Default)]
-#[must_use]
-pub struct GolombSetBuilder {
-    fpp: Option<f64>,
+pub struct GolombSetOptions {
     rice: bool,
     gaps_per_run: Option<u32>,
-    hasher: KeyHasher,
 }
 
-impl GolombSetBuilder {
-    /// False-positive probability, above 0 and below 1.
-    pub fn fpp(mut self, fpp: f64) -> Self {
-        self.fpp = Some(fpp);
-        self
-    }
+impl Built for GolombSet {
+    type Options = GolombSetOptions;
+}
+impl ForRate for GolombSet {}
 
+impl Builder<GolombSet> {
     /// Rice's code, whose divisor is a power of two: up to 0.1 bits longer per key, and a little faster.
     pub fn rice(mut self) -> Self {
-        self.rice = true;
+        self.options.rice = true;
         self
     }
 
     /// Keys in a run, about: a query decodes half of one. Each run takes 20 bits in the index. Unless said, the index takes
     /// 0.8 % (295 keys in a run at 1 %).
     pub fn gaps_per_run(mut self, gaps: u32) -> Self {
-        self.gaps_per_run = Some(gaps);
+        self.options.gaps_per_run = Some(gaps);
         self
     }
-
-    hash_verbs!(hasher);
 
     /// Bytes that a set of so many different keys takes, about: the mean over all such sets, index included.
     ///
@@ -181,11 +166,11 @@ impl GolombSetBuilder {
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn memory_bytes(&self, items: u64) -> Result<u64, SizeError> {
-        let fpp = self.fpp.ok_or(SizeError::Conflict("a set of digests needs fpp"))?;
-        let shape = Shape::new(items, fpp, self.gaps_per_run)?;
+        let fpp = self.wish.fpp.ok_or(SizeError::Conflict("a set of digests needs fpp"))?;
+        let shape = Shape::new(items, fpp, self.options.gaps_per_run)?;
         let values = golomb::expected_values(items, shape.range());
         let mean = shape.range() as f64 / values.max(1.0);
-        let divisor = if self.rice { golomb::rice_divisor(mean) } else { golomb::divisor(mean) };
+        let divisor = if self.options.rice { golomb::rice_divisor(mean) } else { golomb::divisor(mean) };
         let words = libm::ceil(values * golomb::bits(mean, divisor) / 64.0) as u64;
         Ok((words + shape.index_words() as u64) * 8)
     }
@@ -195,7 +180,7 @@ impl GolombSetBuilder {
         let mut digests = Vec::new();
         let failed = SizeError::Memory { bytes: (keys.len() as u64).saturating_mul(8) };
         digests.try_reserve_exact(keys.len()).map_err(|_| failed)?;
-        digests.extend(keys.iter().map(|key| self.hasher.digest_key(key)));
+        digests.extend(keys.iter().map(|key| self.wish.hasher.digest_key(key)));
         let set = self.build_from_digests(digests)?;
         set.about.took::<K>();
         Ok(set)
@@ -203,13 +188,13 @@ impl GolombSetBuilder {
 
     /// The set of the keys with these digests, which may repeat and come in any order.
     pub fn build_from_digests(self, mut digests: Vec<Digest>) -> Result<GolombSet, SizeError> {
-        let fpp = self.fpp.ok_or(SizeError::Conflict("a set of digests needs fpp"))?;
-        if self.gaps_per_run == Some(0) {
+        let fpp = self.wish.fpp.ok_or(SizeError::Conflict("a set of digests needs fpp"))?;
+        if self.options.gaps_per_run == Some(0) {
             return Err(SizeError::Conflict("a run needs at least 1 key"));
         }
         digests.sort_unstable();
         digests.dedup();
-        let mut shape = Shape::new(digests.len() as u64, fpp, self.gaps_per_run)?;
+        let mut shape = Shape::new(digests.len() as u64, fpp, self.options.gaps_per_run)?;
         // Scaling keeps the order.
         let mut values = digests;
         let range = shape.range();
@@ -217,11 +202,11 @@ impl GolombSetBuilder {
         values.dedup();
         shape.values = values.len() as u64;
         let mean = range as f64 / (shape.values as f64).max(1.0);
-        let divisor = if self.rice { golomb::rice_divisor(mean) } else { golomb::divisor(mean) };
+        let divisor = if self.options.rice { golomb::rice_divisor(mean) } else { golomb::divisor(mean) };
         shape.divisor = divisor.clamp(1, MAX_DIVISOR.min(range));
         let words = encode(&mut shape, &values)?;
         let about = About::planned(shape.items, fpp);
-        Ok(GolombSet { hasher: self.hasher, shape, words, about })
+        Ok(GolombSet { hasher: self.wish.hasher, shape, words, about })
     }
 }
 
@@ -272,8 +257,17 @@ impl GolombSet {
     }
 
     /// How sets are made: rate, code, hash function, and then the keys.
-    pub fn builder() -> GolombSetBuilder {
-        GolombSetBuilder::default()
+    ///
+    /// ```
+    /// use gardenia::{Digest, GolombSet};
+    /// let digests: Vec<Digest> = (0..10_000).map(|i| Digest(Digest(7).word(i))).collect();
+    /// let small = GolombSet::builder().fpp(0.01).build_from_digests(digests.clone())?;
+    /// let quick = GolombSet::builder().fpp(0.01).gaps_per_run(32).build_from_digests(digests)?;
+    /// assert!(small.memory_bytes() < quick.memory_bytes());
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<GolombSet> {
+        Builder::new(GolombSetOptions::default())
     }
 }
 
@@ -634,7 +628,7 @@ format::stored_methods!(GolombSet<M> where M: Memory);
 format::read_methods!(GolombSet);
 format::serde_impls!([M: Memory] GolombSet<M>, [] GolombSet);
 
-impl GolombSetBuilder {
+impl Builder<GolombSet> {
     fn of(spec: &Spec) -> Self {
         GolombSet::builder().hasher(spec.hasher()).fpp(spec.real(Param::Fpp).unwrap_or(DEFAULT_FPP))
     }
@@ -651,11 +645,11 @@ impl FromSpec for GolombSet {
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        let bytes = GolombSetBuilder::of(spec).memory_bytes(spec.expected_items()?)?;
+        let bytes = Builder::<GolombSet>::of(spec).memory_bytes(spec.expected_items()?)?;
         Ok(Measure::as_stored(bytes, 32, spec.real(Param::Fpp)))
     }
     fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
-        Ok(GolombSetBuilder::of(spec).build_from_digests(digests)?)
+        Ok(Builder::<GolombSet>::of(spec).build_from_digests(digests)?)
     }
 }
 
@@ -670,7 +664,7 @@ mod tests {
 
     #[test]
     fn wrong_wishes_are_named() {
-        let build = |builder: GolombSetBuilder| builder.build_from(&[1]).unwrap_err();
+        let build = |builder: Builder<GolombSet>| builder.build_from(&[1]).unwrap_err();
         let new = GolombSet::builder;
         assert!(build(new()).to_string().contains("needs fpp"));
         for odd in [0.0, 1.0, -1.0, f64::NAN, f64::INFINITY] {

@@ -22,14 +22,13 @@ mod builder;
 mod level;
 mod stored;
 
-pub use builder::BitwiseBloomBuilder;
 pub use level::BitwiseLevel;
 
 use super::row::{Row, Touch};
 use crate::cells::{Counters, Memory, Owned};
 use crate::filter::verbs::{count_impl, filter_impl, insert_impl};
 use crate::filter::wish::filter_facts;
-use crate::filter::{About, Identity};
+use crate::filter::{About, Builder, Identity};
 use crate::format::Kind;
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::Scheme;
@@ -85,12 +84,23 @@ impl BitwiseBloom {
     }
 
     /// A filter with choices: levels, digits, widths, seed, secret, scheme.
-    pub fn builder() -> BitwiseBloomBuilder {
-        BitwiseBloomBuilder::new()
+    ///
+    /// ```
+    /// use gardenia::{BitwiseBloom, BitwiseLevel};
+    /// let narrow = BitwiseBloom::builder().cells(10_000).hashes(7).digit(1).width(4).share(0.8).build()?;
+    /// assert_eq!(narrow.levels().next(), Some(BitwiseLevel { cells: 10_000, hashes: 7, digit: 1, width: 4 }));
+    /// let first = BitwiseLevel { cells: 10_000, hashes: 7, digit: 2, width: 6 };
+    /// let second = BitwiseLevel { cells: 2_000, hashes: 9, digit: 6, width: 10 };
+    /// let given = BitwiseBloom::builder().levels(&[first, second]).max_levels(2).build()?;
+    /// assert_eq!(given.max_count(), 255);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<BitwiseBloom> {
+        Builder::new(builder::BitwiseBloomOptions::default())
     }
 
     /// A filter of these keys with these counts: none is too low, and a key without a count seems to have one
-    /// with probability at most `fpp`. See [`BitwiseBloomBuilder::from_counts`].
+    /// with probability at most `fpp`. See [`Builder::<BitwiseBloom>::from_counts`].
     ///
     /// ```
     /// let bed = gardenia::BitwiseBloom::from_counts([("rose", 1_000_000), ("tulip", 2)], 0.001)?;
@@ -421,7 +431,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Levels of so many cells, with digits of these widths and no others.
-    fn given(cells: u64, digits: &[u32]) -> BitwiseBloomBuilder {
+    fn given(cells: u64, digits: &[u32]) -> Builder<BitwiseBloom> {
         let level = |digit: &u32| BitwiseLevel { cells, hashes: 5, digit: *digit, width: digit + SLACK };
         let levels: Vec<_> = digits.iter().map(level).collect();
         BitwiseBloom::builder().max_levels(levels.len() as u32).levels(&levels)
@@ -472,7 +482,7 @@ mod tests {
 
     #[test]
     fn added_levels_follow_the_share_and_keep_a_least_size() {
-        let shapes = |builder: BitwiseBloomBuilder| {
+        let shapes = |builder: Builder<BitwiseBloom>| {
             let mut bed = builder.build().unwrap();
             while bed.above.grow() {}
             bed.levels().map(|level| (level.cells, level.digit)).collect::<Vec<_>>()
@@ -568,7 +578,7 @@ mod tests {
     #[test]
     fn shapes_that_cannot_be_are_errors() {
         let plain = || BitwiseBloom::builder().cells(10).hashes(2);
-        let message = |b: BitwiseBloomBuilder| b.build().unwrap_err().to_string();
+        let message = |b: Builder<BitwiseBloom>| b.build().unwrap_err().to_string();
         for (digit, width) in [(0, 4), (1, 3), (4, 6), (29, 31), (u32::MAX, 32)] {
             assert_eq!(
                 plain().digit(digit).width(width).build().unwrap_err(),
@@ -595,7 +605,7 @@ mod tests {
             assert!(message(both.levels(&[level])).contains("levels give every shape"));
         }
         assert!(message(BitwiseBloom::builder()).contains("give items and fpp"));
-        let counted = |b: BitwiseBloomBuilder| b.from_counts([("rose", 300)]).unwrap_err().to_string();
+        let counted = |b: Builder<BitwiseBloom>| b.from_counts([("rose", 300)]).unwrap_err().to_string();
         assert!(counted(plain().fpp(0.1)).contains("known counts"));
         assert!(counted(BitwiseBloom::builder().items(3).fpp(0.1)).contains("known counts"));
         assert!(counted(plain().max_levels(2)).contains("more levels"));

@@ -8,9 +8,10 @@
 
 use super::row::{Least, LeastMany, Row, Touch, TouchMany};
 use crate::cells::{Bytes, Counters, Memory, Owned, TallyMut};
+use crate::filter::builder::{Built, ForItems, ForRate, InCells, Probing, Schemed};
 use crate::filter::verbs::{count_impl, filter_impl, insert_impl, remove_impl};
-use crate::filter::wish::{Wish, counter_filter_facts, scheme_verb, wish_verbs};
-use crate::filter::{About, Bloom, Identity};
+use crate::filter::wish::{Wish, counter_filter_facts};
+use crate::filter::{About, Bloom, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
@@ -45,20 +46,19 @@ pub struct CountingBloom<M = Owned> {
     about: About,
 }
 
-/// How [`CountingBloom`]s other than the plainest are made.
-///
-/// ```
-/// use gardenia::{CountingBloom, SchemeId};
-/// let bed = CountingBloom::builder().cells(10_000).hashes(7).width(8).scheme(SchemeId::Double).build()?;
-/// assert_eq!((bed.cells(), bed.hashes(), bed.width()), (10_000, 7, 8));
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
 #[derive(Clone, Debug)]
-#[must_use]
-pub struct CountingBloomBuilder {
-    wish: Wish,
+pub struct CountingBloomOptions {
     width: u32,
 }
+
+impl Built for CountingBloom {
+    type Options = CountingBloomOptions;
+}
+impl ForItems for CountingBloom {}
+impl ForRate for CountingBloom {}
+impl InCells for CountingBloom {}
+impl Probing for CountingBloom {}
+impl Schemed for CountingBloom {}
 
 /// What a counting filter is beside its cells.
 pub(super) struct Parts {
@@ -67,13 +67,10 @@ pub(super) struct Parts {
     pub(super) about: About,
 }
 
-impl CountingBloomBuilder {
-    wish_verbs!(cells);
-    scheme_verb!();
-
+impl Builder<CountingBloom> {
     /// Bits per cell, 1 to 32; 4 unless set, which holds for sets. Counts up to 2^width − 2 can be lowered again.
     pub fn width(mut self, width: u32) -> Self {
-        self.width = width;
+        self.options.width = width;
         self
     }
 
@@ -85,7 +82,7 @@ impl CountingBloomBuilder {
     /// The filter.
     pub fn build(self) -> Result<CountingBloom, SizeError> {
         let (Parts { hasher, scheme, about }, cells) = self.parts()?;
-        Ok(CountingBloom { hasher, scheme, cells: Counters::new(cells, self.width)?, about })
+        Ok(CountingBloom { hasher, scheme, cells: Counters::new(cells, self.options.width)?, about })
     }
 
     /// All but the cells, and how many of them there will be; no memory is taken.
@@ -99,7 +96,7 @@ impl CountingBloomBuilder {
     /// Bits per cell.
     #[cfg(feature = "mmap")]
     pub(super) fn cell_width(&self) -> u32 {
-        self.width
+        self.options.width
     }
 }
 
@@ -110,8 +107,15 @@ impl CountingBloom {
     }
 
     /// A filter with choices: shape, width, seed, secret, scheme.
-    pub fn builder() -> CountingBloomBuilder {
-        CountingBloomBuilder { wish: Wish::default(), width: WIDTH }
+    ///
+    /// ```
+    /// use gardenia::{CountingBloom, SchemeId};
+    /// let bed = CountingBloom::builder().cells(10_000).hashes(7).width(8).scheme(SchemeId::Double).build()?;
+    /// assert_eq!((bed.cells(), bed.hashes(), bed.width()), (10_000, 7, 8));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<CountingBloom> {
+        Builder::new(CountingBloomOptions { width: WIDTH })
     }
 
     /// Adds `key`; true if it was certainly absent before.
@@ -446,13 +450,14 @@ format::serde_impls!([M: Memory] CountingBloom<M>, [] CountingBloom);
 /// Bits per cell, unless set.
 const WIDTH: u32 = 4;
 
-impl CountingBloomBuilder {
+impl Builder<CountingBloom> {
     pub(super) fn of(spec: &Spec) -> Self {
         let width = spec.small(Param::Width).unwrap_or(WIDTH);
         // The size of a split filter is that of its bits.
         let bits_per_cell = if spec.kind() == Kind::Split { 1 } else { width };
         let planned_fpp = spec.real(Param::PlannedFpp);
-        Self { wish: Wish { planned_fpp, ..Wish::of(spec, bits_per_cell.into()) }, width }
+        let wish = Wish { planned_fpp, ..Wish::of(spec, bits_per_cell.into()) };
+        Self { wish, options: CountingBloomOptions { width } }
     }
 }
 
@@ -463,13 +468,13 @@ impl FromSpec for CountingBloom {
         if of_use { asked.if_able(kind, design) } else { Vec::new() }
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let builder = CountingBloomBuilder::of(spec);
+        let builder = Builder::<CountingBloom>::of(spec);
         spec.fill_shape(Param::Cells, builder.shape()?);
-        spec.set_whole(Param::Width, builder.width);
+        spec.set_whole(Param::Width, builder.options.width);
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        let (shape, width) = (spec.shape(Param::Cells), CountingBloomBuilder::of(spec).width);
+        let (shape, width) = (spec.shape(Param::Cells), Builder::<CountingBloom>::of(spec).options.width);
         let (counters, bits) = (cell_bytes(shape.cells, width), bit_bytes(shape.cells));
         let stored = Measure::as_stored(counters, 0, spec.bloom_rate(shape));
         match spec.kind() {
@@ -478,7 +483,7 @@ impl FromSpec for CountingBloom {
         }
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
-        CountingBloomBuilder::of(spec).build()
+        Builder::<CountingBloom>::of(spec).build()
     }
 }
 

@@ -14,7 +14,7 @@ use super::counting::{Parts, lower, raise};
 use super::row::{Least, LeastMany, Row, Touch, TouchMany};
 use crate::cells::{Ahead, Bits, CounterLines, Counters, Lines, Memory, Tally, TallyMut};
 use crate::filter::verbs::{count_impl, filter_impl, remove_impl};
-use crate::filter::{About, Bloom, CountingBloom, CountingBloomBuilder, Identity};
+use crate::filter::{About, Bloom, Builder, CountingBloom, Identity};
 use crate::format::counters_file::{self, CounterFile, Left, fingerprint};
 use crate::format::methods::{persist_new, write_file, write_to};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
@@ -226,7 +226,7 @@ impl SplitBloom {
     /// Creates an empty filter and its two files, which must not exist.
     ///
     /// The room for all counters is allocated now: a disk that is too full is an error here.
-    pub fn create(files: impl Into<SplitFiles>, builder: CountingBloomBuilder) -> Result<Self, Error> {
+    pub fn create(files: impl Into<SplitFiles>, builder: Builder<CountingBloom>) -> Result<Self, Error> {
         let files = files.into();
         [&files.bits, &files.counters].into_iter().try_for_each(|path| check_absent(path))?;
         let mut made = Self::draft(files, builder, false)?;
@@ -251,7 +251,7 @@ impl SplitBloom {
     /// ```
     pub fn draft(
         files: impl Into<SplitFiles>,
-        builder: CountingBloomBuilder,
+        builder: Builder<CountingBloom>,
         replace: bool,
     ) -> Result<Self, Error> {
         let mut files = files.into();
@@ -637,9 +637,9 @@ impl Spec {
     /// assert_eq!((stock.cells(), stock.about().planned_fpp()), (9_596, 0.01));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn split_builder(&self) -> Result<CountingBloomBuilder, SpecError> {
+    pub fn split_builder(&self) -> Result<Builder<CountingBloom>, SpecError> {
         match self.kind() {
-            Kind::Split => Ok(CountingBloomBuilder::of(&self.filled()?)),
+            Kind::Split => Ok(Builder::<CountingBloom>::of(&self.filled()?)),
             _ => Err(SizeError::Conflict("a filter of this kind is one file: use the kind split").into()),
         }
     }

@@ -15,9 +15,10 @@
 //! Hashing" (2014), section 4.3.2.
 
 use crate::cells::{Buckets, Bytes, Four, Memory, Owned, SLOTS, bucket_bytes, by_width};
+use crate::filter::builder::{Built, ForItems, ForRate, InCells};
 use crate::filter::verbs::{count_impl, filter_impl, remove_impl, try_insert_impl};
-use crate::filter::wish::{filter_facts, hash_verbs};
-use crate::filter::{About, Identity};
+use crate::filter::wish::{Wish, filter_facts};
+use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::scale;
@@ -61,53 +62,29 @@ pub struct Cuckoo<M = Owned> {
     about: About,
 }
 
-/// How [`Cuckoo`] filters other than the plainest are made.
-///
-/// ```
-/// let bed = gardenia::Cuckoo::builder().cells(1_000).width(12).seed(7).build()?;
-/// assert_eq!((bed.cells(), bed.width()), (1_000, 12));
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
 #[derive(Clone, Debug, Default)]
-#[must_use]
-pub struct CuckooBuilder {
-    items: Option<u64>,
-    fpp: Option<f64>,
-    cells: Option<u64>,
+pub struct CuckooOptions {
     width: Option<u32>,
-    hasher: KeyHasher,
 }
 
-impl CuckooBuilder {
-    /// Keys to make room for.
-    pub fn items(mut self, items: u64) -> Self {
-        self.items = Some(items);
-        self
-    }
+impl Built for Cuckoo {
+    type Options = CuckooOptions;
+}
+impl ForItems for Cuckoo {}
+impl ForRate for Cuckoo {}
+impl InCells for Cuckoo {}
 
-    /// False-positive probability once that many are in.
-    pub fn fpp(mut self, fpp: f64) -> Self {
-        self.fpp = Some(fpp);
-        self
-    }
-
-    /// Places for fingerprints, rounded up to a multiple of eight.
-    pub fn cells(mut self, cells: u64) -> Self {
-        self.cells = Some(cells);
-        self
-    }
-
+impl Builder<Cuckoo> {
     /// Bits of a fingerprint, 4 to 32. Below six, large filters are full early: too few buckets can be reached.
     pub fn width(mut self, width: u32) -> Self {
-        self.width = Some(width);
+        self.options.width = Some(width);
         self
     }
-
-    hash_verbs!(hasher);
 
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
-        let Self { items, fpp, cells, width, .. } = *self;
+        let Wish { items, fpp, cells, .. } = self.wish;
+        let width = self.options.width;
         let (buckets, width) = match (items, fpp, cells, width) {
             (Some(items), Some(fpp), None, None) => return cuckoo::shape(items, fpp),
             (Some(0), None, None, Some(_)) => return Err(SizeError::ZeroItems),
@@ -130,14 +107,14 @@ impl CuckooBuilder {
     pub fn build(self) -> Result<Cuckoo, SizeError> {
         let shape = self.shape()?;
         let buckets = Buckets::new(shape.buckets, shape.width)?;
-        let about = match self.items {
+        let about = match self.wish.items {
             Some(items) => {
                 let rate = || cuckoo::fpp(shape.cells(), items.min(shape.cells()), shape.width);
-                About::planned(items, self.fpp.unwrap_or_else(rate))
+                About::planned(items, self.wish.fpp.unwrap_or_else(rate))
             }
             None => About::default(),
         };
-        Ok(Cuckoo { hasher: self.hasher, buckets, items: 0, about })
+        Ok(Cuckoo { hasher: self.wish.hasher, buckets, items: 0, about })
     }
 }
 
@@ -196,8 +173,14 @@ impl Cuckoo {
     }
 
     /// A filter with choices: places, width, seed, secret.
-    pub fn builder() -> CuckooBuilder {
-        CuckooBuilder::default()
+    ///
+    /// ```
+    /// let bed = gardenia::Cuckoo::builder().cells(1_000).width(12).seed(7).build()?;
+    /// assert_eq!((bed.cells(), bed.width()), (1_000, 12));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<Cuckoo> {
+        Builder::new(CuckooOptions::default())
     }
 
     /// Adds `key`; true if it was certainly absent before. If there is no room for it, nothing has changed.
@@ -685,11 +668,13 @@ format::stored_methods!(Cuckoo<M> where M: Memory);
 format::read_methods!(Cuckoo);
 format::serde_impls!([M: Memory] Cuckoo<M>, [] Cuckoo);
 
-impl CuckooBuilder {
+impl Builder<Cuckoo> {
     fn of(spec: &Spec) -> Self {
         let (cells, width) = (spec.whole(Param::Cells), spec.small(Param::Width));
         let fpp = spec.real(Param::Fpp).or((width.is_none() && cells.is_none()).then_some(DEFAULT_FPP));
-        Self { items: spec.whole(Param::Items), fpp, cells, width, hasher: spec.hasher() }
+        let wish =
+            Wish { items: spec.whole(Param::Items), fpp, cells, hasher: spec.hasher(), ..Wish::default() };
+        Self { wish, options: CuckooOptions { width } }
     }
 }
 
@@ -701,10 +686,10 @@ impl FromSpec for Cuckoo {
         if room { asked.if_able(kind, design) } else { Vec::new() }
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let builder = CuckooBuilder::of(spec);
+        let builder = Builder::<Cuckoo>::of(spec);
         let shape = builder.shape()?;
         spec.forget(&[Param::Fpp]);
-        if let Some(fpp) = builder.fpp {
+        if let Some(fpp) = builder.wish.fpp {
             spec.default_to(Param::PlannedFpp, Value::Real(fpp));
         }
         spec.set_whole(Param::Cells, shape.cells());
@@ -712,12 +697,12 @@ impl FromSpec for Cuckoo {
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        let shape = CuckooBuilder::of(spec).shape()?;
+        let shape = Builder::<Cuckoo>::of(spec).shape()?;
         let (cells, width) = (shape.cells(), shape.width);
         let bytes = bucket_bytes(shape.buckets, width).ok_or(SizeError::Width { width })?;
         Ok(Measure::as_stored(bytes, 0, spec.rate(|items| cuckoo::fpp(cells, items.min(cells), width))))
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
-        CuckooBuilder::of(spec).build()
+        Builder::<Cuckoo>::of(spec).build()
     }
 }

@@ -16,9 +16,10 @@
 //! Source: Bender et al., "Don't Thrash: How to Cache Your Hash on Flash" (2012), section 3.
 
 use crate::cells::{Bytes, Lines, Memory, Owned, Packed, packed_words};
+use crate::filter::builder::{Built, ForItems, ForRate, InCells};
 use crate::filter::verbs::{count_impl, filter_impl, remove_impl, try_insert_impl};
-use crate::filter::wish::{filter_facts, hash_verbs};
-use crate::filter::{About, Identity};
+use crate::filter::wish::{Wish, filter_facts};
+use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::scale;
@@ -57,53 +58,29 @@ pub struct Quotient<M = Owned> {
     about: About,
 }
 
-/// Builder for [`Quotient`].
-///
-/// ```
-/// let filter = gardenia::Quotient::builder().cells(1_000).width(12).seed(7).build()?;
-/// assert_eq!((filter.cells(), filter.width()), (1_000, 12));
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
 #[derive(Clone, Debug, Default)]
-#[must_use]
-pub struct QuotientBuilder {
-    items: Option<u64>,
-    fpp: Option<f64>,
-    cells: Option<u64>,
+pub struct QuotientOptions {
     width: Option<u32>,
-    hasher: KeyHasher,
 }
 
-impl QuotientBuilder {
-    /// Keys to make room for, each as often as it is inserted.
-    pub fn items(mut self, items: u64) -> Self {
-        self.items = Some(items);
-        self
-    }
+impl Built for Quotient {
+    type Options = QuotientOptions;
+}
+impl ForItems for Quotient {}
+impl ForRate for Quotient {}
+impl InCells for Quotient {}
 
-    /// False-positive probability once that many are in.
-    pub fn fpp(mut self, fpp: f64) -> Self {
-        self.fpp = Some(fpp);
-        self
-    }
-
-    /// Number of slots, at least 2. One stays free.
-    pub fn cells(mut self, cells: u64) -> Self {
-        self.cells = Some(cells);
-        self
-    }
-
+impl Builder<Quotient> {
     /// Bits of a slot, 4 and more: three flags, and the remainder.
     pub fn width(mut self, width: u32) -> Self {
-        self.width = Some(width);
+        self.options.width = Some(width);
         self
     }
-
-    hash_verbs!(hasher);
 
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
-        let Self { items, fpp, cells, width, .. } = *self;
+        let Wish { items, fpp, cells, .. } = self.wish;
+        let width = self.options.width;
         match (items, fpp, cells, width) {
             (Some(items), Some(fpp), None, None) => quotient::shape(items, fpp),
             (Some(0), None, None, Some(_)) => Err(SizeError::ZeroItems),
@@ -119,15 +96,15 @@ impl QuotientBuilder {
     /// The filter.
     pub fn build(self) -> Result<Quotient, SizeError> {
         let shape = self.shape()?;
-        let about = match self.items {
+        let about = match self.wish.items {
             Some(items) => {
                 let rate = || quotient::fpp(shape.cells, items, shape.width);
-                About::planned(items, self.fpp.unwrap_or_else(rate))
+                About::planned(items, self.wish.fpp.unwrap_or_else(rate))
             }
             None => About::default(),
         };
         let slots = Packed::new(shape.cells, shape.width)?;
-        Ok(Quotient { hasher: self.hasher, slots, shape, items: 0, about })
+        Ok(Quotient { hasher: self.wish.hasher, slots, shape, items: 0, about })
     }
 }
 
@@ -167,8 +144,14 @@ impl Quotient {
     }
 
     /// A filter with choices: slots, width, seed, secret.
-    pub fn builder() -> QuotientBuilder {
-        QuotientBuilder::default()
+    ///
+    /// ```
+    /// let filter = gardenia::Quotient::builder().cells(1_000).width(12).seed(7).build()?;
+    /// assert_eq!((filter.cells(), filter.width()), (1_000, 12));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<Quotient> {
+        Builder::new(QuotientOptions::default())
     }
 
     /// Adds `key`; true if it was certainly absent before. If there is no room for it, nothing has changed.
@@ -766,20 +749,22 @@ format::stored_methods!(Quotient<M> where M: Memory);
 format::read_methods!(Quotient);
 format::serde_impls!([M: Memory] Quotient<M>, [] Quotient);
 
-impl QuotientBuilder {
+impl Builder<Quotient> {
     fn of(spec: &Spec) -> Self {
         let (cells, width) = (spec.whole(Param::Cells), spec.small(Param::Width));
         let fpp = spec.real(Param::Fpp).or((width.is_none() && cells.is_none()).then_some(DEFAULT_FPP));
-        Self { items: spec.whole(Param::Items), fpp, cells, width, hasher: spec.hasher() }
+        let wish =
+            Wish { items: spec.whole(Param::Items), fpp, cells, hasher: spec.hasher(), ..Wish::default() };
+        Self { wish, options: QuotientOptions { width } }
     }
 }
 
 impl FromSpec for Quotient {
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let builder = QuotientBuilder::of(spec);
+        let builder = Builder::<Quotient>::of(spec);
         let shape = builder.shape()?;
         spec.forget(&[Param::Fpp]);
-        if let Some(fpp) = builder.fpp {
+        if let Some(fpp) = builder.wish.fpp {
             spec.default_to(Param::PlannedFpp, Value::Real(fpp));
         }
         spec.set_whole(Param::Cells, shape.cells);
@@ -787,7 +772,7 @@ impl FromSpec for Quotient {
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        let Shape { cells, width } = QuotientBuilder::of(spec).shape()?;
+        let Shape { cells, width } = Builder::<Quotient>::of(spec).shape()?;
         let words = packed_words(cells, width).ok_or(SizeError::Width { width })?;
         Ok(Measure::as_stored(
             words.saturating_mul(8),
@@ -796,7 +781,7 @@ impl FromSpec for Quotient {
         ))
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
-        QuotientBuilder::of(spec).build()
+        Builder::<Quotient>::of(spec).build()
     }
 }
 

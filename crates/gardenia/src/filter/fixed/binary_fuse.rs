@@ -8,13 +8,13 @@
 //! Source: Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters" (2022).
 
 use super::builder::threads;
-use super::builder::{Means, means_verbs};
 use super::digests::{Entries, Hashing, Keys, digests_of, try_on, try_seeds};
 use super::fuse::{Cell, Layout, Peeled, Picked, build};
 use crate::cells::{Bytes, Memory, Owned};
+use crate::filter::builder::{Built, ForRate, Threaded};
 use crate::filter::verbs::filter_impl;
-use crate::filter::wish::filter_facts;
-use crate::filter::{About, Identity};
+use crate::filter::wish::{Wish, filter_facts};
+use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::plan::{Asked, Figures, sizes};
@@ -67,49 +67,34 @@ pub struct BinaryFuse<M = Owned> {
     about: About,
 }
 
-/// How [`BinaryFuse`] filters other than the plainest are made.
-///
-/// ```
-/// use gardenia::BinaryFuse;
-/// let keys: Vec<u64> = (0..100_000).collect();
-/// let small = BinaryFuse::builder().fpp(0.01).arity(4).threads(2).build_from(&keys)?;
-/// assert!(small.contains_many(&keys).iter().all(|&found| found));
-/// assert!(small.memory_bytes() as f64 * 8.0 < 9.1 * 100_000.0); // 8 would be the least
-/// # Ok::<(), gardenia::BuildError>(())
-/// ```
 #[derive(Clone, Debug)]
-#[must_use]
-pub struct BinaryFuseBuilder {
-    means: Means,
+pub struct BinaryFuseOptions {
     arity: u32,
     width: Option<u32>,
-    fpp: Option<f64>,
 }
 
-impl BinaryFuseBuilder {
-    means_verbs!();
+impl Built for BinaryFuse {
+    type Options = BinaryFuseOptions;
+}
+impl ForRate for BinaryFuse {}
+impl Threaded for BinaryFuse {}
 
+impl Builder<BinaryFuse> {
     /// Bits per fingerprint: 8 (unless said), 16 or 32.
     pub fn fingerprint(mut self, bits: u32) -> Self {
-        self.width = Some(bits);
-        self
-    }
-
-    /// The rate that is wanted, instead of a width: the least of the three widths that keeps to it is taken.
-    pub fn fpp(mut self, fpp: f64) -> Self {
-        self.fpp = Some(fpp);
+        self.options.width = Some(bits);
         self
     }
 
     /// Cells per key: 3 (unless said), or 4, which makes the filter 4 % smaller and a query a third longer.
     pub fn arity(mut self, arity: u32) -> Self {
-        self.arity = arity;
+        self.options.arity = arity;
         self
     }
 
     /// Bits per fingerprint that these choices come to.
     pub fn width(&self) -> Result<u32, SizeError> {
-        match (self.width, self.fpp) {
+        match (self.options.width, self.wish.fpp) {
             (None, None) => Ok(8),
             (Some(width @ (8 | 16 | 32)), None) => Ok(width),
             (Some(_), None) => Err(SizeError::Conflict("fingerprints have 8, 16 or 32 bits")),
@@ -120,12 +105,12 @@ impl BinaryFuseBuilder {
 
     /// The table for so many different keys, before any memory is taken.
     pub fn shape(&self, items: u64) -> Result<Shape, SizeError> {
-        binary_fuse::shape(items, self.arity)
+        binary_fuse::shape(items, self.options.arity)
     }
 
     /// The filter of these keys. Duplicates count once, and the order does not matter.
     pub fn build_from<K: Key + Sync>(self, keys: &[K]) -> Result<BinaryFuse, BuildError> {
-        let (width, Means { hasher, threads }) = (self.width()?, self.means.clone());
+        let (width, hasher, threads) = (self.width()?, self.wish.hasher.clone(), self.wish.threads());
         let peeled = match self.attempt(&Hashing { hasher: hasher.clone(), keys }, 0)? {
             Some(peeled) => peeled,
             None => {
@@ -146,18 +131,18 @@ impl BinaryFuseBuilder {
     }
 
     fn attempt(&self, keys: &impl Keys<1>, attempt: u32) -> Result<Option<Peeled<1>>, SizeError> {
-        build(Layout::sized(self.shape(keys.len() as u64)?, attempt)?, keys, self.means.threads)
+        build(Layout::sized(self.shape(keys.len() as u64)?, attempt)?, keys, self.wish.threads())
     }
 
     fn finish(self, peeled: Peeled<1>, width: u32) -> Result<BinaryFuse, BuildError> {
-        let (items, threads) = (peeled.len() as u64, self.means.threads);
+        let (items, threads) = (peeled.len() as u64, self.wish.threads());
         let memory = match width {
             8 => words(&table(&peeled, threads, |word| word as u8)?, |cell| cell.into()),
             16 => words(&table(&peeled, threads, |word| word as u16)?, |cell| cell.into()),
             _ => words(&table(&peeled, threads, |word| word as u32)?, |cell| cell.into()),
         }?;
         let about = About::planned(items, binary_fuse::fpp(items, width));
-        Ok(Parts { hasher: self.means.hasher, layout: peeled.layout(), width, items, about }.with(memory))
+        Ok(Parts { hasher: self.wish.hasher, layout: peeled.layout(), width, items, about }.with(memory))
     }
 }
 
@@ -210,8 +195,17 @@ impl BinaryFuse {
     }
 
     /// A filter with choices: fingerprint or rate, arity, threads, seed, secret.
-    pub fn builder() -> BinaryFuseBuilder {
-        BinaryFuseBuilder { means: Means::default(), arity: 3, width: None, fpp: None }
+    ///
+    /// ```
+    /// use gardenia::BinaryFuse;
+    /// let keys: Vec<u64> = (0..100_000).collect();
+    /// let small = BinaryFuse::builder().fpp(0.01).arity(4).threads(2).build_from(&keys)?;
+    /// assert!(small.contains_many(&keys).iter().all(|&found| found));
+    /// assert!(small.memory_bytes() as f64 * 8.0 < 9.1 * 100_000.0); // 8 would be the least
+    /// # Ok::<(), gardenia::BuildError>(())
+    /// ```
+    pub fn builder() -> Builder<BinaryFuse> {
+        Builder::new(BinaryFuseOptions { arity: 3, width: None })
     }
 }
 
@@ -482,14 +476,13 @@ format::stored_methods!(BinaryFuse<M> where M: Memory);
 format::read_methods!(BinaryFuse);
 format::serde_impls!([M: Memory] BinaryFuse<M>, [] BinaryFuse);
 
-impl BinaryFuseBuilder {
+impl Builder<BinaryFuse> {
     fn of(spec: &Spec) -> Self {
-        Self {
-            means: Means { hasher: spec.hasher(), ..Means::default() },
+        let options = BinaryFuseOptions {
             arity: spec.small(Param::Arity).unwrap_or(3),
             width: spec.small(Param::Fingerprint),
-            fpp: spec.real(Param::Fpp),
-        }
+        };
+        Self { wish: Wish { fpp: spec.real(Param::Fpp), ..Wish::hashed(spec) }, options }
     }
 }
 
@@ -498,19 +491,19 @@ impl FromSpec for BinaryFuse {
         asked.if_able(kind, || sizes::fuse_design(asked.items, asked.fpp, asked.within))
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let builder = BinaryFuseBuilder::of(spec);
+        let builder = Builder::<BinaryFuse>::of(spec);
         spec.set_whole(Param::Fingerprint, builder.width()?);
-        spec.set_whole(Param::Arity, builder.arity);
+        spec.set_whole(Param::Arity, builder.options.arity);
         spec.forget(&[Param::Fpp]);
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        let (builder, items) = (BinaryFuseBuilder::of(spec), spec.expected_items()?);
+        let (builder, items) = (Builder::<BinaryFuse>::of(spec), spec.expected_items()?);
         let (cells, width) = (builder.shape(items)?.cells(), builder.width()?);
         let bytes = cells.saturating_mul(width.into()).div_ceil(64) * 8;
         Ok(Measure::as_stored(bytes, 2, Some(binary_fuse::fpp(items, width))))
     }
     fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
-        BinaryFuseBuilder::of(spec).threads(threads()).build_from_digests(&digests)
+        Builder::<BinaryFuse>::of(spec).threads(threads()).build_from_digests(&digests)
     }
 }

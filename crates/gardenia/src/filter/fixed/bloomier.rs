@@ -11,13 +11,13 @@
 //! Source: Chazelle, Kilian, Rubinfeld and Tal, "The Bloomier Filter" (2004).
 
 use super::builder::threads;
-use super::builder::{Means, means_verbs};
 use super::digests::{Entries, digests_of, reserved, try_seeds};
 use super::fuse::{Layout, Peeled, Picked, build};
 use crate::cells::{Bytes, Memory, Owned, Packed, packed_words};
+use crate::filter::builder::{Built, Threaded};
 use crate::filter::verbs::filter_impl;
-use crate::filter::wish::filter_facts;
-use crate::filter::{About, Identity};
+use crate::filter::wish::{Wish, filter_facts};
+use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::plan::{Asked, Figures, sizes};
@@ -97,42 +97,34 @@ const SIDE_BITS: u32 = 2;
 /// With 32 bits of value and two that tell a side, the cells of both tables have 64 bits, which a header can say.
 const MAX_CHECK_BITS: u32 = 30;
 
-/// How [`Bloomier`] and [`MutableBloomier`] maps are made.
-///
-/// ```
-/// use gardenia::Bloomier;
-/// let keys: Vec<(u32, u32)> = (0..10_000).map(|key| (key, key % 30)).collect();
-/// let map = Bloomier::builder().arity(4).build_from(&keys)?; // 5 bits hold the largest value
-/// assert_eq!((map.value_bits(), map.check_bits(), map.get(77)), (5, 8, Some(17)));
-/// # Ok::<(), gardenia::BuildError>(())
-/// ```
 #[derive(Clone, Debug)]
-#[must_use]
-pub struct BloomierBuilder {
-    means: Means,
+pub struct BloomierOptions {
     arity: u32,
     value_bits: Option<u32>,
     check_bits: u32,
 }
 
-impl BloomierBuilder {
-    means_verbs!();
+impl Built for Bloomier {
+    type Options = BloomierOptions;
+}
+impl Threaded for Bloomier {}
 
+impl Builder<Bloomier> {
     /// Bits per value, 1 to 32; as many as the largest value has unless said.
     pub fn value_bits(mut self, bits: u32) -> Self {
-        self.value_bits = Some(bits);
+        self.options.value_bits = Some(bits);
         self
     }
 
     /// Bits that tell absent keys, 0 to 30; 8 unless said. With none, every key has some value.
     pub fn check_bits(mut self, bits: u32) -> Self {
-        self.check_bits = bits;
+        self.options.check_bits = bits;
         self
     }
 
     /// Cells per key: 3 (unless said), or 4, which makes the map 4 % smaller and a query a third longer.
     pub fn arity(mut self, arity: u32) -> Self {
-        self.arity = arity;
+        self.options.arity = arity;
         self
     }
 
@@ -159,10 +151,10 @@ impl BloomierBuilder {
     pub fn build_from_digests(self, digests: &[Digest], values: &[u32]) -> Result<Bloomier, BuildError> {
         let (plan, peeled) = self.solve(digests, values)?;
         let table =
-            peeled.table(self.means.threads, |key: Picked| mask(key.digest) ^ u64::from(key.value))?;
+            peeled.table(self.wish.threads(), |key: Picked| mask(key.digest) ^ u64::from(key.value))?;
         let mut cells = Packed::new(plan.layout.cells(), plan.cell_bits())?;
         (0..).zip(table).for_each(|(at, cell)| cells.set(at, cell));
-        Ok(Bloomier { hasher: self.means.hasher, plan, cells, about: plan.about() })
+        Ok(Bloomier { hasher: self.wish.hasher, plan, cells, about: plan.about() })
     }
 
     /// As [`build_mutable_from`](Self::build_mutable_from), from digests made by the same hasher, and a value for each.
@@ -172,12 +164,13 @@ impl BloomierBuilder {
         values: &[u32],
     ) -> Result<MutableBloomier, BuildError> {
         let (plan, peeled) = self.solve(digests, values)?;
-        let table = peeled.table(self.means.threads, |key: Picked| mask(key.digest) ^ u64::from(key.side))?;
+        let table =
+            peeled.table(self.wish.threads(), |key: Picked| mask(key.digest) ^ u64::from(key.side))?;
         let mut sides = Packed::new(plan.layout.cells(), plan.side_bits())?;
         (0..).zip(table).for_each(|(at, cell)| sides.set(at, cell));
         let mut values = Packed::new(plan.layout.cells(), plan.value_bits)?;
         peeled.each(|key: Picked| values.set(key.cell as u64, key.value.into()));
-        Ok(MutableBloomier { hasher: self.means.hasher, plan, sides, values, about: plan.about() })
+        Ok(MutableBloomier { hasher: self.wish.hasher, plan, sides, values, about: plan.about() })
     }
 
     fn taken_apart<K: Key + Sync>(&self, entries: &[(K, u32)]) -> Result<(Vec<Digest>, Vec<u32>), SizeError> {
@@ -185,7 +178,7 @@ impl BloomierBuilder {
         keys.extend(entries.iter().map(|entry| &entry.0));
         let mut values = reserved(entries.len())?;
         values.extend(entries.iter().map(|entry| entry.1));
-        Ok((digests_of(&self.means.hasher, &keys, self.means.threads)?, values))
+        Ok((digests_of(&self.wish.hasher, &keys, self.wish.threads())?, values))
     }
 
     /// Checks the widths, and gives each key a cell of its own.
@@ -194,20 +187,20 @@ impl BloomierBuilder {
             return Err(BuildError::Values { keys: digests.len(), values: values.len() });
         }
         let largest = values.iter().copied().max().unwrap_or(0);
-        let value_bits = self.value_bits.unwrap_or((u32::BITS - largest.leading_zeros()).max(1));
+        let value_bits = self.options.value_bits.unwrap_or((u32::BITS - largest.leading_zeros()).max(1));
         if !(1..=32).contains(&value_bits) {
             return Err(SizeError::Width { width: value_bits }.into());
         }
-        if self.check_bits > MAX_CHECK_BITS {
+        if self.options.check_bits > MAX_CHECK_BITS {
             return Err(SizeError::Conflict("a map has 0 to 30 check bits").into());
         }
         if u64::from(largest) >> value_bits != 0 {
             return Err(BuildError::Value { value: largest, bits: value_bits });
         }
-        let (threads, check_bits) = (self.means.threads, self.check_bits);
+        let (threads, check_bits) = (self.wish.threads(), self.options.check_bits);
         try_seeds(Entries { digests, values }, |entries, attempt| {
             let items = entries.len() as u64;
-            let layout = Layout::sized(binary_fuse::shape(items, self.arity)?, attempt)?;
+            let layout = Layout::sized(binary_fuse::shape(items, self.options.arity)?, attempt)?;
             let plan = Plan { layout, value_bits, check_bits, items };
             Ok(build(layout, &entries, threads)?.map(|peeled| (plan, peeled)))
         })
@@ -334,8 +327,16 @@ impl Plan {
 
 impl Bloomier {
     /// How maps are made, of both kinds.
-    pub fn builder() -> BloomierBuilder {
-        BloomierBuilder { means: Means::default(), arity: 3, value_bits: None, check_bits: 8 }
+    ///
+    /// ```
+    /// use gardenia::Bloomier;
+    /// let keys: Vec<(u32, u32)> = (0..10_000).map(|key| (key, key % 30)).collect();
+    /// let map = Bloomier::builder().arity(4).build_from(&keys)?; // 5 bits hold the largest value
+    /// assert_eq!((map.value_bits(), map.check_bits(), map.get(77)), (5, 8, Some(17)));
+    /// # Ok::<(), gardenia::BuildError>(())
+    /// ```
+    pub fn builder() -> Builder<Bloomier> {
+        Builder::new(BloomierOptions { arity: 3, value_bits: None, check_bits: 8 })
     }
 }
 
@@ -665,14 +666,14 @@ impl<B: Cut> format::Attach<B> for MutableBloomier<Bytes<B>> {
     }
 }
 
-impl BloomierBuilder {
+impl Builder<Bloomier> {
     fn of(spec: &Spec) -> Self {
-        Self {
-            means: Means { hasher: spec.hasher(), ..Means::default() },
+        let options = BloomierOptions {
             arity: spec.small(Param::Arity).unwrap_or(3),
             value_bits: spec.small(Param::ValueBits),
             check_bits: spec.small(Param::Check).unwrap_or(8),
-        }
+        };
+        Self { wish: Wish::hashed(spec), options }
     }
 }
 
@@ -681,22 +682,22 @@ impl FromSpec for Bloomier {
         asked.if_able(kind, || sizes::bloomier_design(asked.need, asked.items, asked.fpp, asked.within))
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let builder = BloomierBuilder::of(spec);
-        spec.set_whole(Param::Arity, builder.arity);
-        spec.set_whole(Param::Check, builder.check_bits);
+        let builder = Builder::<Bloomier>::of(spec);
+        spec.set_whole(Param::Arity, builder.options.arity);
+        spec.set_whole(Param::Check, builder.options.check_bits);
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        let (builder, items) = (BloomierBuilder::of(spec), spec.expected_items()?);
-        let cells = binary_fuse::shape(items, builder.arity)?.cells();
-        let bits = u64::from(builder.value_bits.unwrap_or(32) + builder.check_bits);
-        let rate = libm::exp2(-f64::from(builder.check_bits));
+        let (builder, items) = (Builder::<Bloomier>::of(spec), spec.expected_items()?);
+        let cells = binary_fuse::shape(items, builder.options.arity)?.cells();
+        let bits = u64::from(builder.options.value_bits.unwrap_or(32) + builder.options.check_bits);
+        let rate = libm::exp2(-f64::from(builder.options.check_bits));
         Ok(Measure::as_stored(cells.saturating_mul(bits).div_ceil(64) * 8, 5, Some(rate)))
     }
     /// The values come beside the keys: see [`Spec::build_map`].
     fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
         let values = alloc::vec![0; digests.len()];
-        BloomierBuilder::of(spec).threads(threads()).build_from_digests(&digests, &values)
+        Builder::<Bloomier>::of(spec).threads(threads()).build_from_digests(&digests, &values)
     }
 }
 
@@ -716,6 +717,6 @@ impl Spec {
                 SizeError::Conflict("a filter of this kind holds no values: use the kind bloomier").into()
             );
         }
-        Ok(BloomierBuilder::of(&filled).threads(threads()).build_from_digests(digests, values)?)
+        Ok(Builder::<Bloomier>::of(&filled).threads(threads()).build_from_digests(digests, values)?)
     }
 }

@@ -12,10 +12,11 @@
 
 use super::{Allowance, Fetch};
 use crate::cells::{Bytes, Counters, Memory, Owned, Tally, TallyMut, counter_bytes};
+use crate::filter::builder::{Built, ForItems, ForRate, InCells, Probing, Schemed};
 use crate::filter::count::row::{Least, Row, Touch};
 use crate::filter::verbs::{count_impl, filter_impl, remove_impl, try_insert_impl};
-use crate::filter::wish::{Wish, filter_facts, scheme_verb, wish_verbs};
-use crate::filter::{About, Identity};
+use crate::filter::wish::{Wish, filter_facts};
+use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
@@ -70,27 +71,24 @@ struct Layer<M> {
 /// The most layers: their numbers of keys fit the header.
 const MAX_LAYERS: usize = 4096;
 
-/// How [`DynamicBloom`]s other than the plainest are made. Items, rate and size are those of one layer.
-///
-/// ```
-/// let bed = gardenia::DynamicBloom::builder().items(500).cells(5_000).hashes(7).width(8).build()?;
-/// assert_eq!((bed.capacity(), bed.cells(), bed.hashes(), bed.width()), (500, 5_000, 7, 8));
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
 #[derive(Clone, Debug)]
-#[must_use]
-pub struct DynamicBloomBuilder {
-    wish: Wish,
+pub struct DynamicBloomOptions {
     width: u32,
 }
 
-impl DynamicBloomBuilder {
-    wish_verbs!(cells);
-    scheme_verb!();
+impl Built for DynamicBloom {
+    type Options = DynamicBloomOptions;
+}
+impl ForItems for DynamicBloom {}
+impl ForRate for DynamicBloom {}
+impl InCells for DynamicBloom {}
+impl Probing for DynamicBloom {}
+impl Schemed for DynamicBloom {}
 
+impl Builder<DynamicBloom> {
     /// Bits per cell, 1 to 32; 4 unless set, which holds for sets.
     pub fn width(mut self, width: u32) -> Self {
-        self.width = width;
+        self.options.width = width;
         self
     }
 
@@ -109,7 +107,7 @@ impl DynamicBloomBuilder {
         let Some(capacity) = self.wish.items else {
             return Err(SizeError::Conflict("give items: the keys that one layer takes"));
         };
-        let layers = alloc::vec![Layer { cells: Counters::new(cells, self.width)?, items: 0 }];
+        let layers = alloc::vec![Layer { cells: Counters::new(cells, self.options.width)?, items: 0 }];
         let about = self.wish.about(|items| scheme.planned_fpp(cells, items));
         let (hasher, allowance) = (self.wish.hasher, Allowance::ANY);
         Ok(DynamicBloom { hasher, scheme, layers, capacity, active: 0, allowance, about })
@@ -124,8 +122,16 @@ impl DynamicBloom {
     }
 
     /// A filter with choices: shape and width of a layer, seed, secret, scheme. A layer takes 10,000 keys unless set.
-    pub fn builder() -> DynamicBloomBuilder {
-        DynamicBloomBuilder { wish: Wish { items: Some(LAYER), ..Wish::default() }, width: WIDTH }
+    ///
+    /// Items, rate and size are those of one layer.
+    ///
+    /// ```
+    /// let bed = gardenia::DynamicBloom::builder().items(500).cells(5_000).hashes(7).width(8).build()?;
+    /// assert_eq!((bed.capacity(), bed.cells(), bed.hashes(), bed.width()), (500, 5_000, 7, 8));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<DynamicBloom> {
+        Builder::new(DynamicBloomOptions { width: WIDTH }).items(LAYER)
     }
 
     /// Adds `key`; true if it was certainly absent before. If there is no room for it, nothing has changed.
@@ -616,12 +622,12 @@ const WIDTH: u32 = 4;
 /// Keys of a layer, unless set.
 const LAYER: u64 = 10_000;
 
-impl DynamicBloomBuilder {
+impl Builder<DynamicBloom> {
     fn of(spec: &Spec) -> Self {
         let width = spec.small(Param::Width).unwrap_or(WIDTH);
         let mut wish = Wish::of(spec, width.into());
         wish.items.get_or_insert(LAYER);
-        Self { wish, width }
+        Self { wish, options: DynamicBloomOptions { width } }
     }
 }
 
@@ -632,18 +638,18 @@ impl FromSpec for DynamicBloom {
         if asked.has(Ability::Remove) { asked.if_able(kind, design) } else { Vec::new() }
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let builder = DynamicBloomBuilder::of(spec);
+        let builder = Builder::<DynamicBloom>::of(spec);
         let shape = builder.shape()?;
         spec.default_to(Param::Items, Value::Whole(LAYER));
         spec.fill_shape(Param::Cells, shape);
-        spec.set_whole(Param::Width, builder.width);
+        spec.set_whole(Param::Width, builder.options.width);
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        let (shape, width) = (spec.shape(Param::Cells), DynamicBloomBuilder::of(spec).width);
+        let (shape, width) = (spec.shape(Param::Cells), Builder::<DynamicBloom>::of(spec).options.width);
         Ok(Measure::as_stored(cell_bytes(shape.cells, width), 16, spec.bloom_rate(shape)))
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
-        DynamicBloomBuilder::of(spec).build()
+        Builder::<DynamicBloom>::of(spec).build()
     }
 }

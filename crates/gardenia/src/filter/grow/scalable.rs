@@ -13,10 +13,11 @@
 
 use super::{Allowance, Fetch};
 use crate::cells::{Bits, Bytes, Lines, Memory, Owned};
+use crate::filter::builder::{Built, ForItems, ForRate, Schemed};
 use crate::filter::member::probe::{Contains, Set};
 use crate::filter::verbs::{filter_impl, try_insert_impl};
-use crate::filter::wish::{filter_facts, hash_verbs};
-use crate::filter::{About, Identity};
+use crate::filter::wish::{Wish, filter_facts};
+use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored, check_fit};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
@@ -144,43 +145,25 @@ impl Rule {
     }
 }
 
-/// How [`ScalableBloom`]s other than the plainest are made.
-///
-/// ```
-/// let builder = gardenia::ScalableBloom::builder().fpp(0.001).items(100).growth(4).tightening(0.5);
-/// assert_eq!(builder.build()?.slices().count(), 1);
-/// assert!(gardenia::ScalableBloom::builder().fpp(0.001).tightening(1.0).build().is_err());
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
 #[derive(Clone, Debug)]
-#[must_use]
-pub struct ScalableBloomBuilder {
-    fpp: Option<f64>,
+pub struct ScalableBloomOptions {
     tightening: f64,
     growth: u32,
     peak: u32,
-    items: u64,
-    scheme: SchemeId,
-    hasher: KeyHasher,
 }
 
-impl ScalableBloomBuilder {
-    /// False-positive probability that is kept at every size.
-    pub fn fpp(mut self, fpp: f64) -> Self {
-        self.fpp = Some(fpp);
-        self
-    }
+impl Built for ScalableBloom {
+    type Options = ScalableBloomOptions;
+}
+impl ForItems for ScalableBloom {}
+impl ForRate for ScalableBloom {}
+impl Schemed for ScalableBloom {}
 
-    /// Keys that the first slice takes; 1,000 unless set.
-    pub fn items(mut self, items: u64) -> Self {
-        self.items = items;
-        self
-    }
-
+impl Builder<ScalableBloom> {
     /// How many times as many keys each slice takes as the one before it: 2 (unless set) for modest growth, 4 for fast,
     /// 32768 at most. With 1 all slices take as many, and the 64th is the last.
     pub fn growth(mut self, growth: u32) -> Self {
-        self.growth = growth;
+        self.options.growth = growth;
         self
     }
 
@@ -189,7 +172,7 @@ impl ScalableBloomBuilder {
     /// Near 1 the first slices are strict and later ones hardly more so; near 0 it is the other way round. The paper
     /// recommends 0.8 to 0.9.
     pub fn tightening(mut self, tightening: f64) -> Self {
-        self.tightening = tightening;
+        self.options.tightening = tightening;
         self
     }
 
@@ -207,17 +190,9 @@ impl ScalableBloomBuilder {
     /// assert!(bits(10) * 10 < bits(0) * 9);
     /// ```
     pub fn peak(mut self, peak: u32) -> Self {
-        self.peak = peak;
+        self.options.peak = peak;
         self
     }
-
-    /// The scheme that makes positions of digests.
-    pub fn scheme(mut self, scheme: SchemeId) -> Self {
-        self.scheme = scheme;
-        self
-    }
-
-    hash_verbs!(hasher);
 
     /// The shape of slice `number`, counted from 0, and the keys that it takes, before any memory is taken.
     ///
@@ -237,13 +212,14 @@ impl ScalableBloomBuilder {
     pub fn build(self) -> Result<ScalableBloom, SizeError> {
         let rule = self.rule()?;
         let (slices, about) = (alloc::vec![rule.slice(rule.shape(0)?)?], About::planned(0, rule.fpp));
-        Ok(ScalableBloom { hasher: self.hasher, rule, slices, allowance: Allowance::ANY, about })
+        Ok(ScalableBloom { hasher: self.wish.hasher, rule, slices, allowance: Allowance::ANY, about })
     }
 
     fn rule(&self) -> Result<Rule, SizeError> {
-        let Self { fpp, tightening, growth, peak, items, scheme, .. } = *self;
+        let Wish { fpp, items, scheme, .. } = self.wish;
+        let ScalableBloomOptions { tightening, growth, peak } = self.options;
         let fpp = fpp.ok_or(SizeError::Conflict("give fpp: the rate that is kept at every size"))?;
-        let rule = Rule { scheme, fpp, tightening, growth, peak, first: items };
+        let rule = Rule { scheme, fpp, tightening, growth, peak, first: items.unwrap_or(0) };
         rule.check().map(|()| rule)
     }
 }
@@ -270,16 +246,15 @@ impl ScalableBloom {
     }
 
     /// A filter with choices: first size, growth, tightening, seed, secret, scheme.
-    pub fn builder() -> ScalableBloomBuilder {
-        ScalableBloomBuilder {
-            fpp: None,
-            tightening: 0.85,
-            growth: 2,
-            peak: 0,
-            items: 1_000,
-            scheme: SchemeId::default(),
-            hasher: KeyHasher::default(),
-        }
+    ///
+    /// ```
+    /// let builder = gardenia::ScalableBloom::builder().fpp(0.001).items(100).growth(4).tightening(0.5);
+    /// assert_eq!(builder.build()?.slices().count(), 1);
+    /// assert!(gardenia::ScalableBloom::builder().fpp(0.001).tightening(1.0).build().is_err());
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<ScalableBloom> {
+        Builder::new(ScalableBloomOptions { tightening: 0.85, growth: 2, peak: 0 }).items(1_000)
     }
 
     /// A filter of the same rule with no keys in it and this hash function. The first slice has the shape that it has
@@ -807,7 +782,7 @@ const PLAN: u64 = 1_000;
 /// Keys of the slice that may have the largest rate, where the first size is no plan.
 const PEAK_ITEMS: u64 = 50_000;
 
-impl ScalableBloomBuilder {
+impl Builder<ScalableBloom> {
     /// The builder that a spec describes.
     ///
     /// How the rate is shared out decides what growth costs. A filter that starts with few keys says nothing about its size,
@@ -824,15 +799,14 @@ impl ScalableBloomBuilder {
             (_, Some(PLAN..)) => (0.5, 0),
             _ => (0.8, (0..16).find(|&number| slice(number) >= PEAK_ITEMS).unwrap_or(16)),
         };
-        Self {
-            fpp: Some(spec.real(Param::Fpp).unwrap_or(DEFAULT_FPP)),
+        let options = ScalableBloomOptions {
             tightening: spec.real(Param::Tightening).unwrap_or(tightening),
             growth,
             peak: spec.small(Param::Peak).unwrap_or(peak),
-            items,
-            scheme: spec.scheme_id(),
-            hasher: spec.hasher(),
-        }
+        };
+        let fpp = Some(spec.real(Param::Fpp).unwrap_or(DEFAULT_FPP));
+        let wish = Wish { fpp, items: Some(items), scheme: spec.scheme_id(), ..Wish::hashed(spec) };
+        Self { wish, options }
     }
 }
 
@@ -843,7 +817,7 @@ impl FromSpec for ScalableBloom {
             .if_able(kind, || sizes::search(asked.fpp, within, |fpp| sizes::scalable_design(asked.need, fpp)))
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let builder = ScalableBloomBuilder::of(spec);
+        let builder = Builder::<ScalableBloom>::of(spec);
         builder.shape(0)?;
         let Rule { fpp, tightening, growth, peak, first, scheme } = builder.rule()?;
         spec.default_to(Param::Items, Value::Whole(first));
@@ -856,11 +830,11 @@ impl FromSpec for ScalableBloom {
     }
     /// Of the first slice.
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        let builder = ScalableBloomBuilder::of(spec);
+        let builder = Builder::<ScalableBloom>::of(spec);
         let (shape, _) = builder.shape(0)?;
-        Ok(Measure::as_stored(bit_bytes(shape.cells), 56, builder.fpp))
+        Ok(Measure::as_stored(bit_bytes(shape.cells), 56, builder.wish.fpp))
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
-        ScalableBloomBuilder::of(spec).build()
+        Builder::<ScalableBloom>::of(spec).build()
     }
 }

@@ -9,12 +9,13 @@
 //! Source: Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters" (2007); the lanes are
 //! those of split block filters, with a run of k lanes rotated by three bits of the digest.
 
-#[cfg(feature = "std")]
 use super::radix;
 use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
+#[cfg(feature = "std")]
+use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing};
 use crate::filter::verbs::{filter_impl, insert_impl};
-use crate::filter::wish::{Wish, bit_filter_facts, wish_verbs};
-use crate::filter::{About, Atomic, Bloom, Identity};
+use crate::filter::wish::{Wish, bit_filter_facts};
+use crate::filter::{About, Atomic, Bloom, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::AnyScheme;
@@ -62,23 +63,15 @@ pub struct BlockedBloom<M = Owned> {
 /// ```
 pub type AtomicBlockedBloom = Atomic<BlockedBloom<Shared>>;
 
-/// How [`BlockedBloom`]s other than the plainest are made.
-///
-/// ```
-/// use gardenia::BlockedBloom;
-/// let filter = BlockedBloom::builder().bits(100_000).hashes(6).seed(1).build()?;
-/// assert_eq!((filter.bits(), filter.hashes()), (100_352, 6)); // whole blocks of 512 bits
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-#[must_use]
-pub struct BlockedBloomBuilder {
-    wish: Wish,
+impl Built for BlockedBloom {
+    type Options = ();
 }
+impl ForItems for BlockedBloom {}
+impl ForRate for BlockedBloom {}
+impl InBits for BlockedBloom {}
+impl Probing for BlockedBloom {}
 
-impl BlockedBloomBuilder {
-    wish_verbs!();
-
+impl Builder<BlockedBloom> {
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
         let best = |cells: u64, items| blocked::best_hashes(cells.div_ceil(BLOCK_BITS), items);
@@ -102,8 +95,15 @@ impl BlockedBloom {
     }
 
     /// A filter with choices: shape, seed, secret.
-    pub fn builder() -> BlockedBloomBuilder {
-        BlockedBloomBuilder::default()
+    ///
+    /// ```
+    /// use gardenia::BlockedBloom;
+    /// let filter = BlockedBloom::builder().bits(100_000).hashes(6).seed(1).build()?;
+    /// assert_eq!((filter.bits(), filter.hashes()), (100_352, 6)); // whole blocks of 512 bits
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<BlockedBloom> {
+        Builder::new(())
     }
 
     /// Adds `key`; true if it was certainly absent before.
@@ -498,7 +498,7 @@ impl FromSpec for BlockedBloom {
         asked.if_able(kind, || sizes::blocked_design(asked.need, asked.items, asked.fpp, asked.within))
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let shape = BlockedBloomBuilder { wish: Wish::of(spec, 1.0) }.shape();
+        let shape = Builder::<BlockedBloom> { wish: Wish::of(spec, 1.0), options: () }.shape();
         let bloom = || Bloom::<AnyScheme>::fill_in(&mut spec.clone()).is_ok();
         let shape = match shape {
             Err(SizeError::TooManyCells { .. }) if bloom() => return Err(SizeError::Conflict(TOO_LOW)),
@@ -513,6 +513,6 @@ impl FromSpec for BlockedBloom {
         Ok(Measure::as_stored(bit_bytes(cells), 0, spec.rate(rate)))
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
-        BlockedBloomBuilder { wish: Wish::of(spec, 1.0) }.build()
+        Builder::<BlockedBloom> { wish: Wish::of(spec, 1.0), options: () }.build()
     }
 }

@@ -7,9 +7,10 @@
 
 use super::probe::{Contains, ContainsMany, Set, SetMany, SetShared};
 use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
+use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing, SchemeOf};
 use crate::filter::verbs::{filter_impl, insert_impl};
-use crate::filter::wish::{Wish, bit_filter_facts, wish_verbs};
-use crate::filter::{About, Atomic, Identity};
+use crate::filter::wish::{Wish, bit_filter_facts};
+use crate::filter::{About, Atomic, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::AnyScheme;
@@ -23,7 +24,6 @@ use crate::{DecodeError, EncodeError, Merge, Mismatch, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
-use core::marker::PhantomData;
 
 /// A set of keys in few bits each: `contains` is never false for a key that is in.
 ///
@@ -62,22 +62,13 @@ pub struct Bloom<S = Fractional, M = Owned> {
 /// ```
 pub type AtomicBloom<S = Fractional> = Atomic<Bloom<S, Shared>>;
 
-/// How [`Bloom`]s other than the plainest are made.
-///
-/// ```
-/// use gardenia::{Bloom, Double, SecretKey};
-/// let keyed = Bloom::builder().items(1_000).fpp(1e-6).secret(SecretKey::new([7; 16])).build()?;
-/// let studied = Bloom::builder().bits(8_000).hashes(6).seed(1).scheme(Double::new).build()?;
-/// assert_eq!((studied.bits(), studied.hashes()), (8_000, 6));
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct BloomBuilder<S = Fractional, F = fn(u32) -> S> {
-    wish: Wish,
-    scheme: F,
-    _scheme: PhantomData<S>,
+impl<S: Scheme> Built for Bloom<S> {
+    type Options = SchemeOf<S>;
 }
+impl<S: Scheme> ForItems for Bloom<S> {}
+impl<S: Scheme> ForRate for Bloom<S> {}
+impl<S: Scheme> InBits for Bloom<S> {}
+impl<S: Scheme> Probing for Bloom<S> {}
 
 impl Bloom {
     /// A filter for `items` keys at a false-positive probability of at most `fpp`.
@@ -86,8 +77,16 @@ impl Bloom {
     }
 
     /// A filter with choices: shape, seed, secret, scheme.
-    pub fn builder() -> BloomBuilder {
-        BloomBuilder { wish: Wish::default(), scheme: Fractional::new, _scheme: PhantomData }
+    ///
+    /// ```
+    /// use gardenia::{Bloom, Double, SecretKey};
+    /// let keyed = Bloom::builder().items(1_000).fpp(1e-6).secret(SecretKey::new([7; 16])).build()?;
+    /// let studied = Bloom::builder().bits(8_000).hashes(6).seed(1).scheme(Double::new).build()?;
+    /// assert_eq!((studied.bits(), studied.hashes()), (8_000, 6));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<Bloom> {
+        Builder::new(SchemeOf::new(Fractional::new))
     }
 }
 
@@ -104,23 +103,21 @@ impl AtomicBloom {
     }
 }
 
-impl<S: Scheme, F: Fn(u32) -> S> BloomBuilder<S, F> {
-    wish_verbs!();
-
+impl<S: Scheme> Builder<Bloom<S>> {
     /// The scheme, as a function of the number of probes: `Double::new`.
-    pub fn scheme<T: Scheme, G: Fn(u32) -> T>(self, scheme: G) -> BloomBuilder<T, G> {
-        BloomBuilder { wish: self.wish, scheme, _scheme: PhantomData }
+    pub fn scheme<T: Scheme>(self, scheme: impl Fn(u32) -> T + Send + Sync + 'static) -> Builder<Bloom<T>> {
+        Builder { wish: self.wish, options: SchemeOf::new(scheme) }
     }
 
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
-        self.wish.bloom_shape(&self.scheme)
+        self.wish.bloom_shape(&*self.options.0)
     }
 
     /// The filter.
     pub fn build(self) -> Result<Bloom<S>, SizeError> {
         let Shape { cells, hashes } = self.shape()?;
-        let scheme = (self.scheme)(hashes);
+        let scheme = (self.options.0)(hashes);
         let about = self.wish.about(|items| scheme.planned_fpp(cells, items));
         Ok(Bloom { hasher: self.wish.hasher, scheme, bits: Bits::new(cells)?, about })
     }
@@ -514,7 +511,7 @@ impl FromSpec for Bloom<AnyScheme> {
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         let scheme = spec.scheme_id();
-        let builder = BloomBuilder { wish: Wish::of(spec, 1.0), ..Bloom::builder() };
+        let builder = Builder { wish: Wish::of(spec, 1.0), ..Bloom::builder() };
         builder.scheme(move |hashes| AnyScheme::new(scheme, hashes)).build()
     }
 }
@@ -526,7 +523,7 @@ mod tests {
 
     #[test]
     fn contradictory_and_missing_parameters_are_named() {
-        let message = |b: BloomBuilder| alloc::string::ToString::to_string(&b.build().unwrap_err());
+        let message = |b: Builder<Bloom>| alloc::string::ToString::to_string(&b.build().unwrap_err());
         assert!(message(Bloom::builder()).contains("give items and fpp"));
         assert!(message(Bloom::builder().bits(10).hashes(2).fpp(0.1)).contains("leave out fpp"));
         assert!(message(Bloom::builder().bits(10).items(2).fpp(0.1)).contains("leave out one"));

@@ -17,8 +17,9 @@
 //! containment of documents" (1997) for the least hash values; Indyk and Motwani (1998) for the coordinates.
 
 use crate::cells::{Bits, Bytes, Memory, Owned};
-use crate::filter::wish::{bit_filter_facts, hash_verbs};
-use crate::filter::{About, Identity};
+use crate::filter::builder::{Built, ForItems};
+use crate::filter::wish::bit_filter_facts;
+use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, HasherId, Key, KeyHasher};
 use crate::index::scale;
@@ -101,79 +102,63 @@ pub struct DistanceSensitiveBloom<M = Owned> {
     about: About,
 }
 
-/// How [`DistanceSensitiveBloom`]s are made: from the number of points, the two distances and the error, or by
-/// [`shape`](Self::shape).
-///
-/// ```
-/// use gardenia::DistanceSensitiveBloom;
-/// let mut faces = DistanceSensitiveBloom::hamming(1024).items(1_000).near(0.02).far(0.3).error(0.01).build()?;
-/// let face = [0x5a; 128];
-/// faces.insert_bits(&face).unwrap();
-/// let mut like = face;
-/// like[7] ^= 0x81; // two of 1,024 bits
-/// assert!(faces.is_near_bits(&like).unwrap() && !faces.is_near_bits(&[0x33; 128]).unwrap());
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
 #[derive(Clone, Debug)]
-#[must_use]
-pub struct DistanceSensitiveBloomBuilder {
+pub struct DistanceSensitiveBloomOptions {
     space: Space,
-    items: Option<u64>,
     near: Option<f64>,
     far: Option<f64>,
     error: Option<f64>,
     shape: Option<DistanceShape>,
-    hasher: KeyHasher,
 }
 
-impl DistanceSensitiveBloomBuilder {
-    /// Points to make room for.
-    pub fn items(mut self, items: u64) -> Self {
-        self.items = Some(items);
-        self
-    }
+impl Built for DistanceSensitiveBloom {
+    type Options = DistanceSensitiveBloomOptions;
+}
+impl ForItems for DistanceSensitiveBloom {}
 
+impl Builder<DistanceSensitiveBloom> {
     /// Points up to this distance from one that is in are to be called near.
     pub fn near(mut self, distance: f64) -> Self {
-        self.near = Some(distance);
+        self.options.near = Some(distance);
         self
     }
 
     /// Points at least this far from all that are in are not.
     pub fn far(mut self, distance: f64) -> Self {
-        self.far = Some(distance);
+        self.options.far = Some(distance);
         self
     }
 
     /// The probability of either error, once so many points are in; 1 % unless set.
     pub fn error(mut self, error: f64) -> Self {
-        self.error = Some(error);
+        self.options.error = Some(error);
         self
     }
 
     /// Everything by hand, instead. A filter with more than 2^20 samples per point, functions times samples of each, is read
     /// again only with [`ReadOptions::max_samples`].
     pub fn shape(mut self, shape: DistanceShape) -> Self {
-        self.shape = Some(shape);
+        self.options.shape = Some(shape);
         self
     }
 
-    hash_verbs!(hasher, " Coordinates are drawn from it, too.");
-
     /// The filter.
     pub fn build(self) -> Result<DistanceSensitiveBloom, SizeError> {
-        let (number, dimension) = self.space.numbers(self.hasher.id());
-        if Space::from_numbers(number, dimension, self.hasher.id()).is_err() {
+        let (number, dimension) = self.options.space.numbers(self.wish.hasher.id());
+        if Space::from_numbers(number, dimension, self.wish.hasher.id()).is_err() {
             return Err(SizeError::Conflict("points have 1 to 2^40 bits"));
         }
-        let error = self.error.unwrap_or(0.01);
-        let (found, near, far, about) = match (self.shape, self.items, self.near, self.far) {
-            (Some(shape), None, None, None) if self.error.is_none() => (shape, 0.0, 1.0, About::default()),
-            (None, Some(items), Some(near), Some(far)) => {
-                (shape(items, near, far, error)?, near, far, About::planned(items, error))
-            }
-            _ => return Err(SizeError::Conflict("give items, near and far, or a shape")),
-        };
+        let error = self.options.error.unwrap_or(0.01);
+        let (found, near, far, about) =
+            match (self.options.shape, self.wish.items, self.options.near, self.options.far) {
+                (Some(shape), None, None, None) if self.options.error.is_none() => {
+                    (shape, 0.0, 1.0, About::default())
+                }
+                (None, Some(items), Some(near), Some(far)) => {
+                    (shape(items, near, far, error)?, near, far, About::planned(items, error))
+                }
+                _ => return Err(SizeError::Conflict("give items, near and far, or a shape")),
+            };
         let DistanceShape { functions, samples, bits, threshold } = found;
         if !(1..=MAX_HASHES).contains(&functions) {
             return Err(SizeError::Hashes { hashes: functions, max: MAX_HASHES });
@@ -182,27 +167,38 @@ impl DistanceSensitiveBloomBuilder {
             return Err(SizeError::Conflict("1 to 65536 samples, and a threshold of 1 to all functions"));
         }
         let bits = Bits::new(bits.saturating_mul(functions.into()))?;
-        let Self { space, hasher, .. } = self;
+        let (space, hasher) = (self.options.space, self.wish.hasher);
         Ok(DistanceSensitiveBloom { hasher, space, functions, samples, threshold, near, far, bits, about })
     }
 }
 
 impl DistanceSensitiveBloom {
     /// A filter of vectors of so many bits.
-    pub fn hamming(dimension: u64) -> DistanceSensitiveBloomBuilder {
+    pub fn hamming(dimension: u64) -> Builder<DistanceSensitiveBloom> {
         Self::builder(Space::Hamming { dimension })
     }
 
     /// A filter of sets of tokens.
-    pub fn jaccard() -> DistanceSensitiveBloomBuilder {
+    pub fn jaccard() -> Builder<DistanceSensitiveBloom> {
         Self::builder(Space::Jaccard)
     }
 
     /// A filter of points of this space.
-    pub fn builder(space: Space) -> DistanceSensitiveBloomBuilder {
-        let (items, near, far, error, shape) = (None, None, None, None, None);
-        let hasher = KeyHasher::default();
-        DistanceSensitiveBloomBuilder { space, items, near, far, error, shape, hasher }
+    ///
+    /// from the number of points, the two distances and the error, or by [`shape`](Self::shape).
+    ///
+    /// ```
+    /// use gardenia::DistanceSensitiveBloom;
+    /// let mut faces = DistanceSensitiveBloom::hamming(1024).items(1_000).near(0.02).far(0.3).error(0.01).build()?;
+    /// let face = [0x5a; 128];
+    /// faces.insert_bits(&face).unwrap();
+    /// let mut like = face;
+    /// like[7] ^= 0x81; // two of 1,024 bits
+    /// assert!(faces.is_near_bits(&like).unwrap() && !faces.is_near_bits(&[0x33; 128]).unwrap());
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder(space: Space) -> Builder<DistanceSensitiveBloom> {
+        Builder::new(DistanceSensitiveBloomOptions { space, near: None, far: None, error: None, shape: None })
     }
 
     /// Adds a vector: bit i of the point is bit i mod 8, from the lowest, of byte ⌊i/8⌋.

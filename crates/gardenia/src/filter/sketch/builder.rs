@@ -3,8 +3,9 @@
 use super::count_min::CountMin;
 use super::grid::{self, Update};
 use crate::cells::CellKind;
-use crate::filter::wish::hash_verbs;
-use crate::hash::KeyHasher;
+use crate::filter::Builder;
+use crate::filter::builder::Built;
+use crate::filter::wish::Wish;
 use crate::index::{Form, prime};
 use crate::kinds::{Ability, Kind};
 use crate::plan::{Asked, Figures, sizes};
@@ -13,23 +14,8 @@ use crate::theory::count_min::{SketchShape, fit, shape};
 use crate::{MAX_CELLS, SizeError};
 use alloc::vec::Vec;
 
-/// How [`CountMin`] sketches other than the plainest are made.
-///
-/// ```
-/// use gardenia::{CellKind, CountMin, Form, Update};
-/// let sketch = CountMin::builder()
-///     .bytes(1 << 20)
-///     .rows(3)
-///     .form(Form::Modified)
-///     .update(Update::Conservative)
-///     .cells(CellKind::Merging4)
-///     .build()?;
-/// assert!(sketch.memory_bytes() <= 1 << 20 && sketch.columns() > 500_000);
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
 #[derive(Clone, Debug, Default)]
-#[must_use]
-pub struct CountMinBuilder {
+pub struct CountMinOptions {
     epsilon: Option<f64>,
     delta: Option<f64>,
     columns: Option<u64>,
@@ -39,81 +25,89 @@ pub struct CountMinBuilder {
     form: Form,
     update: Update,
     cells: CellKind,
-    hasher: KeyHasher,
 }
 
-impl CountMinBuilder {
+impl Built for CountMin {
+    type Options = CountMinOptions;
+}
+
+impl Builder<CountMin> {
     /// How far an estimate may be above the truth, as a share of all that was counted.
     pub fn epsilon(mut self, epsilon: f64) -> Self {
-        self.epsilon = Some(epsilon);
+        self.options.epsilon = Some(epsilon);
         self
     }
 
     /// How probable it may be that an estimate is farther above.
     pub fn delta(mut self, delta: f64) -> Self {
-        self.delta = Some(delta);
+        self.options.delta = Some(delta);
         self
     }
 
     /// Cells of a row, w; the modified form takes the next prime.
     pub fn columns(mut self, columns: u64) -> Self {
-        self.columns = Some(columns);
+        self.options.columns = Some(columns);
         self
     }
 
     /// Rows, d; in the modified form rows of each copy.
     pub fn rows(mut self, rows: u32) -> Self {
-        self.rows = Some(rows);
+        self.options.rows = Some(rows);
         self
     }
 
     /// Memory to stay within, instead of columns.
     pub fn bytes(mut self, bytes: u64) -> Self {
-        self.bytes = Some(bytes);
+        self.options.bytes = Some(bytes);
         self
     }
 
     /// Copies of the modified form; 1 unless set.
     pub fn copies(mut self, copies: u32) -> Self {
-        self.copies = Some(copies);
+        self.options.copies = Some(copies);
         self
     }
 
     /// A function for each row (the default), or two for all.
     pub fn form(mut self, form: Form) -> Self {
-        self.form = form;
+        self.options.form = form;
         self
     }
 
     /// What happens to the cells of a key; all are raised unless set.
     pub fn update(mut self, update: Update) -> Self {
-        self.update = update;
+        self.options.update = update;
         self
     }
 
     /// What the cells are; of 32 bits unless set.
     pub fn cells(mut self, cells: CellKind) -> Self {
-        self.cells = cells;
+        self.options.cells = cells;
         self
     }
-
-    hash_verbs!(hasher, " The functions of the rows are drawn from it, too.");
 
     /// The sketch's shape, before any memory is taken.
     pub fn shape(&self) -> Result<SketchShape, SizeError> {
         let conflict = |message| Err(SizeError::Conflict(message));
-        match (self.epsilon, self.delta, self.columns, self.rows, self.bytes, self.copies) {
-            (Some(epsilon), Some(delta), None, None, None, None) => shape(self.form, epsilon, delta),
+        match (
+            self.options.epsilon,
+            self.options.delta,
+            self.options.columns,
+            self.options.rows,
+            self.options.bytes,
+            self.options.copies,
+        ) {
+            (Some(epsilon), Some(delta), None, None, None, None) => shape(self.options.form, epsilon, delta),
             (None, None, Some(_), Some(depth), None, copies)
             | (None, None, None, Some(depth), Some(_), copies) => {
                 let copies = copies.unwrap_or(1);
-                if copies != 1 && self.form == Form::Original {
+                if copies != 1 && self.options.form == Form::Original {
                     return conflict("the original form has no copies: give it more rows");
                 }
                 let rows = depth.saturating_mul(copies);
-                grid::measure(self.cells, rows, 1)?; // the rows are refused before the columns are
-                let columns = match (self.columns, self.bytes) {
-                    (Some(columns), _) => fit(self.form, columns, depth)?,
+                grid::measure(self.options.cells, rows, 1)?; // the rows are refused before the columns are
+                let columns = match (self.options.columns, self.options.bytes) {
+                    (Some(columns), _) => fit(self.options.form, columns, depth)?,
                     (None, bytes) => self.columns_within(bytes.unwrap_or(0), rows, depth)?,
                 };
                 Ok(SketchShape { columns, rows, copies })
@@ -125,20 +119,20 @@ impl CountMinBuilder {
     /// Bytes of memory that the cells will take.
     pub fn memory_bytes(&self) -> Result<u64, SizeError> {
         let SketchShape { columns, rows, .. } = self.shape()?;
-        grid::measure(self.cells, rows, columns).map(|(_, _, words)| words * 8)
+        grid::measure(self.options.cells, rows, columns).map(|(_, _, words)| words * 8)
     }
 
     /// The most columns that `bytes` have room for.
     fn columns_within(&self, bytes: u64, rows: u32, depth: u32) -> Result<u64, SizeError> {
         let fits = |columns: u64| {
-            grid::measure(self.cells, rows, columns).is_ok_and(|(_, _, words)| words <= bytes / 8)
+            grid::measure(self.options.cells, rows, columns).is_ok_and(|(_, _, words)| words <= bytes / 8)
         };
         let (mut low, mut high) = (0, MAX_CELLS);
         while low < high {
             let middle = low + (high - low).div_ceil(2);
             (low, high) = if fits(middle) { (middle, high) } else { (low, middle - 1) };
         }
-        let wanted = |columns: &u64| match self.form {
+        let wanted = |columns: &u64| match self.options.form {
             Form::Original => true,
             Form::Modified => prime::is_prime(*columns) && *columns >= depth.into(),
         };
@@ -149,7 +143,13 @@ impl CountMinBuilder {
 
     /// The sketch.
     pub fn build(self) -> Result<CountMin, SizeError> {
-        CountMin::with(self.hasher.clone(), self.form, self.update, self.cells, self.shape()?)
+        CountMin::with(
+            self.wish.hasher.clone(),
+            self.options.form,
+            self.options.update,
+            self.options.cells,
+            self.shape()?,
+        )
     }
 }
 
@@ -161,14 +161,14 @@ const ROWS: u32 = 4;
 /// Bits of a cell: those that merge suit most streams.
 const WIDTH: u32 = 8;
 
-impl CountMinBuilder {
+impl Builder<CountMin> {
     fn of(spec: &Spec) -> Result<Self, SizeError> {
         let width = spec.small(Param::Width).unwrap_or(WIDTH);
         let cells = CellKind::from_width(width);
         let bytes = spec.whole(Param::Bits).map(|bits| bits / 8);
         let columns = spec.whole(Param::Columns);
         let sized = bytes.is_some() || columns.is_some();
-        Ok(Self {
+        let options = CountMinOptions {
             epsilon: (!sized).then(|| spec.real(Param::Epsilon).unwrap_or(EPSILON)),
             delta: (!sized).then(|| spec.real(Param::Delta).unwrap_or(DELTA)),
             columns,
@@ -178,8 +178,8 @@ impl CountMinBuilder {
             form: spec.word(Param::Form).and_then(Form::from_name).unwrap_or_default(),
             update: spec.word(Param::Update).and_then(Update::from_name).unwrap_or(Update::Conservative),
             cells: cells.ok_or(SizeError::Conflict("cells of a sketch have 4, 8, 32 or 64 bits"))?,
-            hasher: spec.hasher(),
-        })
+        };
+        Ok(Self { wish: Wish::hashed(spec), options })
     }
 }
 
@@ -193,7 +193,7 @@ impl FromSpec for CountMin {
         if asked.has(Ability::Count) { asked.if_able(kind, design) } else { Vec::new() }
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let builder = CountMinBuilder::of(spec)?;
+        let builder = Builder::<CountMin>::of(spec)?;
         let SketchShape { columns, rows, copies } = builder.shape()?;
         spec.forget(&[Param::Epsilon, Param::Delta, Param::Bits]);
         spec.set_whole(Param::Columns, columns);
@@ -201,16 +201,16 @@ impl FromSpec for CountMin {
         if copies > 1 {
             spec.set_whole(Param::Copies, copies);
         }
-        spec.default_to(Param::Form, Value::Word(builder.form.name()));
-        spec.default_to(Param::Update, Value::Word(builder.update.name()));
-        spec.set_whole(Param::Width, builder.cells.width());
+        spec.default_to(Param::Form, Value::Word(builder.options.form.name()));
+        spec.default_to(Param::Update, Value::Word(builder.options.update.name()));
+        spec.set_whole(Param::Width, builder.options.cells.width());
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        Ok(Measure::as_stored(CountMinBuilder::of(spec)?.memory_bytes()?, 16, None))
+        Ok(Measure::as_stored(Builder::<CountMin>::of(spec)?.memory_bytes()?, 16, None))
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
-        CountMinBuilder::of(spec)?.build()
+        Builder::<CountMin>::of(spec)?.build()
     }
 }
 
@@ -220,8 +220,8 @@ mod tests {
 
     #[test]
     fn wishes_that_cannot_be_are_errors() {
-        let make = CountMinBuilder::default;
-        let conflict = |builder: CountMinBuilder| matches!(builder.build(), Err(SizeError::Conflict(_)));
+        let make = CountMin::builder;
+        let conflict = |builder: Builder<CountMin>| matches!(builder.build(), Err(SizeError::Conflict(_)));
         assert!(conflict(make()) && conflict(make().rows(3)) && conflict(make().columns(3)));
         assert!(conflict(make().epsilon(0.1)) && conflict(make().epsilon(0.1).delta(0.1).rows(3)));
         assert!(
@@ -255,12 +255,11 @@ mod tests {
         for cells in CellKind::ALL {
             for form in [Form::Original, Form::Modified] {
                 for (bytes, rows) in [(1 << 20, 4), (1_000_003, 3), (3_000, 1)] {
-                    let builder = CountMinBuilder::default().bytes(bytes).rows(rows).cells(cells).form(form);
+                    let builder = CountMin::builder().bytes(bytes).rows(rows).cells(cells).form(form);
                     let sketch = builder.clone().build().unwrap();
                     assert!(sketch.memory_bytes() as u64 <= bytes);
                     assert_eq!(builder.memory_bytes(), Ok(sketch.memory_bytes() as u64));
-                    let more =
-                        CountMinBuilder::default().columns(sketch.columns() + 1).rows(rows).cells(cells);
+                    let more = CountMin::builder().columns(sketch.columns() + 1).rows(rows).cells(cells);
                     assert!(
                         more.form(form).build().unwrap().memory_bytes() as u64 > bytes,
                         "{cells}, {bytes}"

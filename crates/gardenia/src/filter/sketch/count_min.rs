@@ -12,13 +12,13 @@
 //! applications" (2005); Kirsch and Mitzenmacher, "Less hashing, same performance" (2008), section 9; Estan and
 //! Varghese, "New directions in traffic measurement and accounting" (2002): multistage filters, conservative update.
 
-use super::builder::CountMinBuilder;
+use super::builder::CountMinOptions;
 use super::grid::{Grid, Update};
 use crate::cells::region::top;
 use crate::cells::{CellKind, Memory, Owned};
 use crate::filter::verbs::{count_impl, filter_impl, insert_impl};
 use crate::filter::wish::filter_facts;
-use crate::filter::{About, Identity};
+use crate::filter::{About, Builder, Identity};
 use crate::format::Kind;
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::Form;
@@ -64,8 +64,21 @@ impl CountMin {
     }
 
     /// A sketch with choices: shape or memory, form, update, cells, seed.
-    pub fn builder() -> CountMinBuilder {
-        CountMinBuilder::default()
+    ///
+    /// ```
+    /// use gardenia::{CellKind, CountMin, Form, Update};
+    /// let sketch = CountMin::builder()
+    ///     .bytes(1 << 20)
+    ///     .rows(3)
+    ///     .form(Form::Modified)
+    ///     .update(Update::Conservative)
+    ///     .cells(CellKind::Merging4)
+    ///     .build()?;
+    /// assert!(sketch.memory_bytes() <= 1 << 20 && sketch.columns() > 500_000);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<CountMin> {
+        Builder::new(CountMinOptions::default())
     }
 
     /// A sketch of this shape, which its form can use.

@@ -12,8 +12,9 @@
 //! Garofalakis, "Sketching streams through the net" (2005: Fast-AMS); Alon, Matias and Szegedy (1996).
 
 use crate::cells::{Bytes, Memory, Owned};
-use crate::filter::wish::{filter_facts, hash_verbs};
-use crate::filter::{About, Identity};
+use crate::filter::builder::Built;
+use crate::filter::wish::filter_facts;
+use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::linear::{Linear, Modulus, drawn, folded, mul_add};
@@ -74,57 +75,50 @@ pub struct Moment {
     pub std_error: f64,
 }
 
-/// How [`CountSketch`]es other than the plainest are made.
-///
-/// ```
-/// let sketch = gardenia::CountSketch::builder().columns(1000).rows(5).seed(7).build()?;
-/// assert_eq!((sketch.columns(), sketch.rows()), (1000, 5));
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
 #[derive(Clone, Debug, Default)]
-#[must_use]
-pub struct CountSketchBuilder {
+pub struct CountSketchOptions {
     errors: (Option<f64>, Option<f64>),
     shape: (Option<u64>, Option<u32>),
-    hasher: KeyHasher,
 }
 
-impl CountSketchBuilder {
+impl Built for CountSketch {
+    type Options = CountSketchOptions;
+}
+
+impl Builder<CountSketch> {
     /// How far an estimate may be off, as a share of the root of the second moment.
     pub fn epsilon(mut self, epsilon: f64) -> Self {
-        self.errors.0 = Some(epsilon);
+        self.options.errors.0 = Some(epsilon);
         self
     }
 
     /// How probable it may be that an estimate is farther off.
     pub fn delta(mut self, delta: f64) -> Self {
-        self.errors.1 = Some(delta);
+        self.options.errors.1 = Some(delta);
         self
     }
 
     /// Cells of a row, w.
     pub fn columns(mut self, columns: u64) -> Self {
-        self.shape.0 = Some(columns);
+        self.options.shape.0 = Some(columns);
         self
     }
 
     /// Rows, an odd number.
     pub fn rows(mut self, rows: u32) -> Self {
-        self.shape.1 = Some(rows);
+        self.options.shape.1 = Some(rows);
         self
     }
 
-    hash_verbs!(hasher, " The functions of the rows are drawn from it, too.");
-
     /// The sketch.
     pub fn build(self) -> Result<CountSketch, SizeError> {
-        let SketchShape { columns, rows, .. } = match (self.errors, self.shape) {
+        let SketchShape { columns, rows, .. } = match (self.options.errors, self.options.shape) {
             ((Some(epsilon), Some(delta)), (None, None)) => shape(epsilon, delta)?,
             ((None, None), (Some(columns), Some(rows))) => SketchShape { columns, rows, copies: 1 },
             _ => return Err(SizeError::Conflict("give epsilon and delta, or columns and rows")),
         };
         let cells = Owned::zeroed(check(columns, rows)?)?;
-        Ok(CountSketch::over(self.hasher, columns, rows, cells, About::default()))
+        Ok(CountSketch::over(self.wish.hasher, columns, rows, cells, About::default()))
     }
 }
 
@@ -151,8 +145,14 @@ impl CountSketch {
     }
 
     /// A sketch with choices: shape, seed.
-    pub fn builder() -> CountSketchBuilder {
-        CountSketchBuilder::default()
+    ///
+    /// ```
+    /// let sketch = gardenia::CountSketch::builder().columns(1000).rows(5).seed(7).build()?;
+    /// assert_eq!((sketch.columns(), sketch.rows()), (1000, 5));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<CountSketch> {
+        Builder::new(CountSketchOptions::default())
     }
 
     /// Counts `weight` more of `key`, or less if it is negative.

@@ -9,5 +9,4 @@ pub(super) mod range;
 mod stored;
 pub(super) mod top;
 
-pub use builder::CountMinBuilder;
 pub use grid::Update;

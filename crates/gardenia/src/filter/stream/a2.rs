@@ -14,9 +14,10 @@
 use super::{FIRST, ask_each};
 use crate::cells::atom::{Lap, Turn};
 use crate::cells::{Bytes, Memory, Owned, Pair, Shared, Still, pair_bytes};
+use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing, Schemed};
 use crate::filter::verbs::{filter_impl, insert_impl};
-use crate::filter::wish::{Wish, filter_facts, scheme_verb, wish_verbs};
-use crate::filter::{About, Atomic, Identity};
+use crate::filter::wish::{Wish, filter_facts};
+use crate::filter::{About, Atomic, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
@@ -95,28 +96,16 @@ pub struct A2Bloom<M = Owned> {
 /// ```
 pub type AtomicA2Bloom = Atomic<A2Bloom<Shared>>;
 
-/// How [`A2Bloom`]s other than the plainest are made.
-///
-/// `items` is the window: so many keys are found for certain. `items` and `fpp` ask for the bits, `bits` and `fpp`
-/// for the window, `bits` and `items` for the best rate; `hashes` may be set with `bits`. The rate is that of both
-/// buffers when they are full, just before they change places; on average it is lower.
-///
-/// ```
-/// use gardenia::A2Bloom;
-/// let seen = A2Bloom::builder().bits(1_000_000).fpp(0.01).build()?;
-/// assert_eq!((seen.hashes(), seen.window()), (8, 45_298));
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct A2BloomBuilder {
-    wish: Wish,
+impl Built for A2Bloom {
+    type Options = ();
 }
+impl ForItems for A2Bloom {}
+impl ForRate for A2Bloom {}
+impl InBits for A2Bloom {}
+impl Probing for A2Bloom {}
+impl Schemed for A2Bloom {}
 
-impl A2BloomBuilder {
-    wish_verbs!();
-    scheme_verb!();
-
+impl Builder<A2Bloom> {
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
         let Wish { items, fpp, cells: bits, hashes, scheme, .. } = self.wish;
@@ -202,8 +191,19 @@ impl A2Bloom {
     }
 
     /// A filter with choices: shape, window, seed, secret, scheme.
-    pub fn builder() -> A2BloomBuilder {
-        A2BloomBuilder { wish: Wish::default() }
+    ///
+    /// `items` is the window: so many keys are found for certain. `items` and `fpp` ask for the bits, `bits` and `fpp`
+    /// for the window, `bits` and `items` for the best rate; `hashes` may be set with `bits`. The rate is that of both
+    /// buffers when they are full, just before they change places; on average it is lower.
+    ///
+    /// ```
+    /// use gardenia::A2Bloom;
+    /// let seen = A2Bloom::builder().bits(1_000_000).fpp(0.01).build()?;
+    /// assert_eq!((seen.hashes(), seen.window()), (8, 45_298));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<A2Bloom> {
+        Builder::new(())
     }
 
     /// Adds `key`; true if it was absent, or forgotten before.
@@ -650,14 +650,14 @@ format::stored_methods!(A2Bloom<M> where M: Still);
 format::read_methods!(A2Bloom);
 format::serde_impls!([M: Still] A2Bloom<M>, [] A2Bloom);
 
-impl A2BloomBuilder {
+impl Builder<A2Bloom> {
     fn of(spec: &Spec) -> Self {
         let mut wish = Wish::of(spec, 1.0);
         // A size leaves the rate or the window open.
         if wish.items.is_none() {
             wish.fpp.get_or_insert(DEFAULT_FPP);
         }
-        Self { wish }
+        Self { wish, options: () }
     }
 }
 
@@ -666,7 +666,7 @@ impl FromSpec for A2Bloom {
         asked.if_able(kind, || sizes::a2_design(asked.need, asked.fpp, asked.within))
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let builder = A2BloomBuilder::of(spec);
+        let builder = Builder::<A2Bloom>::of(spec);
         let Shape { bits, hashes, capacity } = builder.shape()?;
         if let Some(fpp) = builder.wish.fpp {
             spec.default_to(Param::PlannedFpp, Value::Real(fpp));
@@ -676,12 +676,12 @@ impl FromSpec for A2Bloom {
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        let builder = A2BloomBuilder::of(spec);
+        let builder = Builder::<A2Bloom>::of(spec);
         let bytes = cell_bytes(spec.shape(Param::Bits).cells / 2, 2);
         Ok(Measure::as_stored(bytes, 24, Some(builder.planned_fpp(builder.shape()?))))
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
-        A2BloomBuilder::of(spec).build()
+        Builder::<A2Bloom>::of(spec).build()
     }
 }
 
@@ -772,8 +772,9 @@ mod tests {
 
     #[test]
     fn parameters_that_cannot_be_are_typed_errors() {
-        let with =
-            |change: fn(A2BloomBuilder) -> A2BloomBuilder| change(A2Bloom::builder()).build().unwrap_err();
+        let with = |change: fn(Builder<A2Bloom>) -> Builder<A2Bloom>| {
+            change(A2Bloom::builder()).build().unwrap_err()
+        };
         assert_eq!(with(|b| b.items(0).fpp(0.1)), SizeError::ZeroItems);
         assert_eq!(with(|b| b.items(0).bits(10).hashes(2)), SizeError::ZeroItems);
         assert_eq!(with(|b| b.bits(0).fpp(0.1)), SizeError::ZeroCells);

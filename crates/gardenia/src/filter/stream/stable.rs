@@ -7,7 +7,7 @@
 //!
 //! The P cells are a run from a random place: each cell is met as often as if they were drawn apart, and a run
 //! of neighbours is lowered a word at a time. They can be drawn one by one instead, as in the paper
-//! ([`drawn`](StableBloomBuilder::drawn)). The places come from a seeded stream that is stored with the
+//! ([`drawn`](Builder::<StableBloom>::drawn)). The places come from a seeded stream that is stored with the
 //! filter, so that a filter that is read again goes on as if nothing had happened.
 //!
 //! Source: Deng and Rafiei, "Approximately Detecting Duplicates for Streaming Data Using Stable Bloom Filters"
@@ -15,9 +15,10 @@
 
 use super::{FIRST, ask_each};
 use crate::cells::{Bytes, Counters, Memory, Owned, Tally};
+use crate::filter::builder::{Built, ForItems, ForRate, InCells, Probing, Schemed};
 use crate::filter::verbs::{filter_impl, insert_impl};
-use crate::filter::wish::{Wish, counter_filter_facts, scheme_verb, wish_verbs};
-use crate::filter::{About, Identity};
+use crate::filter::wish::{Wish, counter_filter_facts};
+use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
@@ -138,46 +139,36 @@ fn rate_in_few_cells(scheme: &AnyScheme, shape: &Shape) -> f64 {
     libm::pow(fill, k) * (1.0 + varies) + scheme.excess(cells, items, fill)
 }
 
-/// How [`StableBloom`]s other than the plainest are made.
-///
-/// `cells` and `fpp` fix a filter: K is chosen to remember longest or, if `items` are given, to forget the fewest
-/// keys over a gap of that many others; P follows. `items` and `fpp` alone ask for the cells, too. To choose all by
-/// hand give `cells`, `hashes` and `decrements`.
-///
-/// ```
-/// use gardenia::StableBloom;
-/// let seen = StableBloom::builder().cells(1_000_000).fpp(0.01).build()?;
-/// assert_eq!((seen.hashes(), seen.max(), seen.decrements()), (6, 15, 142));
-/// let own = StableBloom::builder().cells(10_000).hashes(4).width(3).decrements(15).build()?;
-/// assert_eq!((own.max(), own.decrements()), (7, 15));
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
 #[derive(Clone, Debug)]
-#[must_use]
-pub struct StableBloomBuilder {
-    wish: Wish,
+pub struct StableBloomOptions {
     width: u32,
     decrements: Option<u64>,
     drawn: bool,
     aging_seed: u64,
 }
 
-impl StableBloomBuilder {
-    wish_verbs!(cells);
-    scheme_verb!();
+impl Built for StableBloom {
+    type Options = StableBloomOptions;
+}
+impl ForItems for StableBloom {}
+impl ForRate for StableBloom {}
+impl InCells for StableBloom {}
+impl Probing for StableBloom {}
+impl Schemed for StableBloom {}
 
+impl Builder<StableBloom> {
     /// Bits per cell, 1 to 32; 4 unless set. Wider cells forget later and more sharply, but there are fewer of them
     /// in the same memory: to know 99 % of the keys over a gap of so many others, at 1 % false positives, cells of
     /// 1, 2, 3, 4, 5 and 8 bits take 3,282, 225, 114, 91, 84 and 92 bits for each key of the gap. Four bits are near
     /// the best from 0.1 % to 10 %, and P stays small.
     pub fn width(mut self, width: u32) -> Self {
-        self.width = width;
+        self.options.width = width;
         self
     }
 
     /// Cells lowered per insertion, P, from 1 to all; with `cells` and `hashes`, instead of `fpp`.
     pub fn decrements(mut self, decrements: u64) -> Self {
-        self.decrements = Some(decrements);
+        self.options.decrements = Some(decrements);
         self
     }
 
@@ -193,13 +184,13 @@ impl StableBloomBuilder {
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn drawn(mut self) -> Self {
-        self.drawn = true;
+        self.options.drawn = true;
         self
     }
 
     /// Seed of the random places where cells are lowered; 0 unless set.
     pub fn aging_seed(mut self, seed: u64) -> Self {
-        self.aging_seed = seed;
+        self.options.aging_seed = seed;
         self
     }
 
@@ -207,10 +198,10 @@ impl StableBloomBuilder {
     pub fn shape(&self) -> Result<Shape, SizeError> {
         let Wish { items, fpp, cells, hashes, scheme, .. } = self.wish;
         let conflict = |message| Err(SizeError::Conflict(message));
-        if !(1..=32).contains(&self.width) {
-            return Err(SizeError::Width { width: self.width });
+        if !(1..=32).contains(&self.options.width) {
+            return Err(SizeError::Width { width: self.options.width });
         }
-        let max = u32::MAX >> (32 - self.width);
+        let max = u32::MAX >> (32 - self.options.width);
         if items == Some(0) {
             return Err(SizeError::ZeroItems);
         }
@@ -233,7 +224,7 @@ impl StableBloomBuilder {
             (None, Some(gap)) => stable::shape_for_gap(cells, max, fpp, gap),
             (None, None) => stable::shape(cells, max, fpp),
         };
-        let mut shape = match (cells, fpp, self.decrements, items) {
+        let mut shape = match (cells, fpp, self.options.decrements, items) {
             (_, Some(_), Some(_), _) => return conflict("decrements fix the error rate: leave out fpp"),
             (Some(cells), Some(fpp), None, _) => best(cells, fpp)?,
             (None, Some(fpp), None, Some(gap)) => {
@@ -259,7 +250,7 @@ impl StableBloomBuilder {
             _ => return conflict("give items and fpp, or cells and fpp, or cells, hashes and decrements"),
         };
         shape.cells = fit(shape.cells, shape.hashes)?; // with more cells P is no larger
-        let max = Aging::most(shape.cells, self.drawn);
+        let max = Aging::most(shape.cells, self.options.drawn);
         if (1..=max).contains(&shape.decrements) {
             Ok(shape)
         } else {
@@ -281,8 +272,8 @@ impl StableBloomBuilder {
         Ok(StableBloom {
             hasher,
             scheme: AnyScheme::new(scheme, hashes),
-            cells: Counters::new(cells, self.width)?,
-            aging: Aging { decrements, seed: self.aging_seed, inserts: 0, drawn: self.drawn },
+            cells: Counters::new(cells, self.options.width)?,
+            aging: Aging { decrements, seed: self.options.aging_seed, inserts: 0, drawn: self.options.drawn },
             about,
         })
     }
@@ -332,14 +323,21 @@ impl StableBloom {
     }
 
     /// A filter with choices: shape, width, seeds, secret, scheme.
-    pub fn builder() -> StableBloomBuilder {
-        StableBloomBuilder {
-            wish: Wish::default(),
-            width: WIDTH,
-            decrements: None,
-            drawn: false,
-            aging_seed: 0,
-        }
+    ///
+    /// `cells` and `fpp` fix a filter: K is chosen to remember longest or, if `items` are given, to forget the fewest
+    /// keys over a gap of that many others; P follows. `items` and `fpp` alone ask for the cells, too. To choose all by
+    /// hand give `cells`, `hashes` and `decrements`.
+    ///
+    /// ```
+    /// use gardenia::StableBloom;
+    /// let seen = StableBloom::builder().cells(1_000_000).fpp(0.01).build()?;
+    /// assert_eq!((seen.hashes(), seen.max(), seen.decrements()), (6, 15, 142));
+    /// let own = StableBloom::builder().cells(10_000).hashes(4).width(3).decrements(15).build()?;
+    /// assert_eq!((own.max(), own.decrements()), (7, 15));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<StableBloom> {
+        Builder::new(StableBloomOptions { width: WIDTH, decrements: None, drawn: false, aging_seed: 0 })
     }
 
     /// Adds `key`; true if it was absent, or forgotten before.
@@ -731,7 +729,7 @@ format::serde_impls!([M: Memory] StableBloom<M>, [] StableBloom);
 /// Bits per cell, unless set.
 const WIDTH: u32 = 4;
 
-impl StableBloomBuilder {
+impl Builder<StableBloom> {
     fn of(spec: &Spec) -> Self {
         let (width, decrements) = (spec.small(Param::Width).unwrap_or(WIDTH), spec.whole(Param::Decrements));
         let mut wish = Wish::of(spec, width.into());
@@ -739,7 +737,8 @@ impl StableBloomBuilder {
         if decrements.is_none() {
             wish.fpp.get_or_insert(DEFAULT_FPP);
         }
-        Self { wish, width, decrements, drawn: spec.has(Param::Drawn), aging_seed: 0 }
+        let drawn = spec.has(Param::Drawn);
+        Self { wish, options: StableBloomOptions { width, decrements, drawn, aging_seed: 0 } }
     }
 }
 
@@ -750,25 +749,25 @@ impl FromSpec for StableBloom {
         })
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let builder = StableBloomBuilder::of(spec);
+        let builder = Builder::<StableBloom>::of(spec);
         let Shape { cells, hashes, decrements, .. } = builder.shape()?;
         if let Some(fpp) = builder.wish.fpp {
             spec.default_to(Param::PlannedFpp, Value::Real(fpp));
         }
         spec.fill_shape(Param::Cells, bloom::Shape { cells, hashes });
-        spec.set_whole(Param::Width, builder.width);
+        spec.set_whole(Param::Width, builder.options.width);
         spec.set_whole(Param::Decrements, decrements);
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        let StableBloomBuilder { width, decrements, drawn, .. } = StableBloomBuilder::of(spec);
+        let StableBloomOptions { width, decrements, drawn, .. } = Builder::<StableBloom>::of(spec).options;
         let (bloom::Shape { cells, hashes }, max) =
             (spec.shape(Param::Cells), u32::MAX >> (32 - width.clamp(1, 32)));
         let rate = stable::stable_fpp(cells, hashes, max, decrements.unwrap_or(1));
         Ok(Measure::as_stored(cell_bytes(cells, width), if drawn { 32 } else { 24 }, Some(rate)))
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
-        let mut filter = StableBloomBuilder::of(spec).build()?;
+        let mut filter = Builder::<StableBloom>::of(spec).build()?;
         if let Some(fpp) = spec.real(Param::PlannedFpp) {
             filter.about.plan(spec.whole(Param::Items).unwrap_or(0), fpp);
         }
@@ -915,7 +914,7 @@ mod tests {
 
     #[test]
     fn parameters_that_cannot_be_are_typed_errors() {
-        let with = |change: fn(StableBloomBuilder) -> StableBloomBuilder| {
+        let with = |change: fn(Builder<StableBloom>) -> Builder<StableBloom>| {
             change(StableBloom::builder()).build().unwrap_err()
         };
         assert_eq!(

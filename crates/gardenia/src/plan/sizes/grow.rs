@@ -5,12 +5,13 @@ use super::{
     ErrorMeans, Figures, MANY, Need, Shape, bits_bytes, bloom_probes, cell_bytes, cells_in, floor, no_room,
     probes, rates_at, scheme,
 };
-use crate::Kind;
+use crate::filter::Builder;
 use crate::spec::{Param, Spec};
 use crate::theory::concentration::bennett;
 use crate::theory::scalable::compound;
 use crate::theory::stable;
-use crate::{A2Bloom, DynamicBloom, ScalableBloomBuilder, Scheme, SizeError, StableBloom};
+use crate::{A2Bloom, DynamicBloom, Scheme, SizeError, StableBloom};
+use crate::{Kind, ScalableBloom};
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::vec::Vec;
@@ -22,7 +23,7 @@ pub(crate) fn scalable_design(need: &Need, fpp: f64) -> Result<Figures, SizeErro
     // The first slice takes what is expected; of an unknown number, some thousand.
     let first = need.items.unwrap_or(10_000);
     let spec = Spec::new(Kind::Scalable).items(first).fpp(fpp);
-    let builder = ScalableBloomBuilder::of(&spec);
+    let builder = Builder::<ScalableBloom>::of(&spec);
     let (mut items, mut bytes, mut slices) = (0u64, 0u64, Vec::new());
     let goal = need.items.unwrap_or(if need.bytes.is_some() { u64::MAX } else { MANY });
     while items < goal {

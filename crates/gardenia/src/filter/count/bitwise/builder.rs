@@ -3,8 +3,9 @@
 use super::BitwiseBloom;
 use super::level::{BitwiseLevel, COUNT_BITS, Rule};
 use crate::SizeError;
-use crate::filter::About;
-use crate::filter::wish::{Wish, scheme_verb, wish_verbs};
+use crate::filter::builder::{Built, ForItems, ForRate, InCells, Probing, Schemed};
+use crate::filter::wish::Wish;
+use crate::filter::{About, Builder};
 use crate::hash::{Digest, Key};
 use crate::index::{AnyScheme, Scheme};
 use crate::kinds::Kind;
@@ -30,22 +31,8 @@ const SHARE: f64 = 0.5;
 /// cells than the keys.
 const LEAST_RATE: f64 = 1.0 / 4_294_967_296.0;
 
-/// How [`BitwiseBloom`]s other than the plainest are made.
-///
-/// ```
-/// use gardenia::{BitwiseBloom, BitwiseLevel};
-/// let narrow = BitwiseBloom::builder().cells(10_000).hashes(7).digit(1).width(4).share(0.8).build()?;
-/// assert_eq!(narrow.levels().next(), Some(BitwiseLevel { cells: 10_000, hashes: 7, digit: 1, width: 4 }));
-/// let first = BitwiseLevel { cells: 10_000, hashes: 7, digit: 2, width: 6 };
-/// let second = BitwiseLevel { cells: 2_000, hashes: 9, digit: 6, width: 10 };
-/// let given = BitwiseBloom::builder().levels(&[first, second]).max_levels(2).build()?;
-/// assert_eq!(given.max_count(), 255);
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
 #[derive(Clone, Debug)]
-#[must_use]
-pub struct BitwiseBloomBuilder {
-    wish: Wish,
+pub struct BitwiseBloomOptions {
     digit: Option<u32>,
     width: Option<u32>,
     levels: Vec<BitwiseLevel>,
@@ -53,68 +40,77 @@ pub struct BitwiseBloomBuilder {
     max_levels: u32,
 }
 
-impl BitwiseBloomBuilder {
-    pub(super) fn new() -> Self {
-        let (levels, max_levels) = (Vec::new(), COUNT_BITS);
-        Self { wish: Wish::default(), digit: None, width: None, levels, share: SHARE, max_levels }
+impl Default for BitwiseBloomOptions {
+    fn default() -> Self {
+        Self { digit: None, width: None, levels: Vec::new(), share: SHARE, max_levels: COUNT_BITS }
     }
+}
 
-    wish_verbs!(cells);
-    scheme_verb!();
+impl Built for BitwiseBloom {
+    type Options = BitwiseBloomOptions;
+}
+impl ForItems for BitwiseBloom {}
+impl ForRate for BitwiseBloom {}
+impl InCells for BitwiseBloom {}
+impl Probing for BitwiseBloom {}
+impl Schemed for BitwiseBloom {}
 
+impl Builder<BitwiseBloom> {
     /// Bits per digit, 1 to 29; 4 unless set.
     pub fn digit(mut self, digit: u32) -> Self {
-        self.digit = Some(digit);
+        self.options.digit = Some(digit);
         self
     }
 
     /// Bits per cell, at least 3 more than a digit, for the keys that share it, and at most 32; 4 more unless set.
     pub fn width(mut self, width: u32) -> Self {
-        self.width = Some(width);
+        self.options.width = Some(width);
         self
     }
 
     /// The levels to begin with, each with its own shape, instead of one from the verbs above.
     pub fn levels(mut self, levels: &[BitwiseLevel]) -> Self {
-        self.levels = levels.to_vec();
+        self.options.levels = levels.to_vec();
         self
     }
 
     /// Cells of a level that is added, as a share of those of the level below it; a half unless set, at most 1.
     /// It has at least 1,024, or as many as the first level; digit, width and hashes are those of the level below.
     pub fn share(mut self, share: f64) -> Self {
-        self.share = share;
+        self.options.share = share;
         self
     }
 
     /// The most levels there may be; as many as counts of 64 bits need unless set.
     pub fn max_levels(mut self, max_levels: u32) -> Self {
-        self.max_levels = max_levels;
+        self.options.max_levels = max_levels;
         self
     }
 
     /// The shapes of the levels to begin with, before any memory is taken.
     pub fn shape(&self) -> Result<Vec<BitwiseLevel>, SizeError> {
-        if self.levels.is_empty() {
+        if self.options.levels.is_empty() {
             let Shape { cells, hashes } = self.wish.any_shape()?;
             let (digit, width) = self.digit_and_width();
             return self.checked(vec![BitwiseLevel { cells, hashes, digit, width }]);
         }
         let Wish { fpp, cells, hashes, .. } = self.wish;
-        if fpp.is_some() || (cells, hashes, self.digit, self.width) != (None, None, None, None) {
+        if fpp.is_some()
+            || (cells, hashes, self.options.digit, self.options.width) != (None, None, None, None)
+        {
             let message = "levels give every shape: leave out fpp, cells, hashes, digit and width";
             return Err(SizeError::Conflict(message));
         }
-        self.checked(self.levels.clone())
+        self.checked(self.options.levels.clone())
     }
 
     fn digit_and_width(&self) -> (u32, u32) {
-        let digit = self.digit.unwrap_or(DIGIT);
-        (digit, self.width.unwrap_or(digit.saturating_add(SLACK).min(32)))
+        let digit = self.options.digit.unwrap_or(DIGIT);
+        (digit, self.options.width.unwrap_or(digit.saturating_add(SLACK).min(32)))
     }
 
     fn rule(&self) -> Rule {
-        Rule { scheme: self.wish.scheme, share: self.share, max_levels: self.max_levels }
+        Rule { scheme: self.wish.scheme, share: self.options.share, max_levels: self.options.max_levels }
     }
 
     /// These levels, rounded up to what the scheme can use, if there can be such.
@@ -171,7 +167,7 @@ impl BitwiseBloomBuilder {
     /// Levels for these counts, each sized for the keys that have a digit on it.
     fn sized(&self, counts: &[(Digest, u64)], fpp: f64) -> Result<Vec<BitwiseLevel>, SizeError> {
         let Wish { items, cells, hashes, scheme, .. } = self.wish;
-        if !self.levels.is_empty() || (items, cells, hashes) != (None, None, None) {
+        if !self.options.levels.is_empty() || (items, cells, hashes) != (None, None, None) {
             let message = "known counts and fpp fix every level: leave out items, cells, hashes and levels";
             return Err(SizeError::Conflict(message));
         }
@@ -234,10 +230,11 @@ fn place(filter: &mut BitwiseBloom, digest: Digest, count: u64) -> Result<(), Si
     Ok(())
 }
 
-impl BitwiseBloomBuilder {
+impl Builder<BitwiseBloom> {
     fn of(spec: &Spec) -> Self {
         let [digit, width] = [Param::Digit, Param::Width].map(|param| spec.small(param));
-        let mut builder = Self { digit, width, ..Self::new() };
+        let mut builder = BitwiseBloom::builder();
+        (builder.options.digit, builder.options.width) = (digit, width);
         builder.wish = Wish::of(spec, builder.digit_and_width().1.into());
         builder
     }
@@ -249,7 +246,7 @@ impl FromSpec for BitwiseBloom {
         Vec::new()
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        for BitwiseLevel { cells, hashes, digit, width } in BitwiseBloomBuilder::of(spec).shape()? {
+        for BitwiseLevel { cells, hashes, digit, width } in Builder::<BitwiseBloom>::of(spec).shape()? {
             spec.fill_shape(Param::Cells, Shape { cells, hashes });
             spec.set_whole(Param::Digit, digit);
             spec.set_whole(Param::Width, width);
@@ -262,6 +259,6 @@ impl FromSpec for BitwiseBloom {
         Ok(Measure::as_stored(cell_bytes(shape.cells, width), 32, spec.bloom_rate(shape)))
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
-        BitwiseBloomBuilder::of(spec).build()
+        Builder::<BitwiseBloom>::of(spec).build()
     }
 }

@@ -2,10 +2,12 @@
 
 use super::store::{Packed, Store};
 use super::tables::Tables;
-use super::{MinimumSelection, Policy, PolicyId, SpectralBloom};
+use super::{Policy, PolicyId, SpectralBloom};
 use crate::SizeError;
 use crate::cells::Counters;
-use crate::filter::wish::{Wish, scheme_verb, wish_verbs};
+use crate::filter::Builder;
+use crate::filter::builder::{Built, ForItems, ForRate, InCells, Probing, Schemed};
+use crate::filter::wish::Wish;
 use crate::index::{AnyScheme, Scheme};
 use crate::kinds::{Ability, Kind};
 use crate::plan::{Asked, Figures, sizes};
@@ -16,18 +18,8 @@ use alloc::vec::Vec;
 /// Bits per cell unless another width is asked for: counts up to 65,534.
 const WIDTH: u32 = 16;
 
-/// How [`SpectralBloom`]s other than the plainest are made.
-///
-/// ```
-/// use gardenia::{RecurringMinimum, SpectralBloom};
-/// let bed = SpectralBloom::builder().policy(RecurringMinimum).cells(10_000).hashes(7).width(8).build()?;
-/// assert_eq!((bed.cells(), bed.secondary_cells(), bed.width()), (10_000, 5_000, 8));
-/// # Ok::<(), gardenia::SizeError>(())
-/// ```
 #[derive(Clone, Debug)]
-#[must_use]
-pub struct SpectralBloomBuilder<P = MinimumSelection> {
-    wish: Wish,
+pub struct SpectralBloomOptions<P> {
     width: Option<u32>,
     compact: bool,
     policy: P,
@@ -37,13 +29,21 @@ pub struct SpectralBloomBuilder<P = MinimumSelection> {
     as_printed: bool,
 }
 
-impl SpectralBloomBuilder {
-    pub(super) fn new() -> Self {
+impl<P: Policy> Built for SpectralBloom<P> {
+    type Options = SpectralBloomOptions<P>;
+}
+impl<P: Policy> ForItems for SpectralBloom<P> {}
+impl<P: Policy> ForRate for SpectralBloom<P> {}
+impl<P: Policy> InCells for SpectralBloom<P> {}
+impl<P: Policy> Probing for SpectralBloom<P> {}
+impl<P: Policy> Schemed for SpectralBloom<P> {}
+
+impl<P> SpectralBloomOptions<P> {
+    pub(super) fn new(policy: P) -> Self {
         Self {
-            wish: Wish::default(),
             width: None,
             compact: false,
-            policy: MinimumSelection,
+            policy,
             secondary_cells: None,
             secondary_hashes: None,
             marker: None,
@@ -52,15 +52,19 @@ impl SpectralBloomBuilder {
     }
 }
 
-impl<P: Policy> SpectralBloomBuilder<P> {
-    wish_verbs!(cells);
-    scheme_verb!();
-
+impl<P: Policy> Builder<SpectralBloom<P>> {
     /// The algorithm, by its type or, as [`PolicyId`], at run time; minimum selection unless set.
-    pub fn policy<Q: Policy>(self, policy: Q) -> SpectralBloomBuilder<Q> {
-        let Self { wish, width, compact, secondary_cells, secondary_hashes, marker, as_printed, .. } = self;
-        SpectralBloomBuilder {
-            wish,
+    pub fn policy<Q: Policy>(self, policy: Q) -> Builder<SpectralBloom<Q>> {
+        let SpectralBloomOptions {
+            width,
+            compact,
+            secondary_cells,
+            secondary_hashes,
+            marker,
+            as_printed,
+            policy: _,
+        } = self.options;
+        let options = SpectralBloomOptions {
             width,
             compact,
             policy,
@@ -68,12 +72,13 @@ impl<P: Policy> SpectralBloomBuilder<P> {
             secondary_hashes,
             marker,
             as_printed,
-        }
+        };
+        Builder { wish: self.wish, options }
     }
 
     /// Bits per cell, 1 to 32; 16 unless set. Counts up to 2^width − 2 can be told and lowered again.
     pub fn width(mut self, width: u32) -> Self {
-        self.width = Some(width);
+        self.options.width = Some(width);
         self
     }
 
@@ -91,27 +96,27 @@ impl<P: Policy> SpectralBloomBuilder<P> {
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn compact(mut self) -> Self {
-        self.compact = true;
+        self.options.compact = true;
         self
     }
 
     /// Number of secondary cells, for recurring minimum; half as many as the primary unless set, as in the
     /// paper.
     pub fn secondary_cells(mut self, cells: u64) -> Self {
-        self.secondary_cells = Some(cells);
+        self.options.secondary_cells = Some(cells);
         self
     }
 
     /// Probes per key in the secondary cells, for recurring minimum; as many as in the primary unless set.
     pub fn secondary_hashes(mut self, hashes: u32) -> Self {
-        self.secondary_hashes = Some(hashes);
+        self.options.secondary_hashes = Some(hashes);
         self
     }
 
     /// Whether recurring minimum marks the keys that have secondary cells; it does unless told not to.
     /// Without the marker, which takes a bit per primary cell, some counts are too small.
     pub fn marker(mut self, yes: bool) -> Self {
-        self.marker = Some(yes);
+        self.options.marker = Some(yes);
         self
     }
 
@@ -129,7 +134,7 @@ impl<P: Policy> SpectralBloomBuilder<P> {
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn as_printed(mut self) -> Self {
-        (self.marker, self.as_printed) = (Some(false), true);
+        (self.options.marker, self.options.as_printed) = (Some(false), true);
         self
     }
 
@@ -140,12 +145,13 @@ impl<P: Policy> SpectralBloomBuilder<P> {
 
     /// The shape of the secondary cells, if there are some.
     fn secondary_shape(&self, primary: Shape) -> Result<Option<Shape>, SizeError> {
-        let asked =
-            self.secondary_cells.is_some() || self.secondary_hashes.is_some() || self.marker.is_some();
-        match self.policy.id() {
+        let asked = self.options.secondary_cells.is_some()
+            || self.options.secondary_hashes.is_some()
+            || self.options.marker.is_some();
+        match self.options.policy.id() {
             PolicyId::RecurringMinimum => {
-                let cells = self.secondary_cells.unwrap_or(primary.cells.div_ceil(2));
-                let hashes = self.secondary_hashes.unwrap_or(primary.hashes);
+                let cells = self.options.secondary_cells.unwrap_or(primary.cells.div_ceil(2));
+                let hashes = self.options.secondary_hashes.unwrap_or(primary.hashes);
                 let given = Wish {
                     cells: Some(cells),
                     hashes: Some(hashes),
@@ -169,13 +175,13 @@ impl<P: Policy> SpectralBloomBuilder<P> {
         let scheme = AnyScheme::new(self.wish.scheme, shape.hashes);
         let secondary = secondary.map(|shape| (AnyScheme::new(self.wish.scheme, shape.hashes), shape.cells));
         let about = self.wish.about(|items| scheme.planned_fpp(shape.cells, items));
-        let marker = (self.marker.unwrap_or(true), self.as_printed);
+        let marker = (self.options.marker.unwrap_or(true), self.options.as_printed);
         if marker == (true, true) {
             return Err(SizeError::Conflict(
                 "recurring minimum as printed has no marker: leave one of them out",
             ));
         }
-        let store = match (self.compact, self.width) {
+        let store = match (self.options.compact, self.options.width) {
             (false, width) => {
                 let new = |len| Counters::new(len, width.unwrap_or(WIDTH));
                 Store::Plain(Tables::new(scheme, shape.cells, secondary, marker, new)?)
@@ -183,11 +189,11 @@ impl<P: Policy> SpectralBloomBuilder<P> {
             (true, None) => Store::Compact(Tables::new(scheme, shape.cells, secondary, marker, Packed::new)?),
             (true, Some(_)) => return Err(SizeError::Conflict("compact cells have no width: leave it out")),
         };
-        Ok(SpectralBloom { hasher: self.wish.hasher, scheme, policy: self.policy, store, about })
+        Ok(SpectralBloom { hasher: self.wish.hasher, scheme, policy: self.options.policy, store, about })
     }
 }
 
-impl SpectralBloomBuilder<PolicyId> {
+impl Builder<SpectralBloom<PolicyId>> {
     fn of(spec: &Spec) -> Self {
         let compact = spec.has(Param::Compact);
         let recurring = spec.policy() == PolicyId::RecurringMinimum;
@@ -197,8 +203,7 @@ impl SpectralBloomBuilder<PolicyId> {
         // told otherwise, and a marker bit per cell.
         let width = if compact { u32::BITS } else { spec.small(Param::Width).unwrap_or(WIDTH) };
         let per_cell = f64::from(width) * if recurring { 1.5 } else { 1.0 };
-        Self {
-            wish: Wish::of(spec, per_cell + f64::from(u8::from(recurring && marker))),
+        let options = SpectralBloomOptions {
             width: (!compact).then_some(width),
             compact,
             policy: spec.policy(),
@@ -206,7 +211,8 @@ impl SpectralBloomBuilder<PolicyId> {
             secondary_hashes: spec.small(Param::SecondaryHashes),
             marker: recurring.then_some(marker),
             as_printed,
-        }
+        };
+        Self { wish: Wish::of(spec, per_cell + f64::from(u8::from(recurring && marker))), options }
     }
 }
 
@@ -216,12 +222,12 @@ impl FromSpec for SpectralBloom<PolicyId> {
         if asked.has(Ability::Count) { asked.if_able(kind, design) } else { Vec::new() }
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let builder = SpectralBloomBuilder::of(spec);
+        let builder = Builder::<SpectralBloom<PolicyId>>::of(spec);
         let shape = builder.shape()?;
         let secondary = builder.secondary_shape(shape)?;
         spec.fill_shape(Param::Cells, shape);
-        spec.default_to(Param::Policy, Value::Word(builder.policy.name()));
-        if let Some(width) = builder.width {
+        spec.default_to(Param::Policy, Value::Word(builder.options.policy.name()));
+        if let Some(width) = builder.options.width {
             spec.set_whole(Param::Width, width);
         }
         if let Some(Shape { cells, hashes }) = secondary {
@@ -231,14 +237,14 @@ impl FromSpec for SpectralBloom<PolicyId> {
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        let (builder, shape) = (SpectralBloomBuilder::of(spec), spec.shape(Param::Cells));
-        let cells = |cells| cell_bytes(cells, builder.width.unwrap_or(u32::BITS));
-        let marks = if builder.marker == Some(true) { bit_bytes(shape.cells) } else { 0 };
-        let secondary = builder.secondary_cells.map_or(0, cells);
+        let (builder, shape) = (Builder::<SpectralBloom<PolicyId>>::of(spec), spec.shape(Param::Cells));
+        let cells = |cells| cell_bytes(cells, builder.options.width.unwrap_or(u32::BITS));
+        let marks = if builder.options.marker == Some(true) { bit_bytes(shape.cells) } else { 0 };
+        let secondary = builder.options.secondary_cells.map_or(0, cells);
         let bytes = cells(shape.cells).saturating_add(secondary).saturating_add(marks);
         Ok(Measure::as_stored(bytes, 16, spec.bloom_rate(shape)))
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
-        SpectralBloomBuilder::of(spec).build()
+        Builder::<SpectralBloom<PolicyId>>::of(spec).build()
     }
 }

@@ -20,13 +20,12 @@ mod tables;
 #[cfg(all(test, feature = "std"))]
 mod tests;
 
-pub use build::SpectralBloomBuilder;
 pub use policy::{MinimumIncrease, MinimumSelection, Policy, PolicyId, RecurringMinimum, Reversible};
 
 use crate::cells::{Memory, Owned, Tally};
 use crate::filter::verbs::{count_impl, filter_impl, insert_impl, remove_impl};
 use crate::filter::wish::filter_facts;
-use crate::filter::{About, Identity};
+use crate::filter::{About, Builder, Identity};
 use crate::format::Kind;
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
@@ -78,8 +77,15 @@ impl SpectralBloom {
     }
 
     /// A filter with choices: algorithm, shape, width, seed, secret, scheme.
-    pub fn builder() -> SpectralBloomBuilder {
-        SpectralBloomBuilder::new()
+    ///
+    /// ```
+    /// use gardenia::{RecurringMinimum, SpectralBloom};
+    /// let bed = SpectralBloom::builder().policy(RecurringMinimum).cells(10_000).hashes(7).width(8).build()?;
+    /// assert_eq!((bed.cells(), bed.secondary_cells(), bed.width()), (10_000, 5_000, 8));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn builder() -> Builder<SpectralBloom> {
+        Builder::new(build::SpectralBloomOptions::new(MinimumSelection))
     }
 }
 
@@ -323,7 +329,7 @@ impl<P: Policy, M: Memory> SpectralBloom<P, M> {
     }
 
     /// Whether it follows the paper's basic form to the letter: see
-    /// [`as_printed`](SpectralBloomBuilder::as_printed).
+    /// [`as_printed`](Builder::<SpectralBloom>::as_printed).
     #[must_use]
     pub fn is_as_printed(&self) -> bool {
         each!(&self.store, tables => tables.secondary.as_ref().is_some_and(|secondary| secondary.believed))

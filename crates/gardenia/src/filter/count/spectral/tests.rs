@@ -331,7 +331,7 @@ fn only_recurring_minimum_has_secondary_cells() {
         assert!(matches!(builder.clone().policy(MinimumIncrease).build(), Err(SizeError::Conflict(_))));
         assert!(builder.policy(RecurringMinimum).build().is_ok());
     }
-    let wrong = |builder: SpectralBloomBuilder| builder.policy(RecurringMinimum).build().unwrap_err();
+    let wrong = |builder: Builder<SpectralBloom>| builder.policy(RecurringMinimum).build().unwrap_err();
     assert_eq!(wrong(bare().secondary_cells(0)), SizeError::ZeroCells);
     assert_eq!(wrong(bare().secondary_hashes(0)), SizeError::Hashes { hashes: 0, max: 255 });
     assert_eq!(wrong(bare().width(33)), SizeError::Width { width: 33 });

@@ -28,11 +28,11 @@ pub(crate) use band::Band;
 pub(crate) use layer::{BLOCK, Layer, Place, Probe};
 
 use crate::cells::{Memory, Owned};
-use crate::filter::fixed::builder::{Means, means_verbs};
+use crate::filter::builder::{Built, ForRate, Threaded};
 use crate::filter::fixed::digests::digests_of;
 use crate::filter::verbs::filter_impl;
-use crate::filter::wish::filter_facts;
-use crate::filter::{About, Identity};
+use crate::filter::wish::{Wish, filter_facts};
+use crate::filter::{About, Builder, Identity};
 use crate::format::Kind;
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::plan::{Asked, Figures, sizes};
@@ -90,69 +90,63 @@ pub struct Ribbon<M = Owned> {
     level: Level,
 }
 
-/// How [`Ribbon`]s other than the plainest are made.
-///
-/// ```
-/// use gardenia::Ribbon;
-/// let set = Ribbon::builder().fingerprint(7).seed(1).build_from(&["rose", "tulip", "rose"])?;
-/// assert!(set.contains("rose") && set.contains("tulip"));
-/// assert_eq!((set.items(), set.fpp()), (2, 1.0 / 128.0));
-/// # Ok::<(), gardenia::BuildError>(())
-/// ```
 #[derive(Clone, Debug)]
-#[must_use]
-pub struct RibbonBuilder {
-    fpp: Option<f64>,
+pub struct RibbonOptions {
     fingerprint: Option<u32>,
-    means: Means,
     level: Level,
 }
 
-impl RibbonBuilder {
-    /// False-positive probability. Any can be met: between two powers of a half some keys have a bit more than others.
-    pub fn fpp(mut self, fpp: f64) -> Self {
-        self.fpp = Some(fpp);
-        self
-    }
+impl Built for Ribbon {
+    type Options = RibbonOptions;
+}
+impl ForRate for Ribbon {}
+impl Threaded for Ribbon {}
 
+impl Builder<Ribbon> {
     /// Bits of the fingerprint, 1 to 32, in place of a rate: the filter errs once in 2 to this power.
     pub fn fingerprint(mut self, bits: u32) -> Self {
-        self.fingerprint = Some(bits);
+        self.options.fingerprint = Some(bits);
         self
     }
-
-    means_verbs!();
 
     /// The filter of these keys. Duplicates count once, and the order does not matter.
     pub fn build_from<K: crate::Key + Sync>(self, keys: &[K]) -> Result<Ribbon, BuildError> {
         let filter =
-            self.clone().build_from_digests(&digests_of(&self.means.hasher, keys, self.means.threads)?)?;
+            self.clone().build_from_digests(&digests_of(&self.wish.hasher, keys, self.wish.threads())?)?;
         filter.about().took::<K>();
         Ok(filter)
     }
 
     /// The instructions to build and to ask with: see [`Ribbon::with_level`].
     pub fn level(mut self, level: Level) -> Self {
-        self.level = level.min(simd::best());
+        self.options.level = level.min(simd::best());
         self
     }
 
     /// As [`build_from`](Self::build_from), from digests made by the same hasher.
     pub fn build_from_digests(self, digests: &[Digest]) -> Result<Ribbon, BuildError> {
         let bits = self.bits()?;
-        let Self { means: Means { hasher, threads }, level, .. } = self;
-        let threads = threads.clamp(1, 1024);
+        let (threads, level) = (self.wish.threads().min(1024), self.options.level);
         let wide = bits.width <= WIDE;
         let solve = if wide { build::solve::<u128> } else { build::solve::<u64> };
         let build::Solution { layers, words, items } =
             solve(digests, bits.width, bits.share, threads, level)?;
         let about = About::planned(items, bits.fpp());
-        Ok(Ribbon { hasher, layers, width: bits.width, wide, memory: words, items, about, level })
+        Ok(Ribbon {
+            hasher: self.wish.hasher,
+            layers,
+            width: bits.width,
+            wide,
+            memory: words,
+            items,
+            about,
+            level,
+        })
     }
 
     /// Bits per key, as asked for.
     fn bits(&self) -> Result<Bits, SizeError> {
-        match (self.fpp, self.fingerprint) {
+        match (self.wish.fpp, self.options.fingerprint) {
             (Some(fpp), None) => theory::bits(fpp),
             (None, Some(width @ 1..=theory::MAX_FINGERPRINT)) => Ok(Bits { width, share: 1.0 }),
             (None, Some(width)) => Err(SizeError::Width { width }),
@@ -171,8 +165,16 @@ impl Ribbon {
     }
 
     /// A filter with choices: bits of the fingerprint, seed, secret, threads.
-    pub fn builder() -> RibbonBuilder {
-        RibbonBuilder { fpp: None, fingerprint: None, means: Means::default(), level: simd::best() }
+    ///
+    /// ```
+    /// use gardenia::Ribbon;
+    /// let set = Ribbon::builder().fingerprint(7).seed(1).build_from(&["rose", "tulip", "rose"])?;
+    /// assert!(set.contains("rose") && set.contains("tulip"));
+    /// assert_eq!((set.items(), set.fpp()), (2, 1.0 / 128.0));
+    /// # Ok::<(), gardenia::BuildError>(())
+    /// ```
+    pub fn builder() -> Builder<Ribbon> {
+        Builder::new(RibbonOptions { fingerprint: None, level: simd::best() })
     }
 }
 
@@ -326,15 +328,14 @@ impl<M: Memory> Eq for Ribbon<M> {}
 
 filter_impl!([M: Memory] Ribbon<M>);
 
-impl RibbonBuilder {
+impl Builder<Ribbon> {
     fn of(spec: &Spec) -> Self {
         let fingerprint = spec.small(Param::Fingerprint);
-        Self {
+        let wish = Wish {
             fpp: spec.real(Param::Fpp).or(fingerprint.is_none().then_some(DEFAULT_FPP)),
-            fingerprint,
-            means: Means { hasher: spec.hasher(), ..Means::default() },
-            level: simd::best(),
-        }
+            ..Wish::hashed(spec)
+        };
+        Self { wish, options: RibbonOptions { fingerprint, level: simd::best() } }
     }
 }
 
@@ -345,20 +346,20 @@ impl FromSpec for Ribbon {
         })
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let builder = RibbonBuilder::of(spec);
+        let builder = Builder::<Ribbon>::of(spec);
         builder.bits()?;
-        if let Some(fpp) = builder.fpp {
+        if let Some(fpp) = builder.wish.fpp {
             spec.default_to(Param::Fpp, Value::Real(fpp));
         }
         Ok(())
     }
     /// Of many keys within a hundredth; of few, an upper bound.
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        let (bits, items) = (RibbonBuilder::of(spec).bits()?, spec.expected_items()?);
+        let (bits, items) = (Builder::<Ribbon>::of(spec).bits()?, spec.expected_items()?);
         let bytes = theory::most_bytes(items, bits);
         Ok(Measure::as_stored(bytes, 48, Some(bits.fpp())))
     }
     fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
-        RibbonBuilder::of(spec).threads(super::builder::threads()).build_from_digests(&digests)
+        Builder::<Ribbon>::of(spec).threads(super::builder::threads()).build_from_digests(&digests)
     }
 }
