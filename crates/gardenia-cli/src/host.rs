@@ -1,6 +1,6 @@
 //! The machine that figures were measured on.
 
-use gardenia::Level;
+use gardenia::simd::Level;
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]

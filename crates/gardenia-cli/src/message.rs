@@ -1,9 +1,8 @@
 //! What the command says on stderr: errors of the library, and which option solves them.
 
 use crate::{Outcome, human, input};
-use gardenia::{
-    AnyFilter, Bloom, Cuckoo, DecodeError, EncodeError, InsertError, Kind, MAX_HASHES, Mismatch, SizeError,
-};
+use gardenia::index::MAX_HASHES;
+use gardenia::{AnyFilter, Bloom, Cuckoo, DecodeError, EncodeError, InsertError, Kind, Mismatch, SizeError};
 pub(crate) use gardenia_terminal::message::{complain, hinted, say, with_hint};
 use std::path::Path;
 

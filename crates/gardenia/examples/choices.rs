@@ -5,8 +5,10 @@
 //! much, and what double hashing does to groups at 32 bits per key. All cores are used, except for what is
 //! built online. Takes some two minutes.
 
+use gardenia::filter::{Effort, Propagation};
+use gardenia::index::DoubleOdd;
 use gardenia::theory::choices::{fpp_at_fill, fpp_information};
-use gardenia::{Bloom, ChoiceBloom, Digest, DoubleOdd, Effort, Filter, Propagation, SizeError};
+use gardenia::{Bloom, ChoiceBloom, Digest, Filter, SizeError};
 use std::hint::black_box;
 use std::time::Instant;
 

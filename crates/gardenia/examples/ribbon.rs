@@ -2,8 +2,9 @@
 //!
 //! `cargo run --release -p gardenia --example ribbon [millions of keys ...] [--threads N] [--level L]`
 
+use gardenia::simd::Level;
 use gardenia::theory::ribbon::limit;
-use gardenia::{Digest, Level, Ribbon};
+use gardenia::{Digest, Ribbon};
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -2,7 +2,8 @@
 //!
 //! One filter per scheme, 100,000 keys at 1 % (in cache), asked one key at a time: best of several rounds.
 
-use gardenia::{AnyScheme, Bloom, Digest, SchemeId};
+use gardenia::index::{AnyScheme, SchemeId};
+use gardenia::{Bloom, Digest};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

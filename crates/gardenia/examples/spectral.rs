@@ -5,7 +5,8 @@
 //!
 //! Nothing is claimed here: it prints what comes out.
 
-use gardenia::{Builder, Digest, PolicyId, SpectralBloom};
+use gardenia::filter::PolicyId;
+use gardenia::{Builder, Digest, SpectralBloom};
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -4,7 +4,8 @@
 //! form with its files in FOLDER (unless given, the system's for temporary files). One key at a time, and in
 //! batches. The median over pieces of 2,000 keys, and of that the best of several rounds.
 
-use gardenia::{AnyScheme, Bloom, CountingBloom, Digest, SchemeId, SplitBloom};
+use gardenia::index::{AnyScheme, SchemeId};
+use gardenia::{Bloom, CountingBloom, Digest, SplitBloom};
 use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;

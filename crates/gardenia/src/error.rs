@@ -39,7 +39,7 @@ pub enum SizeError {
     TooManyCells {
         /// What was asked for, or needed.
         cells: u64,
-        /// [`MAX_CELLS`](crate::MAX_CELLS).
+        /// [`MAX_CELLS`](crate::index::MAX_CELLS).
         max: u64,
     },
     /// Probes per key out of range.
@@ -47,7 +47,7 @@ pub enum SizeError {
     Hashes {
         /// What was asked for.
         hashes: u32,
-        /// [`MAX_HASHES`](crate::MAX_HASHES).
+        /// [`MAX_HASHES`](crate::index::MAX_HASHES).
         max: u32,
     },
     /// Cell width out of range.

@@ -696,14 +696,15 @@ mod sealed {
     held!(Owned);
     held!(Bytes<&[u8]>);
     #[cfg(feature = "mmap")]
-    held!(Bytes<crate::Mapped>);
+    held!(Bytes<crate::format::Mapped>);
 }
 
 impl<M: Held> AnyFilter<M> {
     /// Whether this filter can do it: what its kind can do, unless its form cannot.
     ///
     /// ```
-    /// use gardenia::{Ability, AnyFilter, MinimumIncrease, SpectralBloom};
+    /// use gardenia::filter::MinimumIncrease;
+    /// use gardenia::{Ability, AnyFilter, SpectralBloom};
     /// let filter = SpectralBloom::builder().items(9).fpp(0.1).policy(MinimumIncrease).build()?;
     /// let any = AnyFilter::from(filter.into_any());
     /// assert!(any.can(Ability::Count) && !any.can(Ability::Remove));

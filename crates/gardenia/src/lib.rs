@@ -32,8 +32,8 @@
 extern crate alloc;
 
 pub mod cells;
-mod error;
-mod filter;
+pub mod error;
+pub mod filter;
 pub mod format;
 pub mod hash;
 pub mod index;
@@ -42,47 +42,39 @@ mod numbered;
 #[cfg(feature = "mmap")]
 mod open;
 pub mod plan;
-mod simd;
+pub mod simd;
 pub mod spec;
 pub mod theory;
 mod traits;
 
-pub use cells::CellKind;
+#[doc(inline)]
 pub use error::{
-    BuildError, DecodeError, EncodeError, Error, Full, InsertError, Mismatch, NegativeWeight, OutOfRange,
-    Overflow, Part, PointError, RemoveError, Saturated, SizeError, UpdateError,
+    BuildError, DecodeError, EncodeError, Error, Full, InsertError, Mismatch, RemoveError, SizeError,
 };
+#[cfg(feature = "mmap")]
+#[doc(inline)]
+pub use filter::SplitBloom;
 /// The table of `Top`, for the module's `TOPK.*`.
 #[doc(hidden)]
 pub use filter::candidates;
+#[doc(inline)]
 pub use filter::{
     A2Bloom, About, Atomic, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BinaryFuse, BitwiseBloom,
-    BitwiseLevel, BlockedBloom, Bloom, Bloomier, Builder, ChoiceBloom, ChoiceForm, ChoiceOffline, Clearing,
-    CompressedBloom, CountMin, CountSketch, CountingBloom, Cuckoo, DistanceSensitiveBloom, DynamicBloom,
-    Effort, GolombSet, Hitter, Identity, MAX_CHOICES, MinimumIncrease, MinimumSelection, Moment,
-    MutableBloomier, OfflineProgress, Policy, PolicyId, Propagation, Quotient, RangeCountMin,
-    RecurringMinimum, RetouchedBloom, Reversible, Ribbon, ScalableBloom, ScalableSlice, Space, SpectralBloom,
-    StableBloom, Top, Update,
+    BlockedBloom, Bloom, Bloomier, Builder, ChoiceBloom, CompressedBloom, CountMin, CountSketch,
+    CountingBloom, Cuckoo, DistanceSensitiveBloom, DynamicBloom, GolombSet, MutableBloomier, Quotient,
+    RangeCountMin, RetouchedBloom, Ribbon, ScalableBloom, SpectralBloom, StableBloom, Top,
 };
-#[cfg(feature = "mmap")]
-pub use filter::{SplitBloom, SplitFiles, SplitOpening, SplitState};
-#[cfg(feature = "mmap")]
-pub use format::Mapped;
+#[doc(inline)]
 pub use format::ReadOptions;
 #[cfg(feature = "derive")]
 pub use gardenia_derive::Key;
-pub use hash::{Digest, Hashed, HasherId, Key, KeyHasher, List, SecretKey};
-pub use index::{
-    AnyScheme, Cube, Double, DoubleOdd, Enhanced, EnhancedCube, EnhancedSquare, EnhancedWith, Form,
-    Fractional, Independent, MAX_CELLS, MAX_HASHES, NumberedScheme, Offset, Partition, PartitionIndependent,
-    PartitionPrime, Scheme, SchemeId, SchemeVisitor, Square, Triple, Walk,
-};
+#[doc(inline)]
+pub use hash::{Digest, Hashed, Key, KeyHasher, List, SecretKey};
 pub use kinds::{Ability, AnyFilter, Kind};
 #[cfg(feature = "mmap")]
 pub use open::OpenFilter;
-pub use simd::Level;
+#[doc(inline)]
 pub use spec::Spec;
-pub use theory::bloom::Estimate;
 pub use traits::{Count, Filter, Insert, Merge, Remove};
 
 /// The README's program must compile, too.

@@ -2,11 +2,12 @@
 
 use crate::cells::Bytes;
 use crate::filter::{About, Identity};
+use crate::format::Mapped;
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::kinds::{Ability, AnyFilter, Kind};
 use crate::spec::Spec;
 use crate::theory::bloom::Estimate;
-use crate::{Count, DecodeError, Filter, Mapped, ReadOptions};
+use crate::{Count, DecodeError, Filter, ReadOptions};
 use std::path::Path;
 
 /// A filter of any kind, to be asked: in memory of its own, or in a mapped file.

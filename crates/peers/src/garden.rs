@@ -7,10 +7,9 @@ use crate::clock::Stopwatch;
 use crate::host;
 use crate::keys::random;
 use clap::Args;
-use gardenia::{
-    A2Bloom, AnyScheme, BitwiseBloom, Bloom, CountingBloom, MinimumIncrease, MinimumSelection,
-    RecurringMinimum, SchemeId, SizeError, SpectralBloom, StableBloom,
-};
+use gardenia::filter::{MinimumIncrease, MinimumSelection, RecurringMinimum};
+use gardenia::index::{AnyScheme, SchemeId};
+use gardenia::{A2Bloom, BitwiseBloom, Bloom, CountingBloom, SizeError, SpectralBloom, StableBloom};
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::io::Write;

@@ -11,8 +11,9 @@ use crate::progress::Progress;
 use crate::spec::{explain, kinds_that};
 use crate::split::Target;
 use crate::{Outcome, human, memory, message};
+use gardenia::filter::SplitFiles;
 use gardenia::spec::{Param, Step};
-use gardenia::{Ability, AnyFilter, Digest, KeyHasher, Kind, Spec, SplitBloom, SplitFiles};
+use gardenia::{Ability, AnyFilter, Digest, KeyHasher, Kind, Spec, SplitBloom};
 use std::path::Path;
 
 /// Digests probed at a time when they come from memory, as many as a block of input gives.

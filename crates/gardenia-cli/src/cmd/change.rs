@@ -9,7 +9,8 @@ use crate::output::Output;
 use crate::split::Target;
 use crate::{Outcome, human, lock, message};
 use anyhow::Context;
-use gardenia::{Ability, Digest, Kind, RemoveError, SplitFiles};
+use gardenia::filter::SplitFiles;
+use gardenia::{Ability, Digest, Kind, RemoveError};
 use std::path::Path;
 
 pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {

@@ -9,7 +9,8 @@ use crate::output::Output;
 use crate::{Outcome, human, input, memory};
 use anyhow::{Context, bail};
 use gardenia::format::dcso;
-use gardenia::{AnyFilter, CompressedBloom, HasherId, KeyHasher};
+use gardenia::hash::HasherId;
+use gardenia::{AnyFilter, CompressedBloom, KeyHasher};
 use std::path::PathBuf;
 
 /// Without another wish.

@@ -17,10 +17,8 @@ use crate::message::{hinted, say};
 use crate::{Outcome, human, memory, message, signal};
 use anyhow::Context;
 use chain::{Chain, FIRST, LEAST_FPP};
-use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BlockedBloom, Bloom, Digest, KeyHasher, ScalableBloom, SchemeId,
-    StableBloom,
-};
+use gardenia::index::{AnyScheme, SchemeId};
+use gardenia::{A2Bloom, AnyFilter, BlockedBloom, Bloom, Digest, KeyHasher, ScalableBloom, StableBloom};
 use losses::Losses;
 use seen::{Memory, Seen};
 use serde::Serialize;

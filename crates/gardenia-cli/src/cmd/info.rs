@@ -6,11 +6,13 @@ use crate::open::{is_dcso, is_stream, try_open};
 use crate::{Outcome, human, input, message, split};
 use anyhow::{Context, bail};
 use gardenia::cells::Held;
+use gardenia::filter::{ChoiceForm, Identity, SplitFiles, SplitOpening, SplitState};
 use gardenia::format::{self, Header, verify_file};
+use gardenia::hash::HasherId;
+use gardenia::index::SchemeId;
 use gardenia::theory::blocked::BLOCK_BITS;
 use gardenia::{
-    AnyFilter, ChoiceForm, DecodeError, DistanceSensitiveBloom, Error, HasherId, Identity, Kind, OpenFilter,
-    ReadOptions, SchemeId, SplitBloom, SplitFiles, SplitOpening, SplitState, Top,
+    AnyFilter, DecodeError, DistanceSensitiveBloom, Error, Kind, OpenFilter, ReadOptions, SplitBloom, Top,
 };
 use serde::Serialize;
 use std::fs;

@@ -7,8 +7,9 @@ use crate::open::{is_dash, is_stream, load_any, open};
 use crate::output::Output;
 use crate::{Outcome, human, input, memory, message};
 use anyhow::bail;
+use gardenia::filter::Update;
 use gardenia::theory::overlap::Overlap;
-use gardenia::{AnyFilter, Mismatch, Update, theory};
+use gardenia::{AnyFilter, Mismatch, theory};
 use std::path::{Path, PathBuf};
 
 /// Unite filter files
@@ -202,7 +203,7 @@ pub(crate) enum Why {
 }
 
 /// The keys of a filter whose cells tell them, each key by as many.
-fn told(filter: &AnyFilter) -> Result<gardenia::Estimate, Why> {
+fn told(filter: &AnyFilter) -> Result<gardenia::theory::bloom::Estimate, Why> {
     match filter {
         AnyFilter::Bloom(_) | AnyFilter::Blocked(_) | AnyFilter::Compressed(_) | AnyFilter::Counting(_) => {}
         AnyFilter::Spectral(filter) if filter.secondary_cells() == 0 => {}

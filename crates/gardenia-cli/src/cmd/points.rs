@@ -5,8 +5,9 @@ use crate::args::BuildArgs;
 use crate::input::{Block, KeyTexts, Keys, Source, name};
 use crate::message::{self, hinted};
 use anyhow::Context;
+use gardenia::filter::Space;
 use gardenia::spec::{DEFAULT_FPP, Param, Value};
-use gardenia::{DistanceSensitiveBloom, ReadOptions, Space, Spec};
+use gardenia::{DistanceSensitiveBloom, ReadOptions, Spec};
 use std::path::Path;
 
 /// A filter of all lines; and how many there were.

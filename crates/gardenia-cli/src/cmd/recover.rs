@@ -5,7 +5,8 @@ use crate::message::{self, hinted, say};
 use crate::split::{explain, wait, words};
 use crate::{Outcome, human, input};
 use anyhow::Context;
-use gardenia::{Error, SplitBloom, SplitFiles, SplitOpening};
+use gardenia::filter::{SplitFiles, SplitOpening};
+use gardenia::{Error, SplitBloom};
 use std::io::{self, Write};
 use std::path::PathBuf;
 

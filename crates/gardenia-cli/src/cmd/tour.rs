@@ -9,11 +9,14 @@ use crate::keys::random;
 use crate::verbs::Verbs;
 use crate::{Outcome, message};
 use anyhow::{Context, bail};
+use gardenia::cells::CellKind;
+use gardenia::filter::{Clearing, Effort, MinimumIncrease, Update};
+use gardenia::index::AnyScheme;
 use gardenia::theory::blocked;
 use gardenia::{
-    A2Bloom, Ability, AnyFilter, AnyScheme, BinaryFuse, BlockedBloom, Bloom, Bloomier, CellKind, ChoiceBloom,
-    Clearing, CountMin, Cuckoo, Digest, DistanceSensitiveBloom, Effort, Filter, GolombSet, MinimumIncrease,
-    RetouchedBloom, Ribbon, ScalableBloom, SpectralBloom, Top, Update,
+    A2Bloom, Ability, AnyFilter, BinaryFuse, BlockedBloom, Bloom, Bloomier, ChoiceBloom, CountMin, Cuckoo,
+    Digest, DistanceSensitiveBloom, Filter, GolombSet, RetouchedBloom, Ribbon, ScalableBloom, SpectralBloom,
+    Top,
 };
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;

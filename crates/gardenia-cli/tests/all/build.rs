@@ -1,7 +1,8 @@
 //! `gardenia build`: where it writes, what it refuses, what it says.
 
 use crate::common::{FILLING, KEEPING, KINDS, Run, Shell, answers, finish_by_itself, has, numbers};
-use gardenia::{AnyFilter, SchemeId};
+use gardenia::AnyFilter;
+use gardenia::index::SchemeId;
 use std::process::{Command, Stdio};
 
 fn shell() -> Shell {

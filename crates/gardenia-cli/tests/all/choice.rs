@@ -1,7 +1,8 @@
 //! Filters with choices from the command line, at every effort.
 
 use crate::common::{Shell, numbers};
-use gardenia::{AnyFilter, ChoiceForm};
+use gardenia::AnyFilter;
+use gardenia::filter::ChoiceForm;
 
 fn shell() -> Shell {
     let shell = Shell::new();

@@ -1,7 +1,8 @@
 //! `gardenia info`: what it tells, and that it notices every damage.
 
 use crate::common::{FILLING, KINDS, Shell, kind_in_file, numbers};
-use gardenia::{AnyFilter, Bloom, SchemeId, Spec};
+use gardenia::index::SchemeId;
+use gardenia::{AnyFilter, Bloom, Spec};
 use serde_json::{Value, json};
 
 /// A shell with `f.gdn`, 1000 numbers at 1 %.

@@ -16,7 +16,7 @@ use crate::redisbloom::layout::{ChunkError, LayoutError};
 use crate::values::BATCH;
 use crate::values::bloom::{Bloom, Plan, Refused, Scaling};
 use crate::values::stored::Whole as _;
-use gardenia::SchemeId;
+use gardenia::index::SchemeId;
 use std::ffi::CStr;
 
 commands! { c"bloom":

@@ -11,9 +11,10 @@
 use super::bloom::Scaling;
 use super::stored::{Stored, Whole};
 use crate::engine::types::TypeHandle;
+use gardenia::filter::PolicyId;
 use gardenia::{
     Ability, AnyFilter, BitwiseBloom, DecodeError, Digest, DynamicBloom, EncodeError, Filter, Full,
-    InsertError, KeyHasher, PolicyId, ReadOptions, RemoveError,
+    InsertError, KeyHasher, ReadOptions, RemoveError,
 };
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
@@ -393,7 +394,7 @@ mod tests {
         assert!(matches!(load(&bytes, 399_999), Err(DecodeError::TooLarge { needed: 400_000, .. })));
         assert!(load(&bytes, 400_000).is_ok());
         // A compressed file becomes what it is in memory, which its few bytes do not tell.
-        let scheme = |hashes| gardenia::AnyScheme::new(gardenia::SchemeId::Fractional, hashes);
+        let scheme = |hashes| gardenia::index::AnyScheme::new(gardenia::index::SchemeId::Fractional, hashes);
         let bloom = Bloom::builder().scheme(scheme).bits(800_000).hashes(3).build().unwrap();
         let bytes = CompressedBloom::from(bloom).to_bytes().unwrap();
         assert!(bytes.len() < 400);

@@ -9,7 +9,10 @@
 
 use super::stored::{Stored, Whole};
 use crate::engine::types::TypeHandle;
-use gardenia::{CellKind, CountMin, Form, Merge, ReadOptions, SizeError, Update};
+use gardenia::cells::CellKind;
+use gardenia::filter::Update;
+use gardenia::index::Form;
+use gardenia::{CountMin, Merge, ReadOptions, SizeError};
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
 

@@ -1,8 +1,9 @@
 //! A packed array of bits.
 
 use super::{Bytes, Memory, Owned, Shared, atom};
+use crate::SizeError;
+use crate::index::MAX_CELLS;
 use crate::simd::prefetch_at;
-use crate::{MAX_CELLS, SizeError};
 use core::fmt;
 
 /// `len` bits over some [`Memory`]; bits past the end are zero.

@@ -6,7 +6,8 @@
 //! the last bucket lets every bucket be read, and every fingerprint be written, in the same way.
 
 use super::{Bytes, Lines, Memory, Owned};
-use crate::{DecodeError, MAX_CELLS, SizeError};
+use crate::index::MAX_CELLS;
+use crate::{DecodeError, SizeError};
 
 /// Fingerprints in a bucket, b.
 pub(crate) const SLOTS: u64 = 4;

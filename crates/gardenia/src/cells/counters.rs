@@ -5,8 +5,9 @@
 //! worst, 22 bits, wastes a third. A counter at its top *sticks*: what it lost count of it never lowers.
 
 use super::{Bits, Bytes, Lines, Memory, Owned, Shared, Tally, atom};
+use crate::index::MAX_CELLS;
 use crate::index::scale;
-use crate::{DecodeError, MAX_CELLS, SizeError};
+use crate::{DecodeError, SizeError};
 use core::fmt;
 
 /// `len` counters of `width` bits (1 to 32) over some [`Memory`], saturating at both ends.

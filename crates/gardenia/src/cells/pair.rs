@@ -6,7 +6,8 @@
 
 use super::atom::{Turn, lane_mask};
 use super::{Bytes, Lines, Memory, Owned, Shared};
-use crate::{DecodeError, MAX_CELLS, SizeError};
+use crate::index::MAX_CELLS;
+use crate::{DecodeError, SizeError};
 use core::fmt;
 
 /// Positions in a word.

@@ -11,7 +11,8 @@ use core::fmt;
 /// What the cells of a sketch are: of fixed width, or merging with their neighbours when they overflow.
 ///
 /// ```
-/// use gardenia::{CellKind, CountMin};
+/// use gardenia::cells::CellKind;
+/// use gardenia::CountMin;
 /// let make = |cells| CountMin::builder().columns(1000).rows(3).cells(cells).build();
 /// let (fixed, merging) = (make(CellKind::Fixed32)?, make(CellKind::Merging4)?);
 /// assert!(merging.memory_bytes() * 6 < fixed.memory_bytes());
@@ -38,7 +39,7 @@ impl CellKind {
     /// The kind whose cells begin with this many bits, if there is one.
     ///
     /// ```
-    /// use gardenia::CellKind;
+    /// use gardenia::cells::CellKind;
     /// assert!(CellKind::ALL.iter().all(|&kind| CellKind::from_width(kind.width()) == Some(kind)));
     /// assert_eq!(CellKind::from_width(16), None);
     /// ```
@@ -61,7 +62,7 @@ impl CellKind {
     /// The largest count of a cell, fully grown; one that got there has lost count and stays.
     ///
     /// ```
-    /// # use gardenia::CellKind;
+    /// # use gardenia::cells::CellKind;
     /// assert_eq!(CellKind::Merging4.top(), u64::from(u32::MAX));
     /// ```
     #[must_use]

@@ -1,4 +1,6 @@
-//! What do we promise? One file per member of the family, by what it is asked.
+//! The filters, and what belongs to some of them alone: policies, efforts, forms, files.
+//!
+//! The filters themselves are in the crate root, too.
 
 mod about;
 mod atomic;

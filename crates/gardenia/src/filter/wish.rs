@@ -1,11 +1,12 @@
 //! What a builder was asked for, and what all filters tell about themselves.
 
+use crate::SizeError;
 use crate::filter::About;
 use crate::hash::KeyHasher;
 use crate::index::{AnyScheme, Scheme, SchemeId};
+use crate::index::{MAX_CELLS, MAX_HASHES};
 use crate::spec::{DEFAULT_FPP, Param, Spec};
 use crate::theory::bloom::{Shape, best_hashes, size};
-use crate::{MAX_CELLS, MAX_HASHES, SizeError};
 
 /// Items and rate, or a shape, and the hash function.
 #[derive(Clone, Debug, Default)]

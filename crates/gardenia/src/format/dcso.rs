@@ -11,10 +11,11 @@ use super::native::buffer;
 use super::{MAX_METADATA, ReadOptions};
 use crate::cells::{Bits, Memory};
 use crate::filter::{About, Bloom};
+use crate::hash::HasherId;
 use crate::hash::KeyHasher;
 use crate::index::{AnyScheme, Dcso, MAX_CELLS, MAX_HASHES, Scheme, SchemeId};
 use crate::theory::bloom::Shape;
-use crate::{DecodeError, EncodeError, HasherId, SizeError};
+use crate::{DecodeError, EncodeError, SizeError};
 use alloc::vec::Vec;
 
 /// Bytes before the bits.

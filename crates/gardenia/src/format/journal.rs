@@ -16,8 +16,8 @@
 //! A loss of power is another matter: pages reach the disk in any order, and a page that changes on its way there
 //! may be a mixture. Against that stands the seal, a checksum: a mixture is not carried out.
 
-use crate::MAX_HASHES;
 use crate::cells::{MappedWords, Memory};
+use crate::index::MAX_HASHES;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -49,7 +49,8 @@ use crate::theory::distance::MAX_WORK;
 /// when it is decoded, grows or is queried, is checked first.
 ///
 /// ```
-/// use gardenia::{Bloom, Fractional, ReadOptions};
+/// use gardenia::index::Fractional;
+/// use gardenia::{Bloom, ReadOptions};
 /// let bytes = Bloom::new(1_000, 0.01)?.to_bytes().unwrap();
 /// let small = ReadOptions::new().max_bytes(100);
 /// assert!(Bloom::from_bytes_as::<Fractional>(&bytes, &small).unwrap_err().to_string().contains("limit of 100"));
@@ -96,7 +97,8 @@ impl ReadOptions {
     /// the filter was read.
     ///
     /// ```
-    /// use gardenia::{CompressedBloom, DecodeError, Fractional, ReadOptions};
+    /// use gardenia::index::Fractional;
+    /// use gardenia::{CompressedBloom, DecodeError, ReadOptions};
     /// let empty = CompressedBloom::builder().bits(1 << 23).hashes(2).build()?.to_bytes().unwrap(); // 1 MiB
     /// assert!(empty.len() < 300);
     /// let read = |most| CompressedBloom::from_bytes_as::<Fractional>(&empty, &ReadOptions::new().max_expansion(most));
@@ -181,24 +183,24 @@ macro_rules! read_methods {
     ($filter:ident of schemes) => {
         $crate::format::read_methods!($filter of schemes, decoded);
         $crate::format::read_methods! {
-            @ $filter, view_as, open_mapped_as, "of any scheme and with options", [S: $crate::NumberedScheme],
-            $filter<S, $crate::cells::Bytes<&'a [u8]>>, $filter<S, $crate::cells::Bytes<$crate::Mapped>>,
-            $filter<$crate::Fractional, $crate::cells::Bytes<&[u8]>>,
-            $filter<$crate::Fractional, $crate::cells::Bytes<$crate::Mapped>>
+            @ $filter, view_as, open_mapped_as, "of any scheme and with options", [S: $crate::index::NumberedScheme],
+            $filter<S, $crate::cells::Bytes<&'a [u8]>>, $filter<S, $crate::cells::Bytes<$crate::format::Mapped>>,
+            $filter<$crate::index::Fractional, $crate::cells::Bytes<&[u8]>>,
+            $filter<$crate::index::Fractional, $crate::cells::Bytes<$crate::format::Mapped>>
         }
     };
     ($filter:ident of schemes, decoded) => {
         $crate::format::read_methods! {
             @ $filter, from_bytes_as, read_from_as, load_as,
-            "of any scheme and with options", [S: $crate::NumberedScheme], $filter<S>
+            "of any scheme and with options", [S: $crate::index::NumberedScheme], $filter<S>
         }
     };
     ($filter:ident) => {
         $crate::format::read_methods!($filter, decoded);
         $crate::format::read_methods! {
             @ $filter, view_with, open_mapped_with, "with options", [],
-            $filter<$crate::cells::Bytes<&'a [u8]>>, $filter<$crate::cells::Bytes<$crate::Mapped>>,
-            $filter<$crate::cells::Bytes<&[u8]>>, $filter<$crate::cells::Bytes<$crate::Mapped>>
+            $filter<$crate::cells::Bytes<&'a [u8]>>, $filter<$crate::cells::Bytes<$crate::format::Mapped>>,
+            $filter<$crate::cells::Bytes<&[u8]>>, $filter<$crate::cells::Bytes<$crate::format::Mapped>>
         }
     };
     ($filter:ident, decoded) => {

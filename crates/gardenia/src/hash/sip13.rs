@@ -14,7 +14,7 @@ use siphasher::sip::SipHasher13;
 ///
 /// That covers the memory that this type holds, and nothing else. Not overwritten are: the bytes that [`new`](Self::new) was
 /// given, where the caller has kept them; registers and stack that SipHash used; files, and the bytes of
-/// [`to_vec`](crate::Bloom::to_vec), of a filter that stores its secret; pages that the system has swapped out.
+/// [`to_bytes`](crate::Bloom::to_bytes), of a filter that stores its secret; pages that the system has swapped out.
 ///
 /// ```
 /// use gardenia::SecretKey;

@@ -16,7 +16,8 @@ macro_rules! any_scheme {
         /// scheme, or the one that all others share.
         ///
         /// ```
-        /// use gardenia::{AnyScheme, Digest, Double, Scheme, SchemeId};
+        /// use gardenia::index::{AnyScheme, Double, Scheme, SchemeId};
+        /// use gardenia::Digest;
         /// let any = AnyScheme::new(SchemeId::Double, 5);
         /// assert!(any.positions(Digest(9), 100).eq(Double::new(5).positions(Digest(9), 100)));
         /// ```

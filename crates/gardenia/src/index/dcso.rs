@@ -20,7 +20,8 @@ const FACTOR: u64 = 18_446_744_073_709_550_147;
 ///
 /// ```
 /// use gardenia::index::Dcso;
-/// use gardenia::{Digest, Scheme};
+/// use gardenia::index::Scheme;
+/// use gardenia::Digest;
 /// let at: Vec<u64> = Dcso::new(2).positions(Digest(1), 1000).collect();
 /// assert_eq!(at, [147, 961]); // 2⁶⁴ − 1469, then 1469²
 /// ```

@@ -19,7 +19,8 @@ use crate::theory::kirsch_mitzenmacher::{odd_progression_excess, progression_exc
 /// Scheme 4: positions h1 + i·h2 mod m with h2 in 1..m.
 ///
 /// ```
-/// use gardenia::{Digest, Double, Scheme};
+/// use gardenia::index::{Double, Scheme};
+/// use gardenia::Digest;
 /// let at: Vec<u64> = Double::new(3).positions(Digest(12345), 101).collect();
 /// assert_eq!((at[0] + 2 * ((at[1] + 101 - at[0]) % 101)) % 101, at[2]); // equal steps
 /// ```
@@ -69,7 +70,8 @@ impl Scheme for Double {
 /// k, and even; other numbers of cells are rounded up.
 ///
 /// ```
-/// use gardenia::{Digest, DoubleOdd, Scheme};
+/// use gardenia::index::{DoubleOdd, Scheme};
+/// use gardenia::Digest;
 /// let scheme = DoubleOdd::new(6);
 /// assert_eq!(scheme.fit(1_001), 1_008); // a multiple of 8
 /// let at: std::collections::BTreeSet<u64> = scheme.positions(Digest(12345), 1_008).collect();

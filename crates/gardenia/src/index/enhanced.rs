@@ -13,7 +13,8 @@ use crate::theory::kirsch_mitzenmacher::coincidence_excess;
 /// Scheme 7: positions h1 + i·h2 + (i³−i)/6 mod m.
 ///
 /// ```
-/// use gardenia::{Digest, Enhanced, Scheme};
+/// use gardenia::index::{Enhanced, Scheme};
+/// use gardenia::Digest;
 /// // h1 = 0 and h2 = 12 in 0..13
 /// let at: Vec<u64> = Enhanced::new(5).positions(Digest(0), 13).collect();
 /// let h2 = (u128::from(Digest(0).word(1)) * 13 >> 64) as u64;

@@ -31,7 +31,8 @@ const fn fold(digest: u64, multiplier: u64) -> u64 {
 /// constant; all as fractions of 2⁶⁴.
 ///
 /// ```
-/// use gardenia::{Digest, Fractional, Scheme};
+/// use gardenia::index::{Fractional, Scheme};
+/// use gardenia::Digest;
 /// let at: Vec<u64> = Fractional::new(3).positions(Digest(1 << 63), 1000).collect();
 /// assert_eq!(at[0], 500); // the digest is one half of the range
 /// ```

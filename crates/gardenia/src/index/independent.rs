@@ -10,7 +10,8 @@ use crate::hash::Digest;
 /// Scheme 1: position i is h_i, a hash value of its own.
 ///
 /// ```
-/// use gardenia::{Digest, Independent, Scheme};
+/// use gardenia::index::{Independent, Scheme};
+/// use gardenia::Digest;
 /// let at: Vec<u64> = Independent::new(2).positions(Digest(1 << 63), 10).collect();
 /// assert_eq!(at[0], 5); // word 0 is the digest: one half of the range
 /// ```

@@ -113,7 +113,8 @@ numbered! {
 /// uses [`AnyScheme`], whose [`visit`](Scheme::visit) picks the compiled loop once per call or batch.
 ///
 /// ```
-/// use gardenia::{Digest, Enhanced, Scheme};
+/// use gardenia::index::{Enhanced, Scheme};
+/// use gardenia::Digest;
 /// let at: Vec<u64> = Enhanced::new(4).positions(Digest(u64::MAX / 2), 1000).collect();
 /// assert_eq!(at.len(), 4);
 /// assert!(at.iter().all(|&p| p < 1000));
@@ -147,7 +148,7 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
     /// shows in small tables: up to 4,096 cells these schemes get a prime number, and a word of cells at least.
     ///
     /// ```
-    /// use gardenia::{Double, Fractional, Partition, Scheme};
+    /// use gardenia::index::{Double, Fractional, Partition, Scheme};
     /// assert_eq!([Fractional::new(3).best_fit(100), Double::new(3).best_fit(100)], [100, 101]);
     /// assert_eq!(Partition::new(3).best_fit(100), 3 * 37);
     /// ```
@@ -168,7 +169,7 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
     /// [`ChoiceBloom`](crate::ChoiceBloom) makes the modulus a prime.
     ///
     /// ```
-    /// use gardenia::{Double, Fractional, Partition, Scheme};
+    /// use gardenia::index::{Double, Fractional, Partition, Scheme};
     /// assert_eq!(Double::new(3).modulus(102), Some(102));
     /// assert_eq!(Partition::new(3).modulus(102), Some(34));
     /// assert_eq!(Fractional::new(3).modulus(102), None);
@@ -213,7 +214,7 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
     /// and twice at ten and fewer. The `fpp()` of such a filter counts, and has no such error.
     ///
     /// ```
-    /// use gardenia::{Double, Enhanced, Scheme};
+    /// use gardenia::index::{Double, Enhanced, Scheme};
     /// let (m, n) = (16_000, 1_000);
     /// let [double, enhanced] = [Double::new(11).planned_fpp(m, n), Enhanced::new(11).planned_fpp(m, n)];
     /// assert!(double > 1.05 * enhanced); // 16 bits per key, few keys: plain double hashing shows
@@ -233,7 +234,7 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
     /// of many cells `κ = -(m/k)·ln(1 - fpp^(1/k))`. Vallentin, "A Garden Variety of Bloom Filters" (2011), has the term.
     ///
     /// ```
-    /// use gardenia::{Independent, Scheme};
+    /// use gardenia::index::{Independent, Scheme};
     /// let (m, k, fpp) = (1_000_000, 7, 0.01_f64);
     /// let limit = -(m as f64 / 7.0) * (1.0 - fpp.powf(1.0 / 7.0)).ln();
     /// let capacity = Independent::new(k).capacity(m, fpp);
@@ -297,7 +298,7 @@ pub trait NumberedScheme: Scheme {
     /// The scheme of this type with `hashes` probes, if `id` is its number.
     ///
     /// ```
-    /// use gardenia::{Double, Enhanced, NumberedScheme, SchemeId};
+    /// use gardenia::index::{Double, Enhanced, NumberedScheme, SchemeId};
     /// assert_eq!(Double::restore(SchemeId::Double, 4), Some(Double::new(4)));
     /// assert_eq!(Enhanced::restore(SchemeId::Double, 4), None);
     /// ```

@@ -80,7 +80,8 @@ partition_scheme! {
     /// Scheme 2: position i is i·m' + (h1 + i·h2 mod m'), any m'.
     ///
     /// ```
-    /// use gardenia::{Digest, Partition, Scheme};
+    /// use gardenia::index::{Partition, Scheme};
+    /// use gardenia::Digest;
     /// let scheme = Partition::new(3);
     /// assert_eq!(scheme.fit(100), 102);
     /// let at: Vec<u64> = scheme.positions(Digest(77), 102).collect();
@@ -93,7 +94,7 @@ partition_scheme! {
     /// that meet in two slices meet in all.
     ///
     /// ```
-    /// use gardenia::{PartitionPrime, Scheme};
+    /// use gardenia::index::{PartitionPrime, Scheme};
     /// assert_eq!(PartitionPrime::new(3).fit(100), 3 * 37);
     /// ```
     PartitionPrime, PartitionPrime, PartitionWalk, prime::at_least, true, partition_excess
@@ -102,7 +103,8 @@ partition_scheme! {
     /// Scheme 9: position i is i·m' + h_i, a hash value of its own in each slice.
     ///
     /// ```
-    /// use gardenia::{Digest, PartitionIndependent, Scheme};
+    /// use gardenia::index::{PartitionIndependent, Scheme};
+    /// use gardenia::Digest;
     /// let at: Vec<u64> = PartitionIndependent::new(2).positions(Digest(1 << 63), 20).collect();
     /// assert_eq!(at[0], 5);
     /// assert!((10..20).contains(&at[1]));

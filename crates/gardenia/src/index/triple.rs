@@ -14,7 +14,8 @@ use crate::theory::kirsch_mitzenmacher::{same_step_excess, triple_excess};
 /// Scheme 8: positions h1 + i·h2 + (i(i−1)/2)·h3 mod m.
 ///
 /// ```
-/// use gardenia::{Digest, Scheme, Triple};
+/// use gardenia::index::{Scheme, Triple};
+/// use gardenia::Digest;
 /// let at: Vec<u64> = Triple::new(4).positions(Digest(99), 1009).collect();
 /// let step = |i: usize| (at[i + 1] + 1009 - at[i]) % 1009;
 /// assert_eq!((step(1) + 1009 - step(0)) % 1009, (step(2) + 1009 - step(1)) % 1009);

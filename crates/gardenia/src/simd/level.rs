@@ -48,7 +48,7 @@ impl Level {
     /// All that this processor has, the plainest first.
     ///
     /// ```
-    /// use gardenia::Level;
+    /// use gardenia::simd::Level;
     /// assert!(Level::available().contains(&Level::best()));
     /// ```
     #[must_use]

@@ -1,7 +1,8 @@
 //! What is wrong with a spec, where, and what to change.
 
 use super::Param;
-use crate::{BuildError, MAX_HASHES, SizeError};
+use crate::index::MAX_HASHES;
+use crate::{BuildError, SizeError};
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -305,7 +305,7 @@ impl Spec {
         if !self.kind.can(Ability::Forget) {
             pairs.extend([(Bits, Fpp), (Cells, Fpp)]);
         }
-        if self.effort() == crate::Effort::Partitioned {
+        if self.effort() == crate::filter::Effort::Partitioned {
             pairs.push((Param::Effort, Choices));
         }
         match pairs.into_iter().find(|(one, other)| self.has(*one) && self.has(*other)) {
@@ -333,7 +333,7 @@ impl Spec {
         if self.has(Decrements) && !(self.has(Hashes) && sized) {
             return needs(Decrements, pieces!["give ", Cells, " and ", Hashes, ", too"]);
         }
-        let recurring = self.policy() == crate::PolicyId::RecurringMinimum;
+        let recurring = self.policy() == crate::filter::PolicyId::RecurringMinimum;
         for param in [SecondaryCells, SecondaryHashes, NoMarker, AsPrinted] {
             if self.has(param) && !recurring {
                 return needs(param, pieces!["give ", Policy, " recurring-minimum, too"]);
@@ -552,7 +552,7 @@ impl Spec {
     /// Whether it is built from all its keys at once, by [`build_from`](Self::build_from).
     #[must_use]
     pub fn needs_all_keys(&self) -> bool {
-        self.kind.can(Ability::Fixed) || self.effort() != crate::Effort::Online
+        self.kind.can(Ability::Fixed) || self.effort() != crate::filter::Effort::Online
     }
 
     /// The hash function.
@@ -619,15 +619,15 @@ impl Spec {
     }
 
     /// The effort of a filter with choices, or the default.
-    pub(crate) fn effort(&self) -> crate::Effort {
-        let named = |word: &str| crate::Effort::ALL.into_iter().find(|effort| effort.name() == word);
+    pub(crate) fn effort(&self) -> crate::filter::Effort {
+        let named = |word: &str| crate::filter::Effort::ALL.into_iter().find(|effort| effort.name() == word);
         self.word(Param::Effort).and_then(named).unwrap_or_default()
     }
 
     /// The policy of a spectral filter, or the default.
-    pub(crate) fn policy(&self) -> crate::PolicyId {
-        let policy = self.word(Param::Policy).and_then(crate::PolicyId::from_name);
-        policy.unwrap_or(crate::PolicyId::MinimumSelection)
+    pub(crate) fn policy(&self) -> crate::filter::PolicyId {
+        let policy = self.word(Param::Policy).and_then(crate::filter::PolicyId::from_name);
+        policy.unwrap_or(crate::filter::PolicyId::MinimumSelection)
     }
 
     pub(crate) fn set_whole(&mut self, param: Param, value: impl Into<u64>) {

@@ -201,7 +201,7 @@ macro_rules! names {
 }
 
 const U64: u64 = u64::MAX;
-const K: u64 = crate::MAX_HASHES as u64;
+const K: u64 = crate::index::MAX_HASHES as u64;
 
 params! {
     Policy "policy", Takes::Word(names!(PolicyId)), "How a spectral filter counts.";

@@ -14,7 +14,8 @@
 //! Source: Yoon, "Aging Bloom Filter with Two Active Buffers for Dynamic Sets" (2010).
 
 use super::bloom;
-use crate::{MAX_CELLS, MAX_HASHES, SizeError};
+use crate::SizeError;
+use crate::index::{MAX_CELLS, MAX_HASHES};
 
 /// The size of a filter of two buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@
 
 use core::f64::consts::LN_2;
 
-use crate::{MAX_CELLS, MAX_HASHES, SizeError};
+use crate::SizeError;
+use crate::index::{MAX_CELLS, MAX_HASHES};
 
 /// How large a filter is and how many cells each key touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

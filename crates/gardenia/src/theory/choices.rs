@@ -10,7 +10,8 @@
 //! Accuracy Bloom Filters Using Partitioned Hashing" (2007); its equation and both floors are derived here.
 
 use super::bloom::{self, Estimate, Shape};
-use crate::{MAX_HASHES, SizeError};
+use crate::SizeError;
+use crate::index::MAX_HASHES;
 use alloc::vec;
 use alloc::vec::Vec;
 

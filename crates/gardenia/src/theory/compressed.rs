@@ -6,7 +6,8 @@
 //! 2^(−z) against 0.6185^z uncoded, would take less than one hash: with whole ones it ends at k = 1.
 
 use super::bloom::fpp_asymptotic;
-use crate::{MAX_HASHES, SizeError};
+use crate::SizeError;
+use crate::index::MAX_HASHES;
 use core::f64::consts::LN_2;
 
 /// The most bits per key, on the wire or in memory, that a plan may ask for.

@@ -266,7 +266,7 @@ pub fn ones_at_most(cells: u64, items: u64, hashes: u32, confidence: f64) -> f64
 ///
 /// `(ones/m)^k` at [`ones_at_most`] ones: a bound, and about as tight as one can be (3.7 standard deviations at
 /// 99.9 %, where the normal law has 3.1). It is that of independent positions; add the
-/// [`excess`](crate::Scheme::excess) of another scheme. No cells or no hashes give 1.
+/// [`excess`](crate::index::Scheme::excess) of another scheme. No cells or no hashes give 1.
 ///
 /// ```
 /// use gardenia::theory::bloom::fpp_exact;

@@ -11,8 +11,9 @@
 //! on negative dependence, which fully random functions have and pairwise independent ones need not: no
 //! violation was seen in simulation. The "small space increase" is a factor of two: w goes from e/ε to 2e/ε.
 
+use crate::SizeError;
 use crate::index::prime;
-use crate::{Form, MAX_CELLS, MAX_HASHES, SizeError};
+use crate::index::{Form, MAX_CELLS, MAX_HASHES};
 use core::f64::consts::E;
 
 /// The shape of a Count-Min sketch.
@@ -30,7 +31,8 @@ impl SketchShape {
     /// Pairwise independent hash functions that this shape takes.
     ///
     /// ```
-    /// use gardenia::{Form, theory::count_min::shape};
+    /// use gardenia::index::Form;
+    /// use gardenia::theory::count_min::shape;
     /// let functions = |form| shape(form, 0.001, 0.001).map(|shape| shape.functions(form));
     /// assert_eq!((functions(Form::Original)?, functions(Form::Modified)?), (7, 2));
     /// # Ok::<(), gardenia::SizeError>(())
@@ -50,7 +52,8 @@ impl SketchShape {
 /// ⌈ln(1/δ)/ln(1/ε)⌉ copies, of two hash functions each.
 ///
 /// ```
-/// use gardenia::{Form, theory::count_min::shape};
+/// use gardenia::index::Form;
+/// use gardenia::theory::count_min::shape;
 /// let original = shape(Form::Original, 0.01, 0.01)?;
 /// assert_eq!((original.columns, original.rows, original.copies), (272, 5, 1));
 /// let modified = shape(Form::Modified, 0.01, 0.01)?;
@@ -90,7 +93,8 @@ pub fn shape(form: Form, epsilon: f64, delta: f64) -> Result<SketchShape, SizeEr
 /// needs a prime that is not below the rows.
 ///
 /// ```
-/// use gardenia::{Form, theory::count_min::fit};
+/// use gardenia::index::Form;
+/// use gardenia::theory::count_min::fit;
 /// assert_eq!(fit(Form::Original, 1000, 4), Ok(1000));
 /// assert_eq!(fit(Form::Modified, 1000, 4), Ok(1009));
 /// assert_eq!(fit(Form::Modified, 2, 6), Ok(7));
@@ -143,7 +147,8 @@ fn powered(p: f64, n: u32) -> f64 {
 /// The ε that so many columns are made for: e/w, or 2e/w in the modified form.
 ///
 /// ```
-/// use gardenia::{Form, theory::count_min::epsilon};
+/// use gardenia::index::Form;
+/// use gardenia::theory::count_min::epsilon;
 /// assert!(epsilon(Form::Original, 272) <= 0.01 && epsilon(Form::Original, 271) > 0.01);
 /// assert!(epsilon(Form::Modified, 547) <= 0.01);
 /// ```
@@ -159,7 +164,8 @@ pub fn epsilon(form: Form, columns: u64) -> f64 {
 /// The bound on the failure probability at that [`epsilon`].
 ///
 /// ```
-/// use gardenia::{Form, theory::count_min::delta};
+/// use gardenia::index::Form;
+/// use gardenia::theory::count_min::delta;
 /// assert!((delta(Form::Original, 272, 5, 1) - (-5f64).exp()).abs() < 1e-9);
 /// assert!(delta(Form::Modified, 547, 5, 1) < 0.01);
 /// ```

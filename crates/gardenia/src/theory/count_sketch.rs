@@ -6,7 +6,8 @@
 //! least (d+1)/2 of them are.
 
 use super::count_min::SketchShape;
-use crate::{MAX_CELLS, MAX_HASHES, SizeError};
+use crate::SizeError;
+use crate::index::{MAX_CELLS, MAX_HASHES};
 
 /// The probability that at least half of `rows` rows err that do so with probability `p` each, independently.
 ///

@@ -7,8 +7,9 @@
 //! Source: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom" (2014),
 //! section 5.1. Their bound 1 − (1 − 1/2^w)^(2b) takes all places for full, and each for a fingerprint of its own.
 
+use crate::SizeError;
 use crate::cells::{SLOTS, WIDTHS};
-use crate::{MAX_CELLS, SizeError};
+use crate::index::MAX_CELLS;
 
 /// The share of places that large filters are planned to fill. With two buckets of four places the last free one is
 /// lost from a load of 0.98 on.

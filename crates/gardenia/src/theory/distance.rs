@@ -9,7 +9,8 @@
 //! Source: Kirsch and Mitzenmacher, "Distance-Sensitive Bloom Filters" (2006).
 
 use super::binomial::Binomial;
-use crate::{MAX_CELLS, MAX_HASHES, SizeError};
+use crate::SizeError;
+use crate::index::{MAX_CELLS, MAX_HASHES};
 
 /// The shape of a distance-sensitive filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@
 use super::a2::GAUSS;
 use super::bloom::{Occupancy, WIDTH, all_hit, certain};
 use super::kirsch_mitzenmacher::{greatest_common_divisor, totient};
-use crate::MAX_HASHES;
+use crate::index::MAX_HASHES;
 use crate::index::wrap;
 use alloc::vec::Vec;
 

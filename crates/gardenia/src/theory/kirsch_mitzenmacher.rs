@@ -21,7 +21,7 @@
 //! for the schemes and their limit; Dillinger and Manolios, "Bloom Filters in Probabilistic Verification"
 //! (2004), for (i³ - i)/6. The finite-size terms were worked out for this project; the tests simulate them.
 
-use crate::MAX_HASHES;
+use crate::index::MAX_HASHES;
 
 /// The excess from stored keys whose step is that of the query, or its negative: `2·(2/(1-p) - 1)·n/(m·S)`.
 ///

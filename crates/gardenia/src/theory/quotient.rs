@@ -7,7 +7,8 @@
 //! Source: Bender, Farach-Colton, Johnson, Kraner, Kuszmaul, Medjedovic, Montes, Shetty, Spillane and Zadok, "Don't Thrash: How to
 //! Cache Your Hash on Flash" (2012), section 3.
 
-use crate::{MAX_CELLS, SizeError};
+use crate::SizeError;
+use crate::index::MAX_CELLS;
 
 /// The share of slots that filters are planned to fill. Above it clusters become long: the mean length of the one that a key falls
 /// into grows as 1/(1 − α)².

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 
 use super::binomial::{Binomial, at_least_one, ln_none};
 use super::bloom::{NEGLIGIBLE, Occupancy, fpp_exact};
-use crate::MAX_HASHES;
+use crate::index::MAX_HASHES;
 
 /// The probability that the smallest counter of a stored key is not its count: E_B with the other keys.
 ///

@@ -25,7 +25,8 @@
 
 use super::binomial::{Binomial, at_least_one, ln_none};
 use super::first;
-use crate::{MAX_CELLS, MAX_HASHES, SizeError};
+use crate::SizeError;
+use crate::index::{MAX_CELLS, MAX_HASHES};
 
 /// A stable filter's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

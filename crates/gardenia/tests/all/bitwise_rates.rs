@@ -1,8 +1,10 @@
 //! How often the counts of bitwise filters are wrong, against theory and against a model of the rules that shares no
 //! code with them: fixed seeds, five standard errors.
 
+use gardenia::filter::BitwiseLevel;
+use gardenia::index::{AnyScheme, Scheme, SchemeId};
 use gardenia::theory::bitwise::{Digit, exact};
-use gardenia::{AnyScheme, BitwiseBloom, BitwiseLevel, Digest, Scheme, SchemeId};
+use gardenia::{BitwiseBloom, Digest};
 use std::collections::HashMap;
 
 /// Mean and standard error of a sample of trials.

@@ -2,7 +2,9 @@
 //! number of groups, at sizes of every kind, and in files of earlier versions.
 
 use crate::common::mean_and_error;
-use gardenia::{AnyScheme, ChoiceBloom, Digest, Effort, NumberedScheme, ReadOptions, Scheme, SchemeId};
+use gardenia::filter::Effort;
+use gardenia::index::{AnyScheme, NumberedScheme, Scheme, SchemeId};
+use gardenia::{ChoiceBloom, Digest, ReadOptions};
 use std::fmt::Debug;
 
 /// Digests of a stream of keys.

@@ -1,10 +1,10 @@
 //! Filters with choices: what they promise, the papers' tables, and that more effort is worth it.
 
 use crate::common::mean_and_error;
+use gardenia::filter::{ChoiceForm, ChoiceOffline, Effort, MAX_CHOICES, Propagation};
+use gardenia::index::{AnyScheme, Fractional, Independent, Scheme, SchemeId};
 use gardenia::{
-    AnyFilter, AnyScheme, Bloom, Builder, ChoiceBloom, ChoiceForm, ChoiceOffline, Digest, Effort, Fractional,
-    Independent, KeyHasher, MAX_CHOICES, Propagation, ReadOptions, Scheme, SchemeId, SecretKey, SizeError,
-    theory,
+    AnyFilter, Bloom, Builder, ChoiceBloom, Digest, KeyHasher, ReadOptions, SecretKey, SizeError, theory,
 };
 use proptest::prelude::*;
 
@@ -242,7 +242,7 @@ fn wishes_that_cannot_be_are_errors() {
     assert!(message(ChoiceBloom::builder()).contains("give items and fpp"));
     assert!(matches!(ChoiceBloom::new(0, 0.1), Err(SizeError::ZeroItems)));
     assert!(matches!(ChoiceBloom::new(10, 0.0), Err(SizeError::Fpp(_))));
-    let slices = sized().items(9).effort(Effort::Partitioned).scheme(gardenia::Partition::new);
+    let slices = sized().items(9).effort(Effort::Partitioned).scheme(gardenia::index::Partition::new);
     assert!(slices.build().unwrap_err().to_string().contains("use the scheme fractional or independent"));
 }
 
@@ -322,10 +322,11 @@ fn the_rate_that_is_told_is_the_rate_of_real_queries() {
         );
     }
     // Here double hashing adds more than the fill tells.
-    let double = ChoiceBloom::builder().bits(19_200).hashes(17).choices(2).scheme(gardenia::Double::new);
+    let double =
+        ChoiceBloom::builder().bits(19_200).hashes(17).choices(2).scheme(gardenia::index::Double::new);
     let double = double.effort(Effort::Rounds).build_from_digests(digests(78, 800)).unwrap();
     let (told, by_fill) = (double.fpp(), theory::choices::fpp_at_fill(double.fill(), 17, 2));
-    let excess = 2.0 * gardenia::Double::new(17).excess(double.bits(), 800.0, double.fill());
+    let excess = 2.0 * gardenia::index::Double::new(17).excess(double.bits(), 800.0, double.fill());
     assert!(excess > by_fill, "{excess:e} {by_fill:e}");
     // The excess is of first order: to a tenth of it. The rate is counted to 1 %, its standard error.
     let off = (told - by_fill - excess).abs();

@@ -2,10 +2,11 @@
 
 use crate::common::*;
 use gardenia::format::bip158::{BasicFilter, block_key};
+use gardenia::index::{AnyScheme, SchemeId};
 use gardenia::theory::{compressed, golomb};
 use gardenia::{
-    Ability, AnyFilter, AnyScheme, Bloom, CompressedBloom, Digest, Filter, GolombSet, InsertError, KeyHasher,
-    ReadOptions, SchemeId, SecretKey, format,
+    Ability, AnyFilter, Bloom, CompressedBloom, Digest, Filter, GolombSet, InsertError, KeyHasher,
+    ReadOptions, SecretKey, format,
 };
 use proptest::prelude::*;
 use std::collections::HashSet;

@@ -1,8 +1,9 @@
 //! Files of DCSO's bloom: against one that the program wrote, and its answers.
 
 use gardenia::format::dcso;
+use gardenia::index::AnyScheme;
 use gardenia::index::Dcso;
-use gardenia::{AnyFilter, AnyScheme, Bloom, DecodeError, EncodeError, KeyHasher, ReadOptions};
+use gardenia::{AnyFilter, Bloom, DecodeError, EncodeError, KeyHasher, ReadOptions};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::io::Read;
@@ -79,7 +80,7 @@ fn filters_of_other_hashes_are_refused() {
         assert!(matches!(error, EncodeError::Foreign { .. }));
         error.to_string()
     };
-    use gardenia::SchemeId;
+    use gardenia::index::SchemeId;
     let hasher = other(KeyHasher::default(), SchemeId::Dcso);
     assert_eq!(hasher, "a DCSO file takes filters of hasher fnv1 only, not xxh3");
     assert!(other(KeyHasher::Fnv1, SchemeId::Fractional).contains("scheme dcso only, not fractional"));

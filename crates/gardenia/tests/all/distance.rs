@@ -1,8 +1,10 @@
 //! Distance-sensitive filters: votes and both errors against theory, by statistics.
 
 use crate::common::mean_and_error;
+use gardenia::error::PointError;
+use gardenia::filter::Space;
 use gardenia::theory::distance::{DistanceShape, agreement};
-use gardenia::{AnyFilter, Digest, DistanceSensitiveBloom, Merge, PointError, SecretKey, SizeError, Space};
+use gardenia::{AnyFilter, Digest, DistanceSensitiveBloom, Merge, SecretKey, SizeError};
 use proptest::prelude::*;
 
 const BITS: u64 = 2_048;

@@ -5,10 +5,9 @@
 //! where few keys make filters differ; they must be within five standard errors or 5 %.
 
 use crate::specs;
+use gardenia::index::{AnyScheme, Scheme, SchemeId};
 use gardenia::spec::{Param, Value};
-use gardenia::{
-    Ability, AnyScheme, BlockedBloom, Bloom, Digest, Filter, Scheme, SchemeId, SizeError, Spec, theory,
-};
+use gardenia::{Ability, BlockedBloom, Bloom, Digest, Filter, SizeError, Spec, theory};
 
 use crate::common::mean_and_error;
 

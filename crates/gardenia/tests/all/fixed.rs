@@ -2,10 +2,11 @@
 //! absent keys pass as often as theory says.
 
 use crate::common::{digests, keys};
+use gardenia::error::UpdateError;
 use gardenia::theory::binary_fuse;
 use gardenia::{
     Ability, AnyFilter, BinaryFuse, Bloomier, BuildError, Digest, Filter, Hashed, InsertError, KeyHasher,
-    SecretKey, SizeError, UpdateError,
+    SecretKey, SizeError,
 };
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};

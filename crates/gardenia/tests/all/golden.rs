@@ -3,13 +3,16 @@
 //! The tables and files under `data/` were written by `data/make_golden.py`, which shares no code with this
 //! crate; the hash values in them come from the reference libraries behind the Python packages.
 
+use gardenia::cells::CellKind;
+use gardenia::filter::{BitwiseLevel, ChoiceForm, Clearing, Effort, PolicyId, Update};
+use gardenia::index::{AnyScheme, Form, Scheme, SchemeId};
+use gardenia::simd::Level;
 use gardenia::theory::distance::DistanceShape;
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, BinaryFuse, BitwiseBloom, BitwiseLevel, BlockedBloom, Bloom, Bloomier,
-    Builder, CellKind, ChoiceBloom, ChoiceForm, Clearing, CountMin, CountSketch, CountingBloom, Cuckoo,
-    Digest, DistanceSensitiveBloom, DynamicBloom, Effort, Filter, Form, KeyHasher, Level, PolicyId,
-    RangeCountMin, ReadOptions, RetouchedBloom, Ribbon, ScalableBloom, Scheme, SchemeId, SecretKey,
-    SpectralBloom, StableBloom, Top, Update,
+    A2Bloom, AnyFilter, BinaryFuse, BitwiseBloom, BlockedBloom, Bloom, Bloomier, Builder, ChoiceBloom,
+    CountMin, CountSketch, CountingBloom, Cuckoo, Digest, DistanceSensitiveBloom, DynamicBloom, Filter,
+    KeyHasher, RangeCountMin, ReadOptions, RetouchedBloom, Ribbon, ScalableBloom, SecretKey, SpectralBloom,
+    StableBloom, Top,
 };
 
 fn secret() -> SecretKey {
@@ -482,7 +485,9 @@ fn filters_of_fingerprints_and_filters_that_grow_are_the_same_here_and_elsewhere
         let at = |slice: usize| {
             let (bits, hashes, _) = shapes[slice];
             let digest = gardenia::Digest(digest.word(256 * slice as u32));
-            gardenia::Fractional::new(hashes).positions(digest, bits).map(|at| (at as usize / 64, at % 64))
+            gardenia::index::Fractional::new(hashes)
+                .positions(digest, bits)
+                .map(|at| (at as usize / 64, at % 64))
         };
         if (0..=last).any(|slice| at(slice).all(|(word, bit)| slices[slice][word] >> bit & 1 == 1)) {
             continue;
@@ -608,7 +613,8 @@ fn static_filters_made_here_equal_those_made_elsewhere() {
 
 #[test]
 fn coded_sets_and_filters_made_here_equal_those_made_elsewhere() {
-    use gardenia::{CompressedBloom, Double, GolombSet};
+    use gardenia::index::Double;
+    use gardenia::{CompressedBloom, GolombSet};
     let flowers = ["rose", "tulip", "", "\0", "Gänseblümchen"].map(|flower| flower.as_bytes().to_vec());
     let keys: Vec<Vec<u8>> =
         flowers.into_iter().chain((-1..990i64).map(|key| key.to_le_bytes().to_vec())).collect();

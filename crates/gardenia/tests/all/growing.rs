@@ -1,10 +1,11 @@
 //! Laws of the cuckoo filter and of the filters that grow, and what their decoders refuse.
 
 use crate::common::*;
+use gardenia::index::{AnyScheme, Scheme, SchemeId};
 use gardenia::theory::scalable::peaked_fpp;
 use gardenia::{
-    Ability, AnyFilter, AnyScheme, Cuckoo, DecodeError, Digest, DynamicBloom, Full, Hashed, Insert,
-    KeyHasher, RemoveError, ScalableBloom, Scheme, SchemeId, SecretKey, SizeError,
+    Ability, AnyFilter, Cuckoo, DecodeError, Digest, DynamicBloom, Full, Hashed, Insert, KeyHasher,
+    RemoveError, ScalableBloom, SecretKey, SizeError,
 };
 use proptest::prelude::*;
 use std::collections::HashMap;

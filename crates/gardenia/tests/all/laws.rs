@@ -1,10 +1,12 @@
 //! Laws of the family, written once and run for every variant.
 
 use crate::common::*;
+use gardenia::filter::{MinimumIncrease, MinimumSelection, Policy, PolicyId, RecurringMinimum};
+use gardenia::index::{AnyScheme, Scheme, SchemeId};
+use gardenia::simd::Level;
 use gardenia::{
-    A2Bloom, AnyFilter, AnyScheme, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BitwiseBloom,
-    BlockedBloom, Bloom, CountingBloom, Digest, KeyHasher, Level, MinimumIncrease, MinimumSelection, Policy,
-    PolicyId, ReadOptions, RecurringMinimum, Scheme, SchemeId, SecretKey, SpectralBloom, StableBloom,
+    A2Bloom, AnyFilter, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BitwiseBloom, BlockedBloom, Bloom,
+    CountingBloom, Digest, KeyHasher, ReadOptions, SecretKey, SpectralBloom, StableBloom,
 };
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -571,7 +573,7 @@ proptest! {
     fn positions_are_in_range_for_every_size(
         id in proptest::sample::select(SchemeId::ALL.to_vec()),
         digest in any::<u64>(),
-        cells in prop_oneof![1u64..50, 1u64..=gardenia::MAX_CELLS / 2],
+        cells in prop_oneof![1u64..50, 1u64..=gardenia::index::MAX_CELLS / 2],
         hashes in 1u32..=255,
     ) {
         let scheme = AnyScheme::new(id, hashes);

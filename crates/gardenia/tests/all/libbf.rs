@@ -3,15 +3,16 @@
 //! Its bitwise filter on plain bits is in `bitwise_rates.rs`, recurring minimum without a marker in
 //! `spectral_rates.rs`; that minimum increase has no removal is a `compile_fail` example of `SpectralBloom`.
 
+use gardenia::filter::{MinimumIncrease, RecurringMinimum};
 use gardenia::{
     A2Bloom, Ability, AnyFilter, BitwiseBloom, BlockedBloom, Bloom, CountingBloom, Digest, Filter, KeyHasher,
-    MinimumIncrease, RecurringMinimum, RemoveError, SpectralBloom, StableBloom,
+    RemoveError, SpectralBloom, StableBloom,
 };
 
 /// A filter of every kind, for so many keys at a very low rate.
 fn every_kind(items: u64, seed: u64) -> Vec<AnyFilter> {
     let fpp = 1e-9;
-    let scheme = |hashes| gardenia::AnyScheme::new(gardenia::SchemeId::Fractional, hashes);
+    let scheme = |hashes| gardenia::index::AnyScheme::new(gardenia::index::SchemeId::Fractional, hashes);
     let spectral = || SpectralBloom::builder().items(items).fpp(fpp).seed(seed);
     vec![
         Bloom::builder().items(items).fpp(fpp).seed(seed).scheme(scheme).build().unwrap().into(),

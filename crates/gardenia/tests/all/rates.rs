@@ -1,7 +1,9 @@
 //! Measured error rates against theory, by statistics: fixed seeds, five standard errors, no hand-picked
 //! thresholds.
 
-use gardenia::{AnyScheme, BlockedBloom, Bloom, Digest, Estimate, Scheme, SchemeId, theory};
+use gardenia::index::{AnyScheme, Scheme, SchemeId};
+use gardenia::theory::bloom::Estimate;
+use gardenia::{BlockedBloom, Bloom, Digest, theory};
 
 /// A filter of `items` keys and the number of `queries` other keys it finds. Keys are words of a seeded
 /// stream, so that trials differ and repeat.

@@ -4,10 +4,11 @@
 //! So filters are small here, and many keys resemble each other. A removal that is refused removes nothing.
 
 use crate::specs;
+use gardenia::filter::{MinimumSelection, PolicyId, RecurringMinimum};
 use gardenia::spec::Param;
 use gardenia::{
-    Ability, AnyFilter, Bloom, CountingBloom, Cuckoo, Digest, DynamicBloom, Filter, InsertError,
-    MinimumSelection, PolicyId, RecurringMinimum, Remove, RemoveError, Spec, SpectralBloom,
+    Ability, AnyFilter, Bloom, CountingBloom, Cuckoo, Digest, DynamicBloom, Filter, InsertError, Remove,
+    RemoveError, Spec, SpectralBloom,
 };
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -251,7 +252,7 @@ mod split {
                     Step::Store => {
                         filter.close().unwrap();
                         filter = SplitBloom::open(&path).unwrap();
-                        let bits = Bloom::load_as::<gardenia::AnyScheme>(&path, &Default::default()).unwrap();
+                        let bits = Bloom::load_as::<gardenia::index::AnyScheme>(&path, &Default::default()).unwrap();
                         model.check(&bits, "the bits of a split filter");
                     }
                 }

@@ -2,11 +2,10 @@
 //! as in the paper.
 
 use crate::common::*;
+use gardenia::filter::Clearing;
+use gardenia::index::{AnyScheme, Fractional, Scheme, SchemeId};
 use gardenia::theory::retouched::{chi, lost};
-use gardenia::{
-    Ability, AnyFilter, AnyScheme, Bloom, Clearing, Digest, Fractional, InsertError, RetouchedBloom, Scheme,
-    SchemeId,
-};
+use gardenia::{Ability, AnyFilter, Bloom, Digest, InsertError, RetouchedBloom};
 use proptest::prelude::*;
 use std::collections::HashMap;
 

@@ -1,8 +1,9 @@
 //! The ribbon filter: what it promises, its size, and how often it errs.
 
+use gardenia::simd::Level;
 use gardenia::{
-    Ability, AnyFilter, BuildError, Builder, Digest, Filter, Hashed, InsertError, KeyHasher, Level,
-    ReadOptions, Ribbon, SecretKey, SizeError, theory,
+    Ability, AnyFilter, BuildError, Builder, Digest, Filter, Hashed, InsertError, KeyHasher, ReadOptions,
+    Ribbon, SecretKey, SizeError, theory,
 };
 use proptest::prelude::*;
 

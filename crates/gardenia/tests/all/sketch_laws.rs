@@ -1,7 +1,10 @@
 //! Laws of sketches.
 
 use crate::common::*;
-use gardenia::{AnyFilter, CellKind, CountMin, CountSketch, Form, KeyHasher, Merge, SecretKey, Update};
+use gardenia::cells::CellKind;
+use gardenia::filter::Update;
+use gardenia::index::Form;
+use gardenia::{AnyFilter, CountMin, CountSketch, KeyHasher, Merge, SecretKey};
 use proptest::prelude::*;
 
 /// Count-Min sketches of both forms and updates and all kinds of cells; some with very few cells, some beyond the

@@ -2,8 +2,11 @@
 //! thresholds.
 
 use crate::common::mean_and_error;
+use gardenia::cells::CellKind;
+use gardenia::filter::Update;
+use gardenia::index::Form;
 use gardenia::theory::count_min::{failure_modified, failure_original};
-use gardenia::{CellKind, CountMin, CountSketch, Digest, Form, RangeCountMin, Top, Update};
+use gardenia::{CountMin, CountSketch, Digest, RangeCountMin, Top};
 
 /// Key r of `universe` with a frequency proportional to r^−`exponent`: `items` draws, as (key, count).
 fn stream(items: u32, universe: usize, exponent: f64, seed: u64) -> Vec<u64> {

@@ -1,9 +1,10 @@
 //! Sketches against exact counts: bounds that always hold, ranges, saturation, what cannot be combined.
 
-use gardenia::{
-    CellKind, CountMin, CountSketch, Digest, Form, Hitter, Key, Merge, Mismatch, OutOfRange, RangeCountMin,
-    Saturated, SizeError, Top, Update,
-};
+use gardenia::cells::CellKind;
+use gardenia::error::{OutOfRange, Saturated};
+use gardenia::filter::{Hitter, Update};
+use gardenia::index::Form;
+use gardenia::{CountMin, CountSketch, Digest, Key, Merge, Mismatch, RangeCountMin, SizeError, Top};
 use proptest::prelude::*;
 use std::collections::HashMap;
 

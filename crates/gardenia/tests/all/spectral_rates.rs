@@ -1,9 +1,9 @@
 //! How often, and how far, the three algorithms of the spectral filter err: by statistics, with fixed seeds
 //! and five standard errors, no hand-picked thresholds.
 
-use gardenia::{
-    Digest, MinimumIncrease, MinimumSelection, Policy, RecurringMinimum, Scheme, SchemeId, SpectralBloom,
-};
+use gardenia::filter::{MinimumIncrease, MinimumSelection, Policy, RecurringMinimum};
+use gardenia::index::{Scheme, SchemeId};
+use gardenia::{Digest, SpectralBloom};
 
 /// How often each of `items` keys comes in a stream of `len`, drawn by Zipf's law with this exponent (0: all
 /// alike); every key comes at least once.
@@ -85,7 +85,8 @@ const SHAPE: (usize, u64, u32) = (2_000, 16_000, 5);
 fn minimum_selection_errs_as_often_as_a_bloom_filter_however_the_keys_are_spread() {
     let (items, cells, hashes) = SHAPE;
     // A key's count is wrong if the other keys cover all its cells.
-    let theory = gardenia::AnyScheme::new(SchemeId::Fractional, hashes).planned_fpp(cells, items as u64 - 1);
+    let theory =
+        gardenia::index::AnyScheme::new(SchemeId::Fractional, hashes).planned_fpp(cells, items as u64 - 1);
     for exponent in [0.0, 0.8, 1.2] {
         let trials: Vec<Errors> =
             (0..60).map(|seed| errors(MinimumSelection, None, SHAPE, exponent, seed)).collect();

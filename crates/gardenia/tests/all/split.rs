@@ -1,10 +1,11 @@
 //! The split form: the same answers as in memory over restarts, deaths of real processes, damaged and foreign files.
 #![cfg(feature = "mmap")]
 
+use gardenia::filter::{SplitFiles, SplitOpening, SplitState};
+use gardenia::index::{AnyScheme, Scheme, SchemeId};
 use gardenia::{
-    AnyFilter, AnyScheme, Bloom, Builder, CountingBloom, DecodeError, Digest, EncodeError, Error, Kind,
-    ReadOptions, RemoveError, Scheme, SchemeId, SecretKey, Spec, SplitBloom, SplitFiles, SplitOpening,
-    SplitState,
+    AnyFilter, Bloom, Builder, CountingBloom, DecodeError, Digest, EncodeError, Error, Kind, ReadOptions,
+    RemoveError, SecretKey, Spec, SplitBloom,
 };
 use proptest::prelude::*;
 use std::fs::File;

@@ -3,7 +3,8 @@
 
 use crate::allocator::peak_of;
 use gardenia::cells::{Bytes, Compact, CompactView};
-use gardenia::{DecodeError, Digest, MAX_CELLS};
+use gardenia::index::MAX_CELLS;
+use gardenia::{DecodeError, Digest};
 use proptest::prelude::*;
 
 const LEN: u64 = 10_000;

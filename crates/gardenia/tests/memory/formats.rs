@@ -2,12 +2,16 @@
 //! memory than the caller allows.
 
 use crate::allocator::peak_of;
+use gardenia::cells::CellKind;
+use gardenia::error::Part;
+use gardenia::filter::{Clearing, Effort, PolicyId, Update};
+use gardenia::index::{AnyScheme, Form, SchemeId};
 use gardenia::theory::distance::DistanceShape;
 use gardenia::{
-    A2Bloom, Ability, AnyFilter, AnyScheme, BinaryFuse, BitwiseBloom, Bloom, Bloomier, CellKind, ChoiceBloom,
-    Clearing, CountMin, CountSketch, Cuckoo, DecodeError, Digest, DistanceSensitiveBloom, DynamicBloom,
-    Effort, Filter, Form, InsertError, Part, PolicyId, RangeCountMin, ReadOptions, RetouchedBloom, Ribbon,
-    ScalableBloom, SchemeId, SecretKey, SpectralBloom, StableBloom, Top, Update, format,
+    A2Bloom, Ability, AnyFilter, BinaryFuse, BitwiseBloom, Bloom, Bloomier, ChoiceBloom, CountMin,
+    CountSketch, Cuckoo, DecodeError, Digest, DistanceSensitiveBloom, DynamicBloom, Filter, InsertError,
+    RangeCountMin, ReadOptions, RetouchedBloom, Ribbon, ScalableBloom, SecretKey, SpectralBloom, StableBloom,
+    Top, format,
 };
 use proptest::prelude::*;
 
@@ -442,7 +446,7 @@ fn words_of_compact_cells_that_lie_are_refused() {
 
 #[test]
 fn a_type_reads_only_its_own_scheme() {
-    let filter = Bloom::builder().bits(99).hashes(3).scheme(gardenia::Double::new).build().unwrap();
+    let filter = Bloom::builder().bits(99).hashes(3).scheme(gardenia::index::Double::new).build().unwrap();
     let bytes = filter.to_bytes().unwrap();
     assert!(matches!(Bloom::from_bytes(&bytes), Err(DecodeError::Scheme { found: "double" })));
     let any = Bloom::from_bytes_as::<AnyScheme>(&bytes, &ReadOptions::new()).unwrap();

@@ -3,7 +3,9 @@
 use super::Setting;
 use crate::Stream;
 use anyhow::Result;
-use gardenia::{ChoiceBloom, Effort, Independent};
+use gardenia::ChoiceBloom;
+use gardenia::filter::Effort;
+use gardenia::index::Independent;
 
 /// The share of ones after all keys have come one by one.
 pub(crate) fn library_online(setting: &Setting, stream: &mut Stream) -> Result<f64> {

@@ -22,9 +22,11 @@ use crate::queries::found;
 use crate::stats::mean_of;
 use crate::{Bench, Cell, Checks, Experiment, Form, Mean, Outcome, Plan, Progress, Reference, Stream, Table};
 use anyhow::Result;
+use gardenia::ChoiceBloom;
+use gardenia::filter::Effort;
 use gardenia::index::AnyScheme;
+use gardenia::index::SchemeId;
 use gardenia::theory::kirsch_mitzenmacher::same_step_excess;
-use gardenia::{ChoiceBloom, Effort, SchemeId};
 
 /// Double hashing and other schemes for the groups of filters with choices.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,8 +11,9 @@ use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
 };
 use anyhow::Result;
+use gardenia::filter::{ChoiceForm, Effort, Propagation};
 use gardenia::theory::choices::fpp_information;
-use gardenia::{Bloom, ChoiceBloom, ChoiceForm, Effort, Propagation};
+use gardenia::{Bloom, ChoiceBloom};
 use std::time::Instant;
 
 /// All efforts of filters with choices.

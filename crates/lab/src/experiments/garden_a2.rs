@@ -11,9 +11,10 @@ use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
 };
 use anyhow::Result;
+use gardenia::A2Bloom;
+use gardenia::index::SchemeId;
 use gardenia::theory::a2::{self, buffer_fpp};
 use gardenia::theory::bloom::fpp_exact;
-use gardenia::{A2Bloom, SchemeId};
 use std::f64::consts::LN_2;
 
 /// The A² filter's window and rates.

@@ -10,9 +10,11 @@ use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
 };
 use anyhow::Result;
+use gardenia::BitwiseBloom;
+use gardenia::filter::BitwiseLevel;
+use gardenia::index::SchemeId;
 use gardenia::theory::bitwise::{Digit, exact, overcount};
 use gardenia::theory::bloom::fpp_exact;
-use gardenia::{BitwiseBloom, BitwiseLevel, SchemeId};
 
 /// Counts of the bitwise filter.
 #[derive(Clone, Copy, Debug, Default)]

@@ -10,8 +10,9 @@ use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
 };
 use anyhow::Result;
+use gardenia::index::SchemeId;
 use gardenia::theory::counting::{overflow, overflow_bound, overflow_distinct, stuck};
-use gardenia::{CountingBloom, Digest, SchemeId};
+use gardenia::{CountingBloom, Digest};
 
 /// Overflow and removal in the counting filter.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,10 +11,10 @@ use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
 };
 use anyhow::Result;
+use gardenia::filter::{MinimumIncrease, MinimumSelection, Policy, RecurringMinimum};
+use gardenia::index::SchemeId;
 use gardenia::theory::spectral::{minimum_error, single_minimum, single_minimum_at_most};
-use gardenia::{
-    Digest, MinimumIncrease, MinimumSelection, Policy, RecurringMinimum, SchemeId, SpectralBloom,
-};
+use gardenia::{Digest, SpectralBloom};
 
 /// Errors of the spectral filter's algorithms against skew.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,11 +11,12 @@ use crate::{
     Table,
 };
 use anyhow::Result;
+use gardenia::StableBloom;
+use gardenia::index::SchemeId;
 use gardenia::theory::stable::{
     convergence, decrements, false_negative, fpp_after, memory, stable_fpp, zero_fraction,
     zero_fraction_after,
 };
-use gardenia::{SchemeId, StableBloom};
 
 /// The stable filter over time.
 #[derive(Clone, Copy, Debug, Default)]

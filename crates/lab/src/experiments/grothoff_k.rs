@@ -14,8 +14,9 @@ use crate::{
     Table,
 };
 use anyhow::Result;
+use gardenia::Bloom;
+use gardenia::index::Independent;
 use gardenia::theory::bloom::{best_hashes, fpp_exact};
-use gardenia::{Bloom, Independent};
 use std::f64::consts::LN_2;
 
 /// Grothoff's choice between the whole numbers next to b·ln 2.

@@ -14,8 +14,10 @@ use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Stream, Table,
 };
 use anyhow::Result;
+use gardenia::filter::MinimumSelection;
+use gardenia::index::{Form as SketchForm, SchemeId};
 use gardenia::theory::count_min::{failure_modified, failure_original, shape};
-use gardenia::{CountMin, Digest, Form as SketchForm, MinimumSelection, SchemeId, SpectralBloom};
+use gardenia::{CountMin, Digest, SpectralBloom};
 use std::f64::consts::E;
 
 /// Count-Min in both forms, error against the bounds.

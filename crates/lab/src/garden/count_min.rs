@@ -2,7 +2,7 @@
 //! or two for all rows of a copy.
 
 use crate::Stream;
-use gardenia::Form as SketchForm;
+use gardenia::index::Form as SketchForm;
 
 /// 2⁶¹ - 1, a prime.
 const PRIME: u64 = (1 << 61) - 1;

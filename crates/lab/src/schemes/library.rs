@@ -7,8 +7,9 @@ use super::{Filter, Size, Way};
 use crate::Stream;
 use crate::queries::found;
 use anyhow::Result;
+use gardenia::index::SchemeId;
 use gardenia::index::{AnyScheme, Scheme};
-use gardenia::{Bloom, Digest, SchemeId};
+use gardenia::{Bloom, Digest};
 
 fn scheme(way: Way, hashes: u32) -> AnyScheme {
     let id = match way {
@@ -46,14 +47,14 @@ pub(crate) fn library_found(
     stream: &mut Stream,
 ) -> Result<u64> {
     if broken {
-        return fill_and_ask(size, |hashes| Cut(scheme(way, hashes)), queries, stream);
+        return fill_and_ask(size, move |hashes| Cut(scheme(way, hashes)), queries, stream);
     }
-    fill_and_ask(size, |hashes| scheme(way, hashes), queries, stream)
+    fill_and_ask(size, move |hashes| scheme(way, hashes), queries, stream)
 }
 
 fn fill_and_ask<S: Scheme>(
     size: &Size,
-    scheme: impl Fn(u32) -> S,
+    scheme: impl Fn(u32) -> S + Send + Sync + 'static,
     queries: u64,
     stream: &mut Stream,
 ) -> Result<u64> {

@@ -1,6 +1,9 @@
 //! Who takes part in `peers counting`: one small `impl` and one line in [`roster`] each.
 
-use gardenia::{CellKind, CountMin, Form, Update};
+use gardenia::CountMin;
+use gardenia::cells::CellKind;
+use gardenia::filter::Update;
+use gardenia::index::Form;
 use probabilistic_collections::count_min_sketch::{self as probabilistic, CountMinStrategy};
 
 /// What all sketches are asked for: the memory of so many cells of 32 bits.

@@ -12,7 +12,8 @@ use crate::cmd::sketch;
 use crate::input::{Batch, Block, Keys, Row, Source};
 use crate::message::{self, say};
 use crate::{Outcome, memory};
-use gardenia::{CellKind, CountMin, KeyHasher};
+use gardenia::cells::CellKind;
+use gardenia::{CountMin, KeyHasher};
 use std::io::{self, Write};
 
 /// Bytes of the sketch for each line that may come, and the least and the most of them.

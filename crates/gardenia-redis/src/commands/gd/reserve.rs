@@ -7,8 +7,9 @@ use crate::engine::ffi::Setting;
 use crate::engine::settings::{InitialSize, MAX_CAPACITY};
 use crate::values::any::Any;
 use crate::values::bloom::{Bloom, Plan, Scaling};
+use gardenia::index::SchemeId;
 use gardenia::spec::{Param, SpecError, Takes, Value};
-use gardenia::{Ability, AnyFilter, Kind, SchemeId, Spec};
+use gardenia::{Ability, AnyFilter, Kind, Spec};
 
 /// Parses what follows the key of GD.RESERVE; the error says what to change.
 pub(super) fn parse(args: &[impl AsRef<[u8]>]) -> Result<Spec, String> {

@@ -9,7 +9,8 @@ use crate::values::any::{Any, Kept, Loaded, bytes, kind_name};
 use crate::values::bloom::Bloom;
 use crate::values::count_min::Counts;
 use crate::values::stored::{Stored, Whole};
-use gardenia::{Ability, DecodeError, HasherId, SizeError};
+use gardenia::hash::HasherId;
+use gardenia::{Ability, DecodeError, SizeError};
 use std::ffi::CStr;
 
 pub(super) fn card(ctx: &Context<'_>) -> Result<(), Failure> {
@@ -41,7 +42,7 @@ struct Facts {
     planned: (u64, f64),
     fpp: f64,
     memory: usize,
-    identity: gardenia::Identity,
+    identity: gardenia::filter::Identity,
     abilities: Vec<&'static str>,
 }
 

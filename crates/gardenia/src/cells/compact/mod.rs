@@ -32,7 +32,8 @@ pub use frozen::CompactView;
 use self::group::{GROUP, Spot};
 use self::segment::{GROUPS, Segment};
 use self::values::Values;
-use crate::{MAX_CELLS, SizeError};
+use crate::SizeError;
+use crate::index::MAX_CELLS;
 use alloc::vec::Vec;
 use core::fmt;
 

@@ -46,7 +46,8 @@ pub enum ChoiceForm {
 /// `S` is the scheme that makes the positions of each group, `M` the memory.
 ///
 /// ```
-/// use gardenia::{Bloom, ChoiceBloom, Effort};
+/// use gardenia::filter::Effort;
+/// use gardenia::{Bloom, ChoiceBloom};
 /// let mut bed = ChoiceBloom::new(1_000, 1e-6)?; // two groups, for keys that come one by one
 /// assert!(bed.insert("rose"));
 /// assert!(bed.contains("rose") && !bed.contains("thistle"));
@@ -79,10 +80,12 @@ impl ChoiceBloom {
         Self::builder().items(items).fpp(fpp).build()
     }
 
-    /// A filter with choices of all kinds: shape, groups, effort, seed, secret, scheme.
+    /// A builder, to choose shape, groups, effort, seed, secret, scheme.
     ///
     /// ```
-    /// use gardenia::{ChoiceBloom, Effort, Independent};
+    /// use gardenia::filter::Effort;
+    /// use gardenia::index::Independent;
+    /// use gardenia::ChoiceBloom;
     /// let online = ChoiceBloom::builder().items(1_000).fpp(1e-6).choices(3).build()?;
     /// let keys: Vec<u32> = (0..1_000).collect();
     /// let builder = ChoiceBloom::builder().bits(16_000).choices(3).effort(Effort::Rounds);

@@ -6,18 +6,19 @@ use super::partitions::{Partitions, different_sets};
 use super::propagation::Propagation;
 use super::rate::{either, excess};
 use crate::BuildError;
+use crate::SizeError;
 use crate::cells::Bits;
 use crate::filter::Builder;
 use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing, SchemeOf};
 use crate::filter::wish::Wish;
 use crate::hash::{Digest, Key};
+use crate::index::MAX_HASHES;
 use crate::index::{AnyScheme, MAX_CELLS, Scheme, prime};
 use crate::kinds::{Ability, Kind};
 use crate::plan::{Asked, Figures, sizes};
 use crate::spec::{FromSpec, Measure, Param, Spec, Step, Value, Watch, bit_bytes};
 use crate::theory::bloom::{Shape, size};
 use crate::theory::choices;
-use crate::{MAX_HASHES, SizeError};
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
@@ -65,7 +66,7 @@ impl Effort {
     /// The effort with this level, 0 to 3.
     ///
     /// ```
-    /// use gardenia::Effort;
+    /// use gardenia::filter::Effort;
     /// assert!((0..4).all(|level| Effort::from_level(level).unwrap().level() == level));
     /// assert_eq!(Effort::from_level(4), None);
     /// ```
@@ -164,7 +165,8 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
     /// rate would be up to thousands of times as high. Partitioned filters refuse these schemes.
     ///
     /// ```
-    /// use gardenia::{ChoiceBloom, Double};
+    /// use gardenia::index::Double;
+    /// use gardenia::ChoiceBloom;
     /// let filter = ChoiceBloom::builder().bits(160_000).hashes(13).scheme(Double::new).build()?;
     /// assert_eq!(filter.bits(), 160_001);
     /// # Ok::<(), gardenia::SizeError>(())
@@ -198,7 +200,8 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
     /// The false-positive probability to expect once the `items` are in, by the effort asked for.
     ///
     /// ```
-    /// use gardenia::{ChoiceBloom, Effort};
+    /// use gardenia::filter::Effort;
+    /// use gardenia::ChoiceBloom;
     /// let of = |effort| ChoiceBloom::builder().items(10_000).bits(80_000).effort(effort).planned_fpp();
     /// assert!(of(Effort::Partitioned)? < 0.8 * of(Effort::Online)?);
     /// # Ok::<(), gardenia::SizeError>(())

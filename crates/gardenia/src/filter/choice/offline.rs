@@ -71,7 +71,8 @@ const WORTH: u64 = 1 << 18;
 /// byte per bit, a byte per key, and room for the moves of a 128th of the keys.
 ///
 /// ```
-/// use gardenia::{ChoiceBloom, Effort, KeyHasher};
+/// use gardenia::filter::Effort;
+/// use gardenia::{ChoiceBloom, KeyHasher};
 /// let digests: Vec<_> = (0..1_000u32).map(|key| KeyHasher::default().digest_key(&key)).collect();
 /// let builder = ChoiceBloom::builder().bits(8_000).hashes(8).choices(3).effort(Effort::Rounds);
 /// let mut offline = builder.offline(digests)?;

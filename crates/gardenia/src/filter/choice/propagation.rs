@@ -57,10 +57,10 @@ impl Propagation {
         Self { beta, damping: 0.3, rate, iterations }
     }
 
-    /// Bytes that it takes while it runs, beside the filter and what a [`ChoiceOffline`](crate::ChoiceOffline) has.
+    /// Bytes that it takes while it runs, beside the filter and what a [`ChoiceOffline`](crate::filter::ChoiceOffline) has.
     ///
     /// ```
-    /// let bytes = gardenia::Propagation::memory_bytes(80_000, 10_000, 9, 3);
+    /// let bytes = gardenia::filter::Propagation::memory_bytes(80_000, 10_000, 9, 3);
     /// assert_eq!(bytes / 10_000, 8 * 27 + 4 * 3 + 4 * 8 * (1 + 3)); // messages, fields, four numbers per bit
     /// ```
     #[must_use]

@@ -139,7 +139,8 @@ format::serde_impls!([S: NumberedScheme, M: Memory] ChoiceBloom<S, M>, [S: Numbe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Effort, Error};
+    use crate::Error;
+    use crate::filter::Effort;
     use alloc::string::ToString;
 
     #[test]

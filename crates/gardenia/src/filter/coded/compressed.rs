@@ -67,12 +67,13 @@ impl CompressedBloom {
         Self::builder().items(items).wire(wire).memory(memory).build()
     }
 
-    /// A filter with choices: shape, seed, secret, scheme.
+    /// A builder, to choose shape, seed, secret, scheme.
     ///
-    /// by [`items`](Self::items) with [`wire`](Self::wire) and [`memory`](Self::memory), or with [`fpp`](Self::fpp) and [`memory`](Self::memory); or by their shape, as a Bloom filter.
+    /// Give `items` with `wire` and `memory`, or with `fpp` and `memory`; or a shape, as for a Bloom filter.
     ///
     /// ```
-    /// use gardenia::{CompressedBloom, Double};
+    /// use gardenia::index::Double;
+    /// use gardenia::CompressedBloom;
     /// let sent = CompressedBloom::builder().items(1_000).wire(8.0).memory(92.0).scheme(Double::new).build()?;
     /// let exact = CompressedBloom::builder().items(1_000).fpp(0.01).memory(30.0).build()?;
     /// assert_eq!((sent.hashes(), exact.hashes()), (1, 2));

@@ -25,7 +25,9 @@ mod stored;
 pub use level::BitwiseLevel;
 
 use super::row::{Row, Touch};
+use crate::SizeError;
 use crate::cells::{Counters, Memory, Owned};
+use crate::error::Overflow;
 use crate::filter::verbs::{count_impl, filter_impl, insert_impl};
 use crate::filter::wish::filter_facts;
 use crate::filter::{About, Builder, Identity};
@@ -35,7 +37,6 @@ use crate::index::Scheme;
 use crate::index::shifts::stated_fpp;
 use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::theory::bitwise::Digit;
-use crate::{Overflow, SizeError};
 use alloc::vec::Vec;
 use core::fmt;
 use level::{Above, AddMany, AskMany, Level, Rule, add, raise};
@@ -83,10 +84,11 @@ impl BitwiseBloom {
         Self::builder().items(items).fpp(fpp).build()
     }
 
-    /// A filter with choices: levels, digits, widths, seed, secret, scheme.
+    /// A builder, to choose levels, digits, widths, seed, secret, scheme.
     ///
     /// ```
-    /// use gardenia::{BitwiseBloom, BitwiseLevel};
+    /// use gardenia::filter::BitwiseLevel;
+    /// use gardenia::BitwiseBloom;
     /// let narrow = BitwiseBloom::builder().cells(10_000).hashes(7).digit(1).width(4).share(0.8).build()?;
     /// assert_eq!(narrow.levels().next(), Some(BitwiseLevel { cells: 10_000, hashes: 7, digit: 1, width: 4 }));
     /// let first = BitwiseLevel { cells: 10_000, hashes: 7, digit: 2, width: 6 };
@@ -424,8 +426,9 @@ mod tests {
     use super::builder::SLACK;
     use super::level::here;
     use super::*;
+    use crate::EncodeError;
+    use crate::index::SchemeId;
     use crate::theory::bitwise::digits;
-    use crate::{EncodeError, SchemeId};
     use alloc::string::ToString;
     use alloc::vec;
     use proptest::prelude::*;

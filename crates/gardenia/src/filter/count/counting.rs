@@ -8,6 +8,7 @@
 
 use super::row::{Least, LeastMany, Row, Touch, TouchMany};
 use crate::cells::{Bytes, Counters, Memory, Owned, TallyMut};
+use crate::error::Overflow;
 use crate::filter::builder::{Built, ForItems, ForRate, InCells, Probing, Schemed};
 use crate::filter::verbs::{count_impl, filter_impl, insert_impl, remove_impl};
 use crate::filter::wish::{Wish, counter_filter_facts};
@@ -21,7 +22,7 @@ use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::spec::{FromSpec, Measure, Param, Spec, bit_bytes, cell_bytes};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
-use crate::{DecodeError, EncodeError, Merge, Mismatch, Overflow, RemoveError, SizeError};
+use crate::{DecodeError, EncodeError, Merge, Mismatch, RemoveError, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -106,10 +107,11 @@ impl CountingBloom {
         Self::builder().items(items).fpp(fpp).build()
     }
 
-    /// A filter with choices: shape, width, seed, secret, scheme.
+    /// A builder, to choose shape, width, seed, secret, scheme.
     ///
     /// ```
-    /// use gardenia::{CountingBloom, SchemeId};
+    /// use gardenia::index::SchemeId;
+    /// use gardenia::CountingBloom;
     /// let bed = CountingBloom::builder().cells(10_000).hashes(7).width(8).scheme(SchemeId::Double).build()?;
     /// assert_eq!((bed.cells(), bed.hashes(), bed.width()), (10_000, 7, 8));
     /// # Ok::<(), gardenia::SizeError>(())

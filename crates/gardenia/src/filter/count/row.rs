@@ -125,7 +125,7 @@ fn with_row<R>(hashes: u32, work: impl FnOnce(Row<'_>) -> R) -> R {
     match hashes as usize {
         hashes @ ..=8 => room::<8, R>(hashes, work),
         hashes @ ..=24 => room::<24, R>(hashes, work),
-        hashes => room::<{ crate::MAX_HASHES as usize }, R>(hashes, work),
+        hashes => room::<{ crate::index::MAX_HASHES as usize }, R>(hashes, work),
     }
 }
 

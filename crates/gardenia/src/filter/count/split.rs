@@ -80,7 +80,7 @@ pub struct SplitBloom {
 /// The two files of a [`SplitBloom`], made of a path: of `bed.gdn` also `bed.counters`.
 ///
 /// ```
-/// use gardenia::SplitFiles;
+/// use gardenia::filter::SplitFiles;
 /// assert_eq!(SplitFiles::from("bed.gdn"), SplitFiles::new("bed.gdn").counters("bed.counters"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +101,8 @@ impl SplitFiles {
     /// Bits that are missing, and counters that cannot be read, are found out by whoever opens them.
     ///
     /// ```
-    /// use gardenia::{CountingBloom, SplitBloom, SplitFiles};
+    /// use gardenia::filter::SplitFiles;
+    /// use gardenia::{CountingBloom, SplitBloom};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("bed.gdn");
     /// assert_eq!(SplitFiles::find(&path), None);
@@ -282,7 +283,8 @@ impl SplitBloom {
     /// [`flush`](Self::flush).
     ///
     /// ```
-    /// use gardenia::{CountingBloom, ReadOptions, SplitBloom, SplitOpening};
+    /// use gardenia::filter::SplitOpening;
+    /// use gardenia::{CountingBloom, ReadOptions, SplitBloom};
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("bed.gdn");
     /// let mut bed = SplitBloom::create(&path, CountingBloom::builder().items(1_000).fpp(0.01))?;

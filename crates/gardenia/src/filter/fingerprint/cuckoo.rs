@@ -21,13 +21,14 @@ use crate::filter::wish::{Wish, filter_facts};
 use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
+use crate::index::MAX_CELLS;
 use crate::index::scale;
 use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead, with_best};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value};
 use crate::theory::bloom::Estimate;
 use crate::theory::cuckoo::{self, Shape};
-use crate::{DecodeError, EncodeError, Full, MAX_CELLS, RemoveError, SizeError};
+use crate::{DecodeError, EncodeError, Full, RemoveError, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -172,7 +173,7 @@ impl Cuckoo {
         Self::builder().items(items).fpp(fpp).build()
     }
 
-    /// A filter with choices: places, width, seed, secret.
+    /// A builder, to choose places, width, seed, secret.
     ///
     /// ```
     /// let bed = gardenia::Cuckoo::builder().cells(1_000).width(12).seed(7).build()?;

@@ -143,7 +143,7 @@ impl Quotient {
         Self::builder().items(items).fpp(fpp).build()
     }
 
-    /// A filter with choices: slots, width, seed, secret.
+    /// A builder, to choose slots, width, seed, secret. A key takes room as often as it is inserted.
     ///
     /// ```
     /// let filter = gardenia::Quotient::builder().cells(1_000).width(12).seed(7).build()?;

@@ -194,7 +194,7 @@ impl BinaryFuse {
         Self::builder().fpp(fpp).build_from(keys)
     }
 
-    /// A filter with choices: fingerprint or rate, arity, threads, seed, secret.
+    /// A builder, to choose fingerprint or rate, arity, threads, seed, secret.
     ///
     /// ```
     /// use gardenia::BinaryFuse;

@@ -14,6 +14,7 @@ use super::builder::threads;
 use super::digests::{Entries, digests_of, reserved, try_seeds};
 use super::fuse::{Layout, Peeled, Picked, build};
 use crate::cells::{Bytes, Memory, Owned, Packed, packed_words};
+use crate::error::UpdateError;
 use crate::filter::builder::{Built, Threaded};
 use crate::filter::verbs::filter_impl;
 use crate::filter::wish::{Wish, filter_facts};
@@ -25,7 +26,7 @@ use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{FromSpec, Measure, Param, Spec, SpecError, Watch};
 use crate::theory::binary_fuse::{self, Shape};
 use crate::theory::bloom::Estimate;
-use crate::{BuildError, DecodeError, EncodeError, SizeError, UpdateError};
+use crate::{BuildError, DecodeError, EncodeError, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -57,7 +58,8 @@ pub struct Bloomier<M = Owned> {
 /// A static map whose values can be changed; its keys are those that it was built of.
 ///
 /// ```
-/// use gardenia::{Bloomier, UpdateError};
+/// use gardenia::error::UpdateError;
+/// use gardenia::Bloomier;
 /// let mut stock = Bloomier::builder().value_bits(8).check_bits(16).build_mutable_from(&[("rose", 7), ("violet", 2)])?;
 /// assert_eq!(stock.set("rose", 255), Ok(7)); // the value before
 /// assert_eq!((stock.get("rose"), stock.get("violet")), (Some(255), Some(2)));

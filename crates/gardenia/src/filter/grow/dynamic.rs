@@ -121,7 +121,7 @@ impl DynamicBloom {
         Self::builder().items(items).fpp(fpp).build()
     }
 
-    /// A filter with choices: shape and width of a layer, seed, secret, scheme. A layer takes 10,000 keys unless set.
+    /// A builder, to choose shape and width of a layer, seed, secret, scheme. A layer takes 10,000 keys unless set.
     ///
     /// Items, rate and size are those of one layer.
     ///

@@ -22,13 +22,14 @@ use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored, check_fit};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeId};
+use crate::index::{MAX_CELLS, MAX_HASHES};
 use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, bit_bytes};
 use crate::theory::a2::stored;
 use crate::theory::bloom::{Estimate, Shape, size};
 use crate::theory::scalable::{capacity, compound, peaked_fpp};
-use crate::{DecodeError, EncodeError, Full, InsertError, MAX_CELLS, MAX_HASHES, SizeError};
+use crate::{DecodeError, EncodeError, Full, InsertError, SizeError};
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::fmt;
@@ -245,7 +246,7 @@ impl ScalableBloom {
         Self::builder().fpp(fpp).build()
     }
 
-    /// A filter with choices: first size, growth, tightening, seed, secret, scheme.
+    /// A builder, to choose first size, growth, tightening, seed, secret, scheme.
     ///
     /// ```
     /// let builder = gardenia::ScalableBloom::builder().fpp(0.001).items(100).growth(4).tightening(0.5);

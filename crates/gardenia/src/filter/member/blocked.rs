@@ -94,7 +94,7 @@ impl BlockedBloom {
         Self::builder().items(items).fpp(fpp).build()
     }
 
-    /// A filter with choices: shape, seed, secret.
+    /// A builder, to choose shape, seed, secret.
     ///
     /// ```
     /// use gardenia::BlockedBloom;
@@ -355,7 +355,8 @@ impl<M: Memory> BlockedBloom<M> {
     /// do not depend on it: this is for tests and benchmarks.
     ///
     /// ```
-    /// use gardenia::{BlockedBloom, Level};
+    /// use gardenia::simd::Level;
+    /// use gardenia::BlockedBloom;
     /// let mut plain = BlockedBloom::new(100, 0.01)?.with_level(Level::Portable);
     /// let mut best = BlockedBloom::new(100, 0.01)?;
     /// plain.extend(0..100);

@@ -76,10 +76,11 @@ impl Bloom {
         Self::builder().items(items).fpp(fpp).build()
     }
 
-    /// A filter with choices: shape, seed, secret, scheme.
+    /// A builder, to choose shape, seed, secret, scheme.
     ///
     /// ```
-    /// use gardenia::{Bloom, Double, SecretKey};
+    /// use gardenia::index::Double;
+    /// use gardenia::{Bloom, SecretKey};
     /// let keyed = Bloom::builder().items(1_000).fpp(1e-6).secret(SecretKey::new([7; 16])).build()?;
     /// let studied = Bloom::builder().bits(8_000).hashes(6).seed(1).scheme(Double::new).build()?;
     /// assert_eq!((studied.bits(), studied.hashes()), (8_000, 6));

@@ -16,13 +16,14 @@ use crate::filter::wish::bit_filter_facts;
 use crate::filter::{About, Bloom, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
+use crate::index::MAX_HASHES;
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, NumberedScheme, Scheme};
 use crate::numbered::numbered;
 use crate::plan::{Asked, Figures};
 use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::spec::{FromSpec, Measure, Param, Spec, SpecError, Value, Watch};
-use crate::{DecodeError, EncodeError, MAX_HASHES, SizeError};
+use crate::{DecodeError, EncodeError, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -46,7 +47,8 @@ numbered! {
 /// A Bloom filter from which known false positives were removed: some elements went with them.
 ///
 /// ```
-/// use gardenia::{Bloom, Clearing, RetouchedBloom};
+/// use gardenia::filter::Clearing;
+/// use gardenia::{Bloom, RetouchedBloom};
 /// let members: Vec<u32> = (0..1_000).collect();
 /// let mut bed = Bloom::builder().bits(6_000).hashes(4).build()?;
 /// bed.extend(&members);

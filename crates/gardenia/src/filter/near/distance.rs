@@ -17,14 +17,16 @@
 //! containment of documents" (1997) for the least hash values; Indyk and Motwani (1998) for the coordinates.
 
 use crate::cells::{Bits, Bytes, Memory, Owned};
+use crate::error::PointError;
 use crate::filter::builder::{Built, ForItems};
 use crate::filter::wish::bit_filter_facts;
 use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, HasherId, Key, KeyHasher};
 use crate::index::scale;
+use crate::index::{MAX_CELLS, MAX_HASHES};
 use crate::theory::distance::{DistanceShape, MAX_SAMPLES, alarms, misses, shape};
-use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, Merge, Mismatch, PointError, SizeError};
+use crate::{DecodeError, EncodeError, Merge, Mismatch, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -185,7 +187,7 @@ impl DistanceSensitiveBloom {
 
     /// A filter of points of this space.
     ///
-    /// from the number of points, the two distances and the error, or by [`shape`](Self::shape).
+    /// Give the number of points, the two distances and the error; or a shape.
     ///
     /// ```
     /// use gardenia::DistanceSensitiveBloom;

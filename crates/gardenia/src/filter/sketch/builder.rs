@@ -2,16 +2,17 @@
 
 use super::count_min::CountMin;
 use super::grid::{self, Update};
+use crate::SizeError;
 use crate::cells::CellKind;
 use crate::filter::Builder;
 use crate::filter::builder::Built;
 use crate::filter::wish::Wish;
+use crate::index::MAX_CELLS;
 use crate::index::{Form, prime};
 use crate::kinds::{Ability, Kind};
 use crate::plan::{Asked, Figures, sizes};
 use crate::spec::{FromSpec, Measure, Param, Spec, Value};
 use crate::theory::count_min::{SketchShape, fit, shape};
-use crate::{MAX_CELLS, SizeError};
 use alloc::vec::Vec;
 
 #[derive(Clone, Debug, Default)]

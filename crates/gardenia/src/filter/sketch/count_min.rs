@@ -16,6 +16,7 @@ use super::builder::CountMinOptions;
 use super::grid::{Grid, Update};
 use crate::cells::region::top;
 use crate::cells::{CellKind, Memory, Owned};
+use crate::error::{NegativeWeight, Saturated};
 use crate::filter::verbs::{count_impl, filter_impl, insert_impl};
 use crate::filter::wish::filter_facts;
 use crate::filter::{About, Builder, Identity};
@@ -26,7 +27,7 @@ use crate::index::rows::{CHUNK, Rows};
 use crate::simd::{Bools, Given, Keys, Sink, Source, positions};
 use crate::theory::bloom::{Estimate, estimate_items};
 use crate::theory::count_min::{SketchShape, delta, epsilon};
-use crate::{Merge, Mismatch, NegativeWeight, Saturated, SizeError};
+use crate::{Merge, Mismatch, SizeError};
 use alloc::vec;
 use core::fmt;
 
@@ -63,10 +64,13 @@ impl CountMin {
         Self::builder().epsilon(epsilon).delta(delta).build()
     }
 
-    /// A sketch with choices: shape or memory, form, update, cells, seed.
+    /// A builder, to choose shape or memory, form, update, cells, seed.
     ///
     /// ```
-    /// use gardenia::{CellKind, CountMin, Form, Update};
+    /// use gardenia::cells::CellKind;
+    /// use gardenia::index::Form;
+    /// use gardenia::filter::Update;
+    /// use gardenia::CountMin;
     /// let sketch = CountMin::builder()
     ///     .bytes(1 << 20)
     ///     .rows(3)
@@ -176,7 +180,8 @@ impl CountMin {
     /// filter, which lets through each key that is large once. No key above the threshold is ever missed.
     ///
     /// ```
-    /// use gardenia::{CountMin, Update};
+    /// use gardenia::filter::Update;
+    /// use gardenia::CountMin;
     /// let mut filter = CountMin::builder().columns(1000).rows(4).update(Update::Conservative).build()?;
     /// let crossed: Vec<bool> = (0..5).map(|_| filter.add_crosses("elephant", 400, 1000)).collect();
     /// assert_eq!(crossed, [false, false, true, false, false]);

@@ -18,9 +18,10 @@ use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::linear::{Linear, Modulus, drawn, folded, mul_add};
+use crate::index::{MAX_CELLS, MAX_HASHES};
 use crate::theory::count_min::SketchShape;
 use crate::theory::count_sketch::{moment_error, shape};
-use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, Merge, Mismatch, SizeError};
+use crate::{DecodeError, EncodeError, Merge, Mismatch, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -144,7 +145,7 @@ impl CountSketch {
         Self::builder().epsilon(epsilon).delta(delta).build()
     }
 
-    /// A sketch with choices: shape, seed.
+    /// A builder, to choose shape, seed.
     ///
     /// ```
     /// let sketch = gardenia::CountSketch::builder().columns(1000).rows(5).seed(7).build()?;

@@ -9,9 +9,10 @@ use crate::cells::region::{self, CellLayout, Census, Fixed, Join, Slot, top};
 use crate::cells::{Bytes, CellKind, Lines, Memory, Owned};
 use crate::hash::Digest;
 use crate::index::rows::{CHUNK, Rows};
+use crate::index::{MAX_CELLS, MAX_HASHES};
 use crate::numbered::numbered;
 use crate::simd::ahead;
-use crate::{DecodeError, MAX_CELLS, MAX_HASHES, SizeError};
+use crate::{DecodeError, SizeError};
 
 /// Rows × columns cells of one kind.
 #[derive(Clone)]

@@ -10,12 +10,14 @@
 use super::count_min::CountMin;
 use super::grid::Update;
 use crate::cells::{CellKind, Memory, Owned};
+use crate::error::OutOfRange;
 use crate::filter::wish::filter_facts;
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Restore, Stored};
 use crate::hash::{Digest, HasherId, KeyHasher};
+use crate::index::Form;
 use crate::theory::count_min::{SketchShape, shape};
-use crate::{DecodeError, EncodeError, Form, Merge, Mismatch, OutOfRange, SizeError};
+use crate::{DecodeError, EncodeError, Merge, Mismatch, SizeError};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::{Bound, RangeBounds};

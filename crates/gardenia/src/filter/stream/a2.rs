@@ -22,18 +22,19 @@ use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk};
+use crate::index::{MAX_CELLS, MAX_HASHES};
 use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory;
 use crate::theory::a2::{self, Shape, buffer_fpp};
 use crate::theory::bloom::{self, Estimate, estimate_items};
-use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, SizeError};
+use crate::{DecodeError, EncodeError, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A filter that **forgets**: the last [`window`](Self::window) keys are found for certain, older ones for a
+/// A filter that **forgets**: the last [`window`](A2Bloom::window) keys are found for certain, older ones for a
 /// while, then no more.
 ///
 /// ```
@@ -72,9 +73,9 @@ pub struct A2Bloom<M = Owned> {
 /// An [`A2Bloom`] that many threads fill and ask at once: `insert` takes `&self`.
 ///
 /// Queries never wait. A key is found by every query that begins after its insertion returned (and that is
-/// synchronised with it: by a join, a channel, a lock), as long as it is one of the last [`window`](Self::window)
+/// synchronised with it: by a join, a channel, a lock), as long as it is one of the last [`window`](A2Bloom::window)
 /// keys; also while the buffers change places. Writers of new keys take turns at a latch, inside which a
-/// key's bits are set; once in [`window`](Self::window) keys it is held while a buffer is cleared. Keys that are
+/// key's bits are set; once in [`window`](A2Bloom::window) keys it is held while a buffer is cleared. Keys that are
 /// in the active buffer take no latch.
 ///
 /// It is not stored while others may write to it: [`to_owned`](Self::to_owned) takes a copy of one moment.
@@ -92,7 +93,7 @@ pub struct A2Bloom<M = Owned> {
 /// ```
 /// ```compile_fail,E0599
 /// let seen = gardenia::AtomicA2Bloom::new(1_000, 0.01).unwrap();
-/// seen.to_vec();
+/// seen.to_bytes();
 /// ```
 pub type AtomicA2Bloom = Atomic<A2Bloom<Shared>>;
 
@@ -190,7 +191,7 @@ impl A2Bloom {
         Self::builder().items(items).fpp(fpp).build()
     }
 
-    /// A filter with choices: shape, window, seed, secret, scheme.
+    /// A builder, to choose shape, window, seed, secret, scheme.
     ///
     /// `items` is the window: so many keys are found for certain. `items` and `fpp` ask for the bits, `bits` and `fpp`
     /// for the window, `bits` and `items` for the best rate; `hashes` may be set with `bits`. The rate is that of both
@@ -423,7 +424,7 @@ impl SchemeVisitor for PutShared<'_> {
 }
 
 impl<M: Memory> A2Bloom<M> {
-    /// Whether `key` may have come lately: never false for one of the last [`window`](Self::window) keys.
+    /// Whether `key` may have come lately: never false for one of the last [`window`](A2Bloom::window) keys.
     #[inline]
     #[must_use]
     pub fn contains(&self, key: impl Key) -> bool {
@@ -476,7 +477,7 @@ impl<M: Memory> A2Bloom<M> {
         self.capacity
     }
 
-    /// Keys in the active buffer: when they are [`window`](Self::window), the next new one changes places.
+    /// Keys in the active buffer: when they are [`window`](A2Bloom::window), the next new one changes places.
     #[must_use]
     pub fn active_items(&self) -> u64 {
         self.turn.lap().count

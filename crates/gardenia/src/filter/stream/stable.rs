@@ -23,12 +23,13 @@ use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk, scale};
+use crate::index::{MAX_CELLS, MAX_HASHES};
 use crate::plan::{Asked, Figures, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory::bloom;
 use crate::theory::stable::{self, Shape};
-use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, SizeError};
+use crate::{DecodeError, EncodeError, SizeError};
 use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -322,7 +323,7 @@ impl StableBloom {
         Self::builder().items(items).fpp(fpp).build()
     }
 
-    /// A filter with choices: shape, width, seeds, secret, scheme.
+    /// A builder, to choose shape, width, seeds, secret, scheme.
     ///
     /// `cells` and `fpp` fix a filter: K is chosen to remember longest or, if `items` are given, to forget the fewest
     /// keys over a gap of that many others; P follows. `items` and `fpp` alone ask for the cells, too. To choose all by

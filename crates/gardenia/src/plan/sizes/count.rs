@@ -6,10 +6,12 @@ use super::{
     no_room, shaped, sketch,
 };
 use crate::Kind;
+use crate::filter::{PolicyId, Update};
+use crate::index::Form;
 use crate::spec::Param;
 use crate::theory::concentration::ones_at_most;
 use crate::theory::{bloom, count_min};
-use crate::{CountMin, CountingBloom, Form, PolicyId, SizeError, SpectralBloom, Update};
+use crate::{CountMin, CountingBloom, SizeError, SpectralBloom};
 use alloc::borrow::ToOwned;
 use alloc::format;
 
@@ -100,7 +102,7 @@ pub(crate) fn count_min_design(
     let columns_for = |rows: u32| {
         let one = libm::pow(fpp, 1.0 / f64::from(rows));
         let mut columns = libm::ceil(-(items as f64) / libm::log1p(-one)).max(1.0) as u64;
-        while rate(columns, rows) > fpp && columns < crate::MAX_CELLS {
+        while rate(columns, rows) > fpp && columns < crate::index::MAX_CELLS {
             columns += columns / 64 + 1;
         }
         columns

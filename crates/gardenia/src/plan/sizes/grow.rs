@@ -6,11 +6,12 @@ use super::{
     probes, rates_at, scheme,
 };
 use crate::filter::Builder;
+use crate::index::Scheme;
 use crate::spec::{Param, Spec};
 use crate::theory::concentration::bennett;
 use crate::theory::scalable::compound;
 use crate::theory::stable;
-use crate::{A2Bloom, DynamicBloom, Scheme, SizeError, StableBloom};
+use crate::{A2Bloom, DynamicBloom, SizeError, StableBloom};
 use crate::{Kind, ScalableBloom};
 use alloc::borrow::ToOwned;
 use alloc::format;

@@ -6,10 +6,11 @@ use super::{
 };
 use crate::Kind;
 use crate::cells::{WIDTHS, bucket_bytes};
+use crate::filter::Effort;
 use crate::spec::{Param, Spec};
 use crate::theory::concentration::{bennett, blocked_rate_at_most, ones};
 use crate::theory::{blocked, bloom, choices, compressed, cuckoo};
-use crate::{BlockedBloom, Bloom, ChoiceBloom, CompressedBloom, Effort, SizeError};
+use crate::{BlockedBloom, Bloom, ChoiceBloom, CompressedBloom, SizeError};
 use alloc::borrow::ToOwned;
 use alloc::format;
 
@@ -53,7 +54,7 @@ pub(super) fn cells_shape(items: u64, fpp: f64, cells: Option<u64>) -> Result<Sh
     let builder = Bloom::builder().items(items);
     match cells {
         None => builder.fpp(fpp).shape(),
-        Some(cells) => builder.bits(cells.min(crate::MAX_CELLS)).shape(),
+        Some(cells) => builder.bits(cells.min(crate::index::MAX_CELLS)).shape(),
     }
 }
 
@@ -92,7 +93,7 @@ pub(crate) fn choice_design(
     let builder = ChoiceBloom::builder().items(items).effort(effort);
     let builder = match within {
         None => builder.fpp(fpp),
-        Some(bytes) => builder.bits(cells_in(bytes, 1).min(crate::MAX_CELLS)),
+        Some(bytes) => builder.bits(cells_in(bytes, 1).min(crate::index::MAX_CELLS)),
     };
     let (Shape { cells, hashes }, fpp) = (builder.shape()?, builder.planned_fpp()?);
     let partitioned = effort == Effort::Partitioned;

@@ -15,10 +15,12 @@ pub(crate) use member::{blocked_design, bloom_design, choice_design, compressed_
 
 use super::design::ErrorMeans;
 use super::need::Need;
+use crate::filter::Update;
+use crate::index::{AnyScheme, Scheme, SchemeId};
 use crate::spec::{Param, Spec};
 use crate::theory::bloom::{self, Shape};
 use crate::theory::concentration::rate_at_most;
-use crate::{Ability, AnyScheme, Kind, Scheme, SchemeId, SizeError, Update};
+use crate::{Ability, Kind, SizeError};
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;

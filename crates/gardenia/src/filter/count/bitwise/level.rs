@@ -1,12 +1,13 @@
 //! One level of a bitwise filter, the stack of those above the first, and the loops over keys.
 
 use super::BitwiseBloom;
+use crate::SizeError;
 use crate::cells::{Counters, Memory, Owned};
 use crate::filter::count::row::{Least, Row, Touch};
 use crate::hash::Digest;
 use crate::index::{AnyScheme, Scheme, SchemeId, SchemeVisitor, Walk};
+use crate::index::{MAX_CELLS, MAX_HASHES};
 use crate::simd::{Sink, Source, ahead};
-use crate::{MAX_CELLS, MAX_HASHES, SizeError};
 use alloc::vec::Vec;
 
 /// The digits of all levels together have at most so many bits, so that every count fits 64.

@@ -125,7 +125,8 @@ impl<P: Policy> Builder<SpectralBloom<P>> {
     /// without this. A key with an empty primary cell is absent all the same.
     ///
     /// ```
-    /// use gardenia::{RecurringMinimum, SpectralBloom};
+    /// use gardenia::filter::RecurringMinimum;
+    /// use gardenia::SpectralBloom;
     /// let builder = SpectralBloom::builder().cells(10_000).hashes(5).policy(RecurringMinimum);
     /// let mut printed = builder.as_printed().build()?;
     /// printed.insert_many(&["rose", "rose", "tulip"]);

@@ -23,6 +23,7 @@ mod tests;
 pub use policy::{MinimumIncrease, MinimumSelection, Policy, PolicyId, RecurringMinimum, Reversible};
 
 use crate::cells::{Memory, Owned, Tally};
+use crate::error::Overflow;
 use crate::filter::verbs::{count_impl, filter_impl, insert_impl, remove_impl};
 use crate::filter::wish::filter_facts;
 use crate::filter::{About, Builder, Identity};
@@ -32,7 +33,7 @@ use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme};
 use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::theory::bloom::{Estimate, estimate_items};
-use crate::{DecodeError, Merge, Mismatch, Overflow, RemoveError, SizeError};
+use crate::{DecodeError, Merge, Mismatch, RemoveError, SizeError};
 use core::fmt;
 use recurring::Marker;
 use store::{Cells, CellsMut, Store, each};
@@ -40,7 +41,8 @@ use store::{Cells, CellsMut, Store, each};
 /// A Bloom filter that tells how often a key came, by one of the three algorithms of its paper.
 ///
 /// ```
-/// use gardenia::{MinimumIncrease, SpectralBloom};
+/// use gardenia::filter::MinimumIncrease;
+/// use gardenia::SpectralBloom;
 /// let mut bed = SpectralBloom::new(1_000, 0.01)?; // minimum selection: keys can be removed again
 /// bed.insert_many(&["rose", "rose", "tulip"]);
 /// bed.remove("rose").unwrap();
@@ -55,7 +57,8 @@ use store::{Cells, CellsMut, Store, each};
 /// Under minimum increase there is no `remove`, because it would make other counts too small:
 ///
 /// ```compile_fail,E0599
-/// use gardenia::{MinimumIncrease, SpectralBloom};
+/// use gardenia::filter::MinimumIncrease;
+/// use gardenia::SpectralBloom;
 /// let mut log = SpectralBloom::builder().items(1_000).fpp(0.01).policy(MinimumIncrease).build().unwrap();
 /// log.insert("rose");
 /// log.remove("rose").unwrap();
@@ -76,10 +79,11 @@ impl SpectralBloom {
         Self::builder().items(items).fpp(fpp).build()
     }
 
-    /// A filter with choices: algorithm, shape, width, seed, secret, scheme.
+    /// A builder, to choose algorithm, shape, width, seed, secret, scheme.
     ///
     /// ```
-    /// use gardenia::{RecurringMinimum, SpectralBloom};
+    /// use gardenia::filter::RecurringMinimum;
+    /// use gardenia::SpectralBloom;
     /// let bed = SpectralBloom::builder().policy(RecurringMinimum).cells(10_000).hashes(7).width(8).build()?;
     /// assert_eq!((bed.cells(), bed.secondary_cells(), bed.width()), (10_000, 5_000, 8));
     /// # Ok::<(), gardenia::SizeError>(())
@@ -201,7 +205,8 @@ impl SpectralBloom<MinimumIncrease> {
     /// all keys had gone into one filter: that is why this is not [`Merge`].
     ///
     /// ```
-    /// use gardenia::{MinimumIncrease, SpectralBloom};
+    /// use gardenia::filter::MinimumIncrease;
+    /// use gardenia::SpectralBloom;
     /// let builder = SpectralBloom::builder().items(100).fpp(0.01).policy(MinimumIncrease);
     /// let (mut monday, mut tuesday) = (builder.clone().build()?, builder.build()?);
     /// monday.insert_many(&["rose", "tulip"]);

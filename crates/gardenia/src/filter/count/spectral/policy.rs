@@ -25,7 +25,7 @@ pub trait Policy: sealed::Sealed + Copy + Debug {
     /// The algorithm of this type, if `id` is its number.
     ///
     /// ```
-    /// use gardenia::{MinimumIncrease, MinimumSelection, Policy, PolicyId};
+    /// use gardenia::filter::{MinimumIncrease, MinimumSelection, Policy, PolicyId};
     /// assert!(MinimumIncrease::restore(PolicyId::MinimumIncrease).is_some());
     /// assert!(MinimumSelection::restore(PolicyId::MinimumIncrease).is_none());
     /// ```

@@ -16,8 +16,8 @@
 //! the smaller of both is at least as near: that is the default.
 
 use super::store::{Cells, CellsMut};
-use crate::Overflow;
 use crate::cells::{Ahead, Bits, Memory, Owned};
+use crate::error::Overflow;
 use crate::filter::count::row::{FIRST, Least, Minimum, Row, Touch, least};
 use crate::filter::member::probe::{Contains, Set};
 use crate::hash::Digest;

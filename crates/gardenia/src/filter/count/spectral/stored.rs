@@ -9,8 +9,9 @@ use crate::filter::About;
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Section, Stored, check_fit};
 use crate::hash::KeyHasher;
 use crate::index::{AnyScheme, Scheme};
+use crate::index::{MAX_CELLS, MAX_HASHES};
 use crate::spec::{Param, Spec, Value};
-use crate::{DecodeError, EncodeError, MAX_CELLS, MAX_HASHES, SizeError};
+use crate::{DecodeError, EncodeError, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -325,7 +326,7 @@ format::read_methods! {
 }
 format::read_methods! {
     @ SpectralBloom, view_as, open_mapped_as, "by any algorithm and with options", [P: Policy],
-    SpectralBloom<P, Bytes<&'a [u8]>>, SpectralBloom<P, Bytes<crate::Mapped>>,
-    SpectralBloom<MinimumSelection, Bytes<&[u8]>>, SpectralBloom<MinimumSelection, Bytes<crate::Mapped>>
+    SpectralBloom<P, Bytes<&'a [u8]>>, SpectralBloom<P, Bytes<crate::format::Mapped>>,
+    SpectralBloom<MinimumSelection, Bytes<&[u8]>>, SpectralBloom<MinimumSelection, Bytes<crate::format::Mapped>>
 }
 format::serde_impls!([P: Policy, M: Memory] SpectralBloom<P, M>, [P: Policy] SpectralBloom<P>);

@@ -4,11 +4,12 @@ use super::PolicyId;
 use super::recurring::{CountMany, InsertMany, Marker, Secondary};
 use super::store::{Cells, CellsMut};
 use crate::cells::{Bits, Memory, Owned, Tally, TallyMut};
+use crate::error::Overflow;
 use crate::filter::count::row::{LeastMany, Row, Touch, TouchMany};
 use crate::hash::Digest;
 use crate::index::AnyScheme;
 use crate::simd::{Sink, Source};
-use crate::{DecodeError, Overflow, RemoveError, SizeError};
+use crate::{DecodeError, RemoveError, SizeError};
 
 /// The cells of all keys and, for recurring minimum, those of the keys that may be wrong.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! The three algorithms against a plain model of the paper's rules, and the traps that others fell into.
 
 use super::*;
-use crate::SchemeId;
+use crate::index::SchemeId;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 use std::collections::BTreeSet;

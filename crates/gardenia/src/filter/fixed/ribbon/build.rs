@@ -11,9 +11,10 @@ use super::{MAX_ATTEMPTS, MAX_LAYERS, sort};
 use crate::cells::Owned;
 use crate::filter::fixed::digests::in_threads;
 use crate::hash::Digest;
+use crate::index::MAX_CELLS;
 use crate::simd::Level;
 use crate::simd::ribbon::{self, Work};
-use crate::{BuildError, MAX_CELLS, SizeError};
+use crate::{BuildError, SizeError};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 

@@ -1,9 +1,10 @@
 //! The shape of a layer, and where a key's row lies in it.
 
 use super::band::{Band, fingerprint};
+use crate::SizeError;
 use crate::cells::Memory;
 use crate::hash::Digest;
-use crate::{MAX_CELLS, SizeError};
+use crate::index::MAX_CELLS;
 
 /// Slots to a block: one word for each bit of the fingerprint.
 pub(crate) const BLOCK: u64 = 64;

@@ -164,7 +164,7 @@ impl Ribbon {
         Self::builder().fpp(fpp).build_from(keys)
     }
 
-    /// A filter with choices: bits of the fingerprint, seed, secret, threads.
+    /// A builder, to choose bits of the fingerprint, seed, secret, threads.
     ///
     /// ```
     /// use gardenia::Ribbon;

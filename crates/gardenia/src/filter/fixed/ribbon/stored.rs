@@ -6,9 +6,10 @@
 use super::{Band, Layer, MAX_ATTEMPTS, MAX_LAYERS, Ribbon, layer};
 use crate::cells::{Bytes, Memory, Owned};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
+use crate::index::MAX_CELLS;
 use crate::simd::ribbon as simd;
 use crate::theory::ribbon::MAX_FINGERPRINT;
-use crate::{DecodeError, EncodeError, MAX_CELLS};
+use crate::{DecodeError, EncodeError};
 use alloc::vec;
 use alloc::vec::Vec;
 
