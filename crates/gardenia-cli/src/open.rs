@@ -3,7 +3,7 @@
 use crate::args::MemoryArgs;
 use crate::message::hinted;
 use crate::spec::kinds_that;
-use crate::{memory, message, split};
+use crate::{memory, message, signal, split};
 use anyhow::Context;
 use gardenia::filter::SplitFiles;
 use gardenia::format::dcso;
@@ -128,8 +128,27 @@ impl MemoryArgs {
 /// As [`open`], with the library's error.
 pub(crate) fn try_open(path: &Path, options: &ReadOptions) -> Result<OpenFilter, DecodeError> {
     if is_stream(path) || is_dcso(path) {
-        read_any(path, options).map(|(filter, _)| OpenFilter::Owned(filter))
+        read_any(path, options).map(|(filter, _)| filter.into())
     } else {
-        OpenFilter::map_with(path, options)
+        signal::explain_bus_errors()?;
+        // SAFETY: others may change the file all the same. If it is cut short, the signal is explained; before answers are
+        // printed, `check_unchanged` looks whether they can be trusted. The map is only read as numbers, any of which are fine.
+        #[allow(unsafe_code, reason = "see above")]
+        unsafe {
+            OpenFilter::map_with(path, options)
+        }
     }
 }
+
+/// An error if the file was changed while it was mapped, so that answers may be those of neither the old nor the new one.
+pub(crate) fn check_unchanged(filter: &OpenFilter, path: &Path) -> anyhow::Result<()> {
+    if filter.is_unchanged().with_context(|| crate::input::name(path))? {
+        return Ok(());
+    }
+    let reason = format!("{}: the file was changed while it was being used", crate::input::name(path));
+    Err(hinted(reason, REPLACE))
+}
+
+/// What to do instead of changing a file that is in use.
+const REPLACE: &str =
+    "run it again; to replace a filter that is in use, write a new file and mv it over the old one";

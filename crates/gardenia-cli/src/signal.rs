@@ -47,6 +47,39 @@ fn ignores(status: &str, signal: i32) -> Option<bool> {
     Some(u64::from_str_radix(mask.trim(), 16).ok()? >> (signal - 1) & 1 == 1)
 }
 
+/// From now on a bus error says what happened: a mapped file was cut short. The system's own words, or none at all, would
+/// leave people guessing.
+#[cfg(unix)]
+#[allow(unsafe_code, reason = "a handler of signals may call write, but not take the lock of stderr")]
+pub(crate) fn explain_bus_errors() -> std::io::Result<()> {
+    use std::io::Write;
+    use std::os::fd::FromRawFd;
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    let mut registered = Ok(());
+    ONCE.call_once(|| {
+        let explain = || {
+            const MESSAGE: &[u8] =
+                b"gardenia: a filter was cut short while it was being used\nhint: run it again; \
+                to replace a filter that is in use, write a new file and mv it over the old one\n";
+            // SAFETY: descriptor 2 is open, and is not closed by this: a `ManuallyDrop` is never dropped.
+            let file = unsafe { std::fs::File::from_raw_fd(2) };
+            let mut stderr = std::mem::ManuallyDrop::new(file);
+            let _ = stderr.write_all(MESSAGE);
+            signal_hook::low_level::exit(2)
+        };
+        // SAFETY: the handler calls write and _exit only, both of which a handler of signals may call.
+        let result = unsafe { signal_hook::low_level::register(signal_hook::consts::SIGBUS, explain) };
+        registered = result.map(|_| ());
+    });
+    registered
+}
+
+/// Other systems do not let a mapped file be cut short.
+#[cfg(not(unix))]
+pub(crate) fn explain_bus_errors() -> std::io::Result<()> {
+    Ok(())
+}
+
 /// Other systems end the process as they do.
 #[cfg(not(unix))]
 pub(crate) fn watch(_last: impl FnOnce() + Send + 'static) -> std::io::Result<()> {

@@ -14,7 +14,7 @@ use crate::filter::{
 use crate::format::{self, Attach, Cut, Header, Restore, Section, Stored};
 use crate::hash::{Digest, HasherId, Key, KeyHasher};
 use crate::index::AnyScheme;
-use crate::plan::{Asked, Cost, Figures};
+use crate::plan::{Cost, Figures, Goal};
 use crate::spec::{FromSpec, Measure, Param, Spec, Value, Watch};
 use crate::theory::bloom::Estimate;
 use crate::{
@@ -374,9 +374,8 @@ pub(crate) fn measure(spec: &Spec) -> Result<Measure, SizeError> {
 }
 
 /// The designs of a kind for what is asked, or why there is none; nothing if the kind is of no use for it.
-pub(crate) fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-    let designs: Result<_, SizeError> =
-        each_type!(kind, This => Ok(<This as FromSpec>::designs(kind, asked)));
+pub(crate) fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+    let designs: Result<_, SizeError> = each_type!(kind, This => Ok(<This as FromSpec>::designs(kind, goal)));
     if kind.holds_keys() { designs.unwrap_or_default() } else { Vec::new() }
 }
 

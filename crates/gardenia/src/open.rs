@@ -3,12 +3,16 @@
 use crate::cells::Bytes;
 use crate::filter::{About, Identity};
 use crate::format::Mapped;
+use crate::format::methods::map_file;
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::kinds::{Ability, AnyFilter, Kind};
 use crate::spec::Spec;
 use crate::theory::bloom::Estimate;
 use crate::{Count, DecodeError, Filter, ReadOptions};
+use std::fs::File;
+use std::io;
 use std::path::Path;
+use std::time::SystemTime;
 
 /// A filter of any kind, to be asked: in memory of its own, or in a mapped file.
 ///
@@ -20,39 +24,94 @@ use std::path::Path;
 /// let mut filter = BlockedBloom::new(100, 0.01)?;
 /// filter.insert("rose");
 /// filter.save(&path).unwrap();
-/// let open = OpenFilter::map(&path).unwrap();
-/// assert!(open.contains("rose"));
+/// let read = OpenFilter::open(&path).unwrap();
+/// // SAFETY: the file is this program's own.
+/// let mapped = unsafe { OpenFilter::map(&path) }.unwrap();
+/// assert!(read.contains("rose") && mapped.contains("rose"));
+/// assert!(read.is_unchanged().unwrap() && mapped.is_unchanged().unwrap());
 /// # std::fs::remove_file(&path).unwrap();
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 #[derive(Debug)]
-pub enum OpenFilter {
-    /// In memory of its own.
+pub struct OpenFilter {
+    held: Held,
+}
+
+/// Where the cells are.
+#[derive(Debug)]
+enum Held {
     Owned(AnyFilter),
-    /// In a file.
-    Mapped(AnyFilter<Bytes<Mapped>>),
+    Mapped(AnyFilter<Bytes<Mapped>>, Source),
+}
+
+/// A file that is mapped, and how it was when that began.
+#[derive(Debug)]
+struct Source {
+    file: File,
+    len: u64,
+    modified: Option<SystemTime>,
 }
 
 /// Does the same with either.
 macro_rules! either {
     ($open:expr, $filter:ident => $work:expr) => {
-        match $open {
-            OpenFilter::Owned($filter) => $work,
-            OpenFilter::Mapped($filter) => $work,
+        match &$open.held {
+            Held::Owned($filter) => $work,
+            Held::Mapped($filter, _) => $work,
         }
     };
 }
 
 impl OpenFilter {
+    /// Reads the file at `path` into memory, with every checksum verified.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, DecodeError> {
+        AnyFilter::load(path).map(Self::from)
+    }
+
     /// Maps the file at `path`. Its payload is read when it is asked for, and checked by
-    /// [`verify_file`](crate::format::verify_file) only. Do not change the file in place while it is mapped: see [`Mapped`].
-    pub fn map(path: impl AsRef<Path>) -> Result<Self, DecodeError> {
-        Self::map_with(path, &ReadOptions::new())
+    /// [`verify_file`](crate::format::verify_file) only.
+    ///
+    /// # Safety
+    /// While it is open, the file must not be changed in place or cut short: see [`AnyFilter::open_mapped`].
+    #[allow(unsafe_code, reason = "a mapped file is as good as those who can write to it")]
+    pub unsafe fn map(path: impl AsRef<Path>) -> Result<Self, DecodeError> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::map_with(path, &ReadOptions::new()) }
     }
 
     /// As [`map`](Self::map), with options.
-    pub fn map_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, DecodeError> {
-        AnyFilter::open_mapped_with(path, options).map(Self::Mapped)
+    ///
+    /// # Safety
+    /// That of [`map`](Self::map).
+    #[allow(unsafe_code, reason = "a mapped file is as good as those who can write to it")]
+    pub unsafe fn map_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, DecodeError> {
+        // SAFETY: the caller's promise.
+        let (filter, file) = unsafe { map_file(path.as_ref(), options) }?;
+        let metadata = file.metadata()?;
+        let source = Source { len: metadata.len(), modified: metadata.modified().ok(), file };
+        Ok(Self { held: Held::Mapped(filter, source) })
+    }
+
+    /// Whether the file is as it was when it was mapped, by its length and the time of its last change. Of a filter in memory
+    /// of its own it always is.
+    ///
+    /// Answers that were given before this said yes are those of the file that was opened. It costs a system call.
+    pub fn is_unchanged(&self) -> io::Result<bool> {
+        let Held::Mapped(_, source) = &self.held else { return Ok(true) };
+        let now = source.file.metadata()?;
+        Ok((now.len(), now.modified().ok()) == (source.len, source.modified))
+    }
+
+    /// The filter, if it is in memory of its own.
+    #[must_use]
+    pub fn as_owned(&self) -> Option<&AnyFilter> {
+        if let Held::Owned(filter) = &self.held { Some(filter) } else { None }
+    }
+
+    /// The filter, if it is in a mapped file.
+    #[must_use]
+    pub fn as_mapped(&self) -> Option<&AnyFilter<Bytes<Mapped>>> {
+        if let Held::Mapped(filter, _) = &self.held { Some(filter) } else { None }
     }
 
     /// Kind of filter.
@@ -140,7 +199,7 @@ impl OpenFilter {
 
 impl From<AnyFilter> for OpenFilter {
     fn from(filter: AnyFilter) -> Self {
-        Self::Owned(filter)
+        Self { held: Held::Owned(filter) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `gardenia build`: keys → filter.
 
-use super::aside::Aside;
+use super::collected::Collected;
 use super::{map, points, sketch};
 use crate::args::{BuildArgs, OnFull};
 use crate::input::{Batch, Block, Keys, Reading, Source};
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     } else if let Some(spare) = &args.spare {
         Filling::retouched(args, &spec, &sources, spare)?
     } else if spec.needs_all_keys() {
-        Filling::at_once(args, &spec, aside(args, &sources, spec.hasher())?)?
+        Filling::at_once(args, &spec, collected(args, &sources, spec.hasher())?)?
     } else if !spec.needs_items() {
         let mut filling = Filling::new(args, &spec)?;
         filling.fill(args, &spec, &sources)?;
@@ -54,9 +54,9 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
         let lines = count(args, &sources)?.max(1);
         Filling::with_room(args, &spec, lines, |filling| filling.fill(args, &spec, &sources))?
     } else {
-        let aside = aside(args, &sources, spec.hasher())?;
-        Filling::with_room(args, &spec, aside.len.max(1), |filling| {
-            let mut batches = aside.pieces.iter().flat_map(|piece| piece.chunks(BATCH));
+        let keys = collected(args, &sources, spec.hasher())?;
+        Filling::with_room(args, &spec, keys.len.max(1), |filling| {
+            let mut batches = keys.pieces.iter().flat_map(|piece| piece.chunks(BATCH));
             batches.try_for_each(|batch| filling.insert(batch))?;
             filling.check(args, &spec)
         })?
@@ -215,8 +215,8 @@ impl Filling {
     }
 
     /// A filter that is built from all keys at once.
-    fn at_once(args: &BuildArgs, spec: &Spec, aside: Aside) -> anyhow::Result<Self> {
-        let keys = aside.len;
+    fn at_once(args: &BuildArgs, spec: &Spec, collected: Collected) -> anyhow::Result<Self> {
+        let keys = collected.len;
         // The digests are handed on in one piece.
         let working = spec.working_bytes(keys).map_err(explain)?.saturating_add(keys.saturating_mul(8));
         memory::require(working, "building from all keys at once", "--kind blocked needs no such memory")?;
@@ -229,16 +229,16 @@ impl Filling {
                 progress.step(format!("{doing}, fill {}", human::share(step.fill)));
             }
         };
-        let filter = spec.build_from_with(aside.pieces.concat(), &mut watch).map_err(explain)?;
+        let filter = spec.build_from_with(collected.pieces.concat(), &mut watch).map_err(explain)?;
         within(spec, filter.memory_bytes() as u64)?;
         Ok(Self::of(filter, keys))
     }
 
     /// A filter whose bits are cleared where lines must not be found.
     fn retouched(args: &BuildArgs, spec: &Spec, sources: &[Source], spare: &Path) -> anyhow::Result<Self> {
-        let all = aside(args, sources, spec.hasher())?;
+        let all = collected(args, sources, spec.hasher())?;
         let (keys, digests) = (all.len, all.pieces.concat());
-        let spared = aside(args, &Source::all(&[spare.to_owned()]), spec.hasher())?.pieces.concat();
+        let spared = collected(args, &Source::all(&[spare.to_owned()]), spec.hasher())?.pieces.concat();
         let working = spec.working_bytes(keys).map_err(explain)?;
         memory::require(working, "retouching", "lower --items or --bits")?;
         let filter = spec.build_retouched(&digests, &spared).map_err(explain)?;
@@ -371,9 +371,9 @@ fn each_block(
 }
 
 /// The digests of all inputs.
-fn aside(args: &BuildArgs, sources: &[Source], hasher: KeyHasher) -> anyhow::Result<Aside> {
+fn collected(args: &BuildArgs, sources: &[Source], hasher: KeyHasher) -> anyhow::Result<Collected> {
     let hint = "--items N builds the filter while reading, and keeps nothing aside";
-    Aside::read(&reading(args, sources, &args.key.keys()?, "reading"), hasher, hint)
+    Collected::read(&reading(args, sources, &args.key.keys()?, "reading"), hasher, hint)
 }
 
 /// The number of records in all inputs.

@@ -1,6 +1,6 @@
 //! `gardenia convert`: a filter of one kind or format as another, without its keys where that is possible.
 
-use super::aside::Aside;
+use super::collected::Collected;
 use crate::args::{MemoryArgs, SecretArgs};
 use crate::input::{KeyArgs, Reading, Source};
 use crate::message::{self, hinted, say};
@@ -13,7 +13,7 @@ use gardenia::hash::HasherId;
 use gardenia::{AnyFilter, CompressedBloom, KeyHasher};
 use std::path::PathBuf;
 
-/// Without another wish.
+/// The default.
 const FPP: f64 = 0.01;
 
 /// Change the kind or the format of a filter file
@@ -184,7 +184,7 @@ fn of_keys(args: &ConvertArgs) -> anyhow::Result<AnyFilter> {
     let (keys, hint) = (args.key.keys()?, "all keys are kept in memory, 8 bytes each");
     let (doing, progress, threads) = ("reading", !args.quiet, 1);
     let reading = Reading { sources: &sources, keys: &keys, doing, progress, threads, strict: true };
-    let digests = Aside::read(&reading, KeyHasher::Fnv1, hint)?.pieces.concat();
+    let digests = Collected::read(&reading, KeyHasher::Fnv1, hint)?.pieces.concat();
     let (items, fpp) = (args.items.unwrap_or((digests.len() as u64).max(1)), args.fpp.unwrap_or(FPP));
     let shape = dcso::shape(items, fpp).map_err(message::size)?;
     memory::require(shape.cells.div_ceil(8), "the filter", "lower --items, or raise --fpp")?;

@@ -3,7 +3,7 @@
 use super::query::{check_stdin, outcome};
 use crate::args::CountArgs;
 use crate::input::{Batch, Block, Keys, Reading, Row, Source, name};
-use crate::open::{counts, open};
+use crate::open::{check_unchanged, counts, open};
 use crate::{Outcome, split};
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
@@ -25,6 +25,7 @@ pub(crate) fn run(args: &CountArgs) -> anyhow::Result<Outcome> {
         keys.read(hasher, block, &mut part.batch)?;
         part.counts.resize(part.batch.digests.len(), 0);
         counts(&opened)?.count_digests(&part.batch.digests, &mut part.counts);
+        check_unchanged(&opened, &args.filter)?;
         part.numbers.clear();
         part.numbers.extend(part.counts.iter().map(|&count| (count >= args.min).then_some(count)));
         part.keyless = (args.min == 0).then_some(0); // what has no key never went in

@@ -29,10 +29,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Without another wish: of a million new lines one is lost.
+/// By default one of a million new lines is lost.
 const FPP: f64 = 1e-6;
 
-/// Memory of a filter that decays, without another wish.
+/// Default memory of a filter that forgets.
 const DECAY_BYTES: u64 = 16 << 20;
 
 /// From this rate on a blocked filter is chosen, which is faster; below, it would be much larger than a plain one.

@@ -3,7 +3,7 @@
 use super::query::check_stdin;
 use crate::args::EvalArgs;
 use crate::input::{Block, Keys, Reading, Source};
-use crate::open::open;
+use crate::open::{check_unchanged, open};
 use crate::{Outcome, human};
 use anyhow::{Context, bail};
 use gardenia::{Ability, Digest, Filter, KeyHasher, OpenFilter};
@@ -22,9 +22,12 @@ pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<Outcome> {
     let progress = !args.each || !stdout.is_terminal();
     let reading =
         Reading { sources: &sources, keys: &keys, doing: "comparing", progress, threads: 1, strict: false };
-    let look = |keys: &Keys, block: Block<'_>, part: &mut Part| part.look(keys, hasher, &opened, block);
+    let look = |keys: &Keys, block: Block<'_>, part: &mut Compared| {
+        part.look(keys, hasher, &opened, block)?;
+        check_unchanged(&opened, &args.filter)
+    };
     let mut output = Vec::new();
-    let trouble = reading.run(look, &mut |block: Block<'_>, part: &mut Part| {
+    let trouble = reading.run(look, &mut |block: Block<'_>, part: &mut Compared| {
         let mut rows = part.truth.iter().zip(&part.counts);
         block.each(|record| {
             // One for each record: `look` has seen to that.
@@ -52,14 +55,14 @@ pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<Outcome> {
 
 /// What one block gives: the truth and the filter's answer, for each record.
 #[derive(Default)]
-struct Part {
+struct Compared {
     digests: Vec<Digest>,
     truth: Vec<u64>,
     counts: Vec<u64>,
     answers: Vec<bool>,
 }
 
-impl Part {
+impl Compared {
     fn look(
         &mut self,
         keys: &Keys,

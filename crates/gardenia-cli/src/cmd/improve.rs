@@ -1,6 +1,6 @@
 //! `gardenia improve`: the keys of a filter with choices choose again, all together.
 
-use super::aside::Aside;
+use super::collected::Collected;
 use crate::args::{MemoryArgs, SecretArgs};
 use crate::input::{KeyArgs, Reading, Source};
 use crate::message::{self, hinted, say};
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &ImproveArgs) -> anyhow::Result<Outcome> {
     let (keys, hint) = (args.key.keys()?, "all keys are kept in memory, 8 bytes each");
     let (doing, progress, threads) = ("reading", !args.quiet, 1);
     let reading = Reading { sources: &sources, keys: &keys, doing, progress, threads, strict: true };
-    let mut digests = Aside::read(&reading, before.hasher().clone(), hint)?.pieces.concat();
+    let mut digests = Collected::read(&reading, before.hasher().clone(), hint)?.pieces.concat();
     digests.sort_unstable(); // so that the result does not depend on the order of the files
     digests.dedup();
     let keys = digests.len() as u64;

@@ -2,7 +2,7 @@
 
 use super::sketch;
 use crate::args::InfoArgs;
-use crate::open::{is_dcso, is_stream, try_open};
+use crate::open::{check_unchanged, is_dcso, is_stream, try_open};
 use crate::{Outcome, human, input, message, split};
 use anyhow::{Context, bail};
 use gardenia::cells::Held;
@@ -11,9 +11,7 @@ use gardenia::format::{self, Header, verify_file};
 use gardenia::hash::HasherId;
 use gardenia::index::SchemeId;
 use gardenia::theory::blocked::BLOCK_BITS;
-use gardenia::{
-    AnyFilter, DecodeError, DistanceSensitiveBloom, Error, Kind, OpenFilter, ReadOptions, SplitBloom, Top,
-};
+use gardenia::{AnyFilter, DecodeError, DistanceSensitiveBloom, Error, Kind, ReadOptions, SplitBloom, Top};
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
@@ -143,13 +141,19 @@ impl Report {
         }
         let header = || -> Result<Header, DecodeError> { format::header(fs::File::open(path)?) };
         let report = match try_open(path, options) {
-            Ok(OpenFilter::Mapped(filter)) => {
-                if args.verify {
-                    filter.check_cells().map_err(message::decode).with_context(|| file.clone())?;
-                }
-                Self::of_filter(&filter)
+            Ok(opened) => {
+                let report = match (opened.as_mapped(), opened.as_owned()) {
+                    (Some(filter), _) => {
+                        if args.verify {
+                            filter.check_cells().map_err(message::decode).with_context(|| file.clone())?;
+                        }
+                        Self::of_filter(filter)
+                    }
+                    (None, filter) => Self::of_filter(filter.context("a filter is somewhere")?),
+                };
+                check_unchanged(&opened, path)?;
+                report
             }
-            Ok(OpenFilter::Owned(filter)) => Self::of_filter(&filter),
             // The header can be read without the secret, and of kinds that are no filters of keys.
             Err(error @ (DecodeError::SecretMissing { .. } | DecodeError::Kind { .. }))
                 if !is_stream(path) =>

@@ -6,7 +6,7 @@ use super::query::{check_stdin, outcome};
 use crate::args::{BuildArgs, MemoryArgs, SecretArgs, ThreadArgs};
 use crate::input::{Batch, Block, KeyArgs, Keys, Reading, Source, name};
 use crate::message::hinted;
-use crate::open::open;
+use crate::open::{check_unchanged, open};
 use crate::spec::{explain, kinds_that};
 use crate::{Outcome, memory};
 use gardenia::{Ability, AnyFilter, Digest, Spec};
@@ -62,6 +62,7 @@ pub(crate) fn get(args: &GetArgs) -> anyhow::Result<Outcome> {
         keys.read(&hasher, block, &mut part.batch)?;
         let mut found = vec![None; part.batch.digests.len()];
         opened.get_digests(&part.batch.digests, &mut found);
+        check_unchanged(&opened, &args.filter)?;
         part.numbers.clear();
         part.numbers.extend(found.into_iter().map(|value| value.map(u64::from)));
         Ok(())

@@ -1,11 +1,11 @@
 //! The subcommands, one file each.
 
-pub(crate) mod aside;
 pub(crate) mod bench;
 pub(crate) mod beside;
 pub(crate) mod build;
 pub(crate) mod calibration;
 pub(crate) mod change;
+pub(crate) mod collected;
 pub(crate) mod convert;
 pub(crate) mod count;
 pub(crate) mod dedup;

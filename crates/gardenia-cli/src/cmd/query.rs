@@ -4,7 +4,7 @@ use super::points;
 use crate::args::QueryArgs;
 use crate::input::{Batch, Block, KeyTexts, Keys, Reading, Row, Source, Work, name};
 use crate::message::{self, hinted, with_hint};
-use crate::open::{is_dash, is_stream, try_open};
+use crate::open::{check_unchanged, is_dash, is_stream, try_open};
 use crate::output::Output;
 use crate::{Outcome, split};
 use anyhow::{Context, bail};
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &QueryArgs) -> anyhow::Result<Outcome> {
     }
     let keys = args.key.keys()?;
     check_outputs(args, inputs)?;
-    let bed = Bed::open(args, filters)?;
+    let filters = Filters::open(args, filters)?;
     let whole = [&args.matched, &args.unmatched].into_iter().flatten().any(|path| !is_dash(path));
     // A bar among the lines of a terminal would be in the way.
     let silent = args.count || args.quiet || args.matched.is_some() || args.unmatched.is_some();
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &QueryArgs) -> anyhow::Result<Outcome> {
         // A file is to hold the lines of all inputs, or not to appear.
         strict: whole,
     };
-    let search = Search { args, bed: &bed, reading: &reading };
+    let search = Search { args, filters: &filters, reading: &reading };
     let none = || None::<&mut io::Sink>;
     let (trouble, found) = match (&args.matched, &args.unmatched) {
         (None, None) => {
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &QueryArgs) -> anyhow::Result<Outcome> {
 /// All that is known before lines are read.
 struct Search<'a> {
     args: &'a QueryArgs,
-    bed: &'a Bed,
+    filters: &'a Filters,
     reading: &'a Reading<'a>,
 }
 
@@ -77,9 +77,9 @@ impl Search<'_> {
         matched: Option<&mut M>,
         unmatched: Option<&mut U>,
     ) -> anyhow::Result<(bool, u64)> {
-        let Self { args, bed, .. } = *self;
-        let mut query = Query { args, bed, found: 0, line: 0, output: Vec::new(), matched, unmatched };
-        let read = self.reading.run(|keys, block, part| bed.look(keys, block, part), &mut query);
+        let Self { args, filters, .. } = *self;
+        let mut query = Query { args, filters, found: 0, line: 0, output: Vec::new(), matched, unmatched };
+        let read = self.reading.run(|keys, block, part| filters.look(keys, block, part), &mut query);
         let hint = "--matched and --unmatched write files only when all inputs are read";
         let trouble = if self.reading.strict { read.map_err(|error| with_hint(error, hint))? } else { read? };
         Ok((trouble, query.found))
@@ -130,8 +130,9 @@ pub(crate) fn outcome(trouble: bool, found: bool) -> Outcome {
 }
 
 /// The filters that are asked.
-struct Bed {
-    filters: Vec<Asked>,
+struct Filters {
+    filters: Vec<Target>,
+    paths: Vec<PathBuf>,
     /// What a line is marked with.
     labels: Vec<String>,
     /// The hash functions, each once.
@@ -141,7 +142,7 @@ struct Bed {
 }
 
 /// A filter that is asked.
-enum Asked {
+enum Target {
     /// For keys, hashed by this hash function.
     Keys(OpenFilter, usize),
     /// For points.
@@ -150,7 +151,7 @@ enum Asked {
 
 /// What was found out about a block.
 #[derive(Default)]
-struct Part {
+struct Answers {
     /// One for each hash function.
     batches: Vec<Batch>,
     texts: KeyTexts,
@@ -160,7 +161,7 @@ struct Part {
     wanted: Vec<bool>,
 }
 
-impl Bed {
+impl Filters {
     fn open(args: &QueryArgs, paths: &[PathBuf]) -> anyhow::Result<Self> {
         let options = args.memory.options(args.secret.read()?);
         let (mut filters, mut hashers) = (Vec::new(), Vec::<KeyHasher>::new());
@@ -175,14 +176,14 @@ impl Bed {
             filters.push(match try_open(path, &options) {
                 Ok(filter) => {
                     let hashed = place(filter.hasher().clone());
-                    Asked::Keys(filter, hashed)
+                    Target::Keys(filter, hashed)
                 }
                 Err(DecodeError::Kind { found, .. })
                     if found == Kind::DistanceSensitive.name() && !is_stream(path) =>
                 {
                     let filter = points::load(path, &options)?;
                     place(filter.hasher().clone()); // rows are told by a batch, whatever is asked
-                    Asked::Points(filter)
+                    Target::Points(filter)
                 }
                 Err(error) => return Err(message::decode(error).context(name(path))),
             });
@@ -192,24 +193,25 @@ impl Bed {
             _ => name(path),
         };
         let labels = paths.iter().map(label).collect();
-        Ok(Self { filters, labels, hashers, all: args.all, invert: args.invert })
+        Ok(Self { filters, paths: paths.to_vec(), labels, hashers, all: args.all, invert: args.invert })
     }
 
-    fn look(&self, keys: &Keys, block: Block<'_>, part: &mut Part) -> anyhow::Result<()> {
-        let Part { batches, texts, answers, wanted } = part;
+    fn look(&self, keys: &Keys, block: Block<'_>, part: &mut Answers) -> anyhow::Result<()> {
+        let Answers { batches, texts, answers, wanted } = part;
         batches.resize_with(self.hashers.len(), Batch::default);
         answers.resize_with(self.filters.len(), Vec::new);
         for (hasher, batch) in self.hashers.iter().zip(batches.iter_mut()) {
             keys.read(hasher, block, batch)?;
         }
-        for (filter, answers) in self.filters.iter().zip(answers.iter_mut()) {
+        for ((filter, path), answers) in self.filters.iter().zip(&self.paths).zip(answers.iter_mut()) {
             match filter {
-                Asked::Keys(filter, hashed) => {
+                Target::Keys(filter, hashed) => {
                     let digests = &batches[*hashed].digests;
                     answers.resize(digests.len(), false);
                     filter.contains_digests(digests, answers);
+                    check_unchanged(filter, path)?;
                 }
-                Asked::Points(filter) => {
+                Target::Points(filter) => {
                     keys.texts_too(block, texts)?;
                     answers.clear();
                     for key in texts.slices(block) {
@@ -239,7 +241,7 @@ impl Bed {
 /// The answers, in order.
 struct Query<'a, M: ?Sized, U: ?Sized> {
     args: &'a QueryArgs,
-    bed: &'a Bed,
+    filters: &'a Filters,
     /// Lines found, in all inputs.
     found: u64,
     /// Lines seen, in this input.
@@ -250,13 +252,13 @@ struct Query<'a, M: ?Sized, U: ?Sized> {
     unmatched: Option<&'a mut U>,
 }
 
-impl<M: Write + ?Sized, U: Write + ?Sized> Work<Part> for Query<'_, M, U> {
+impl<M: Write + ?Sized, U: Write + ?Sized> Work<Answers> for Query<'_, M, U> {
     fn begin(&mut self) {
         self.line = 0;
     }
 
-    fn take(&mut self, block: Block<'_>, part: &mut Part) -> anyhow::Result<ControlFlow<()>> {
-        let Part { batches, answers, wanted, .. } = part;
+    fn take(&mut self, block: Block<'_>, part: &mut Answers) -> anyhow::Result<ControlFlow<()>> {
+        let Answers { batches, answers, wanted, .. } = part;
         let Some(batch) = batches.first() else { return Ok(ControlFlow::Break(())) };
         // A record without a key is in no filter.
         let keep = |row: Row| match row {
@@ -316,7 +318,7 @@ impl<M: ?Sized, U: ?Sized> Query<'_, M, U> {
             if self.args.label {
                 let found = |filter: &usize| matches!(row, Row::Key(at) if answers[*filter][at]);
                 let labels: Vec<&str> =
-                    (0..answers.len()).filter(found).map(|filter| &*self.bed.labels[filter]).collect();
+                    (0..answers.len()).filter(found).map(|filter| &*self.filters.labels[filter]).collect();
                 self.output.extend_from_slice(labels.join(",").as_bytes());
                 self.output.push(b':');
             }

@@ -169,12 +169,12 @@ impl KeyArgs {
         }
         let number = |text: &str| text.parse::<usize>().ok().filter(|&number| number > 0).map(|n| n - 1);
         let part = match (&self.json_key, &self.field) {
-            (Some(path), _) => Part::Json(json_path(path)?),
-            (None, None) => Part::Whole,
+            (Some(path), _) => KeyPart::Json(json_path(path)?),
+            (None, None) => KeyPart::Whole,
             (None, Some(text)) => match (number(text), self.csv) {
-                (Some(at), true) => Part::Csv(at),
-                (Some(at), false) => Part::Field(at, self.delimiter.unwrap_or(b'\t')),
-                (None, true) if !self.no_header => Part::Named(text.clone()),
+                (Some(at), true) => KeyPart::Csv(at),
+                (Some(at), false) => KeyPart::Field(at, self.delimiter.unwrap_or(b'\t')),
+                (None, true) if !self.no_header => KeyPart::Named(text.clone()),
                 _ => {
                     let hint = "fields have numbers from 1; with --csv also the names of its first record";
                     return Err(hinted(format!("there is no field {text:?}"), hint));
@@ -203,7 +203,7 @@ fn json_path(text: &str) -> anyhow::Result<Vec<String>> {
 
 /// The part of a record that its key is in.
 #[derive(Clone, Debug)]
-enum Part {
+enum KeyPart {
     Whole,
     /// So many delimiters come before it.
     Field(usize, u8),
@@ -218,9 +218,9 @@ enum Part {
 pub(crate) struct Keys {
     args: KeyArgs,
     form: Form,
-    part: Part,
+    part: KeyPart,
     /// Where a record has its value, if it has one.
-    value: Option<Part>,
+    value: Option<KeyPart>,
     header: bool,
     keyless: AtomicU64,
 }
@@ -253,10 +253,10 @@ impl Keys {
     /// What the keys of records that have none should have been.
     pub(super) fn missing(&self) -> String {
         match &self.part {
-            Part::Json(path) => format!("no JSON value at {}", path.join(".")),
-            Part::Field(at, _) | Part::Csv(at) => format!("no field {}", at + 1),
-            Part::Named(name) => format!("no field {name}"),
-            Part::Whole => "no key".to_owned(),
+            KeyPart::Json(path) => format!("no JSON value at {}", path.join(".")),
+            KeyPart::Field(at, _) | KeyPart::Csv(at) => format!("no field {}", at + 1),
+            KeyPart::Named(name) => format!("no field {name}"),
+            KeyPart::Whole => "no key".to_owned(),
         }
     }
 
@@ -268,8 +268,8 @@ impl Keys {
     }
 
     /// A part of records, by its number if it has a name.
-    fn named(&self, part: &Part, block: Block<'_>) -> anyhow::Result<Part> {
-        let Part::Named(name) = part else { return Ok(part.clone()) };
+    fn named(&self, part: &KeyPart, block: Block<'_>) -> anyhow::Result<KeyPart> {
+        let KeyPart::Named(name) = part else { return Ok(part.clone()) };
         let mut header = None;
         block.each(|record| _ = header.get_or_insert(record));
         let header = header.unwrap_or_default();
@@ -278,7 +278,7 @@ impl Keys {
         let count = fields.parse(self.form, header);
         let field = |at: usize| fields.get(at).trim_ascii();
         let found = (0..count).find(|&at| field(at) == name.as_bytes());
-        found.map(Part::Csv).ok_or_else(|| {
+        found.map(KeyPart::Csv).ok_or_else(|| {
             let names = (0..count.min(20)).map(|at| String::from_utf8_lossy(field(at)).into_owned());
             let hint = format!("it has {}", names.collect::<Vec<_>>().join(", "));
             hinted(format!("the first record has no field called {name:?}"), hint)
@@ -288,7 +288,7 @@ impl Keys {
     /// Whether a key is all the bytes of its record.
     fn is_plain(&self) -> bool {
         let KeyArgs { ignore_case, trim, crlf, skip_empty, hash, int, .. } = &self.args;
-        matches!(self.part, Part::Whole)
+        matches!(self.part, KeyPart::Whole)
             && !self.header
             && !(*ignore_case || *trim || *crlf || *skip_empty || *int)
             && hash.is_none()
@@ -427,17 +427,17 @@ impl Keys {
     }
 
     /// A part of a record, as it stands there.
-    fn extract<'a>(&self, part: &Part, record: &'a [u8], fields: &'a mut Fields) -> Option<Cow<'a, [u8]>> {
+    fn extract<'a>(&self, part: &KeyPart, record: &'a [u8], fields: &'a mut Fields) -> Option<Cow<'a, [u8]>> {
         let record = self.line(record);
         match part {
-            Part::Whole => Some(record.into()),
-            Part::Field(at, delimiter) => field(record, *at, *delimiter).map(Cow::Borrowed),
-            Part::Csv(at) => {
+            KeyPart::Whole => Some(record.into()),
+            KeyPart::Field(at, delimiter) => field(record, *at, *delimiter).map(Cow::Borrowed),
+            KeyPart::Csv(at) => {
                 let count = fields.parse(self.form, record);
                 (*at < count).then(|| Cow::Borrowed(fields.get(*at)))
             }
-            Part::Named(_) => None, // has a number before records are read
-            Part::Json(path) => json_value(record, path),
+            KeyPart::Named(_) => None, // has a number before records are read
+            KeyPart::Json(path) => json_value(record, path),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::common::{Run, Shell, finish_by_itself, has, numbers};
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufRead, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -295,4 +295,94 @@ fn every_subcommand_keeps_to_the_limit_of_lines() {
     }
     let run = shell.run(&["query", "--max-line", "0", "b.gdn", "keys"]);
     assert!(run.complaint().contains("at least 1 byte is needed"), "{}", run.err);
+}
+
+/// A query of `f.gdn` that has answered a thousand lines and waits for more.
+fn waiting(shell: &Shell) -> (Child, std::io::BufReader<std::process::ChildStdout>) {
+    let mut child = shell.command(&["query", "f.gdn"]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.as_mut().unwrap().write_all(&numbers(0..1_000)).unwrap();
+    let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = Vec::new();
+    (0..1_000).for_each(|_| assert!(stdout.read_until(b'\n', &mut line).unwrap() > 0));
+    assert_eq!(line, numbers(0..1_000));
+    (child, stdout)
+}
+
+/// What a query says that is fed further lines after its filter was changed. It must not answer them.
+fn after_a_change(shell: &Shell, change: impl Fn(&Shell)) -> String {
+    shell
+        .run(&["build", "-q", "--force", "--kind", "bloom", "--bits", "8MiB", "-o", "f.gdn", "keys"])
+        .quietly();
+    let (mut child, mut stdout) = waiting(shell);
+    change(shell);
+    let mut stdin = child.stdin.take().unwrap();
+    let _ = stdin.write_all(&numbers(0..100_000)); // it may be gone
+    drop(stdin);
+    let mut rest = Vec::new();
+    stdout.read_to_end(&mut rest).unwrap();
+    assert!(rest.is_empty(), "{} bytes of answers", rest.len());
+    let mut run = finish_by_itself(child);
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    std::mem::take(&mut run.err)
+}
+
+#[test]
+fn a_filter_that_is_cut_short_or_overwritten_in_use_is_an_error_and_no_answer() {
+    let shell = Shell::new();
+    shell.write("keys", numbers(0..100_000));
+    shell.write("other", numbers(500_000..600_000));
+    shell
+        .run(&[
+            "build",
+            "-q",
+            "--kind",
+            "bloom",
+            "--bits",
+            "4KiB",
+            "--hashes",
+            "3",
+            "-o",
+            "small.gdn",
+            "other",
+        ])
+        .quietly();
+    shell.run(&["build", "-q", "--kind", "bloom", "--bits", "8MiB", "-o", "same.gdn", "other"]).quietly();
+    let over = |from: &'static str| {
+        move |shell: &Shell| {
+            // As `cp` and `cat >` do: the file stays, its bytes change.
+            let mut file = File::options().write(true).truncate(true).open(shell.path("f.gdn")).unwrap();
+            file.write_all(&shell.read(from)).unwrap();
+        }
+    };
+    let cut = after_a_change(&shell, over("small.gdn"));
+    assert!(
+        cut.contains("a filter was cut short while it was being used") || cut.contains("was changed while"),
+        "{cut}"
+    );
+    assert!(cut.contains("mv it over the old one"), "{cut}");
+    let changed = after_a_change(&shell, over("same.gdn"));
+    assert!(changed.contains("f.gdn: the file was changed while it was being used"), "{changed}");
+    assert!(changed.contains("mv it over the old one"), "{changed}");
+}
+
+#[test]
+fn a_filter_that_is_replaced_or_added_to_in_use_answers_as_before() {
+    let shell = Shell::new();
+    shell.write("keys", numbers(0..100_000));
+    shell.write("other", numbers(500_000..600_000));
+    shell.run(&["build", "-q", "--fpp", "1e-9", "-o", "f.gdn", "keys"]).quietly();
+    shell.run(&["build", "-q", "--items", "100k", "--fpp", "1e-9", "-o", "other.gdn", "other"]).quietly();
+    for change in [
+        &["add", "-q", "f.gdn", "other"][..],
+        &["merge", "-q", "--force", "-o", "f.gdn", "f.gdn", "other.gdn"],
+    ] {
+        let (mut child, mut stdout) = waiting(&shell);
+        shell.ok(change);
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(&[numbers(1_000..1_100), numbers(700_000..700_100)].concat()).unwrap();
+        drop(stdin);
+        let mut rest = Vec::new();
+        stdout.read_to_end(&mut rest).unwrap();
+        assert_eq!((rest, finish_by_itself(child).code), (numbers(1_000..1_100), Some(0)), "{change:?}");
+    }
 }

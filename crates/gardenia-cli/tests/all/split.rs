@@ -185,7 +185,7 @@ fn files_that_do_not_belong_together_are_refused_and_recovered() {
     let mut flipped = good.clone();
     flipped[middle] ^= 4;
     shell.write("f.gdn", &flipped);
-    refused(&shell, "not the ones");
+    refused(&shell, "corrupted");
     shell.write("f.gdn", &good[..middle]);
     refused(&shell, "corrupted");
     recover("corrupted");

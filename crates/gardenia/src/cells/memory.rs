@@ -108,7 +108,7 @@ impl Owned {
         if bytes >= HUGE && MAPS.load(Relaxed) {
             let mut map = memmap2::MmapMut::map_anon(bytes).map_err(|_| failed())?;
             #[cfg(target_os = "linux")]
-            let _ = map.advise(memmap2::Advice::HugePage); // a wish: without huge pages it is only slower
+            let _ = map.advise(memmap2::Advice::HugePage); // a request: without huge pages it is only slower
             let words = NonNull::new(map.as_mut_ptr().cast()).ok_or_else(failed)?;
             return Ok(Self { words, len, home: Home::Map { _map: map } });
         }

@@ -1,6 +1,6 @@
 //! How filters other than the plainest are made: one builder for all of them.
 
-use crate::filter::wish::Wish;
+use crate::filter::request::Request;
 use crate::hash::{KeyHasher, SecretKey};
 use crate::index::SchemeId;
 use alloc::sync::Arc;
@@ -22,7 +22,7 @@ use core::fmt;
 /// ```
 #[must_use]
 pub struct Builder<F: Built> {
-    pub(crate) wish: Wish,
+    pub(crate) request: Request,
     pub(crate) options: F::Options,
 }
 
@@ -49,7 +49,7 @@ pub trait Threaded: Built {}
 
 impl<F: Built> Builder<F> {
     pub(crate) fn new(options: F::Options) -> Self {
-        Self { wish: Wish::default(), options }
+        Self { request: Request::default(), options }
     }
 
     /// Hash with XXH3-64 and this seed (the default, with seed 0). What else a filter draws at random follows from it, too.
@@ -64,7 +64,7 @@ impl<F: Built> Builder<F> {
 
     /// The hash function.
     pub fn hasher(mut self, hasher: KeyHasher) -> Self {
-        self.wish.hasher = hasher;
+        self.request.hasher = hasher;
         self
     }
 }
@@ -72,7 +72,7 @@ impl<F: Built> Builder<F> {
 impl<F: ForItems> Builder<F> {
     /// Keys to make room for.
     pub fn items(mut self, items: u64) -> Self {
-        self.wish.items = Some(items);
+        self.request.items = Some(items);
         self
     }
 }
@@ -80,7 +80,7 @@ impl<F: ForItems> Builder<F> {
 impl<F: ForRate> Builder<F> {
     /// False-positive probability once all keys are in.
     pub fn fpp(mut self, fpp: f64) -> Self {
-        self.wish.fpp = Some(fpp);
+        self.request.fpp = Some(fpp);
         self
     }
 }
@@ -88,7 +88,7 @@ impl<F: ForRate> Builder<F> {
 impl<F: InBits> Builder<F> {
     /// Number of bits, rounded up to what the filter can use; with `items` the best k follows, or set it by `hashes`.
     pub fn bits(mut self, bits: u64) -> Self {
-        self.wish.cells = Some(bits);
+        self.request.cells = Some(bits);
         self
     }
 }
@@ -96,7 +96,7 @@ impl<F: InBits> Builder<F> {
 impl<F: InCells> Builder<F> {
     /// Number of cells, rounded up to what the filter can use.
     pub fn cells(mut self, cells: u64) -> Self {
-        self.wish.cells = Some(cells);
+        self.request.cells = Some(cells);
         self
     }
 }
@@ -104,7 +104,7 @@ impl<F: InCells> Builder<F> {
 impl<F: Probing> Builder<F> {
     /// Probes per key, k.
     pub fn hashes(mut self, hashes: u32) -> Self {
-        self.wish.hashes = Some(hashes);
+        self.request.hashes = Some(hashes);
         self
     }
 }
@@ -112,7 +112,7 @@ impl<F: Probing> Builder<F> {
 impl<F: Schemed> Builder<F> {
     /// The scheme that makes positions of digests.
     pub fn scheme(mut self, scheme: SchemeId) -> Self {
-        self.wish.scheme = scheme;
+        self.request.scheme = scheme;
         self
     }
 }
@@ -120,20 +120,20 @@ impl<F: Schemed> Builder<F> {
 impl<F: Threaded> Builder<F> {
     /// Threads that may build; 1 unless said. The result does not depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
-        self.wish.threads = threads;
+        self.request.threads = threads;
         self
     }
 }
 
 impl<F: Built> Clone for Builder<F> {
     fn clone(&self) -> Self {
-        Self { wish: self.wish.clone(), options: self.options.clone() }
+        Self { request: self.request.clone(), options: self.options.clone() }
     }
 }
 
 impl<F: Built> fmt::Debug for Builder<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder").field("wish", &self.wish).field("options", &self.options).finish()
+        f.debug_struct("Builder").field("request", &self.request).field("options", &self.options).finish()
     }
 }
 

@@ -13,10 +13,10 @@ mod fixed;
 mod grow;
 mod member;
 mod near;
+mod request;
 mod sketch;
 mod stream;
 mod verbs;
-mod wish;
 
 pub use about::{About, Identity};
 pub use atomic::Atomic;

@@ -17,8 +17,9 @@ use tempfile::NamedTempFile;
 /// The payload of a file that is mapped into memory, read-only.
 ///
 /// Like every memory map it trusts that nobody changes the file in place: a file that is cut short while
-/// it is mapped ends the process with a bus error when the lost part is read. Gardenia's own writers replace files by
-/// renaming, which leaves open maps as they were.
+/// it is mapped ends the process with a bus error when the lost part is read, and one that is overwritten gives wrong answers.
+/// That is why what maps a file is `unsafe`. Gardenia's own writers replace files by renaming, which leaves open maps as
+/// they were.
 #[derive(Debug)]
 pub struct Mapped {
     /// Shared by the sections of one filter.
@@ -170,15 +171,33 @@ pub(crate) fn load<T: Restore>(path: &Path, options: &ReadOptions) -> Result<T, 
     }
 }
 
-pub(crate) fn open_mapped<T: Attach<Mapped>>(path: &Path, options: &ReadOptions) -> Result<T, DecodeError> {
+/// As [`map_file`], without the file.
+///
+/// # Safety
+/// That of [`map_file`].
+pub(crate) unsafe fn open_mapped<T: Attach<Mapped>>(
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<T, DecodeError> {
+    // SAFETY: the caller's promise.
+    unsafe { map_file(path, options) }.map(|(filter, _)| filter)
+}
+
+/// The filter in a mapped file, and the file.
+///
+/// # Safety
+/// Nobody may change the file in place, or cut it short, while the filter lives.
+pub(crate) unsafe fn map_file<T: Attach<Mapped>>(
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<(T, File), DecodeError> {
     let (source, header, _) = open(path)?;
     let len = usize::try_from(header.payload_len)
         .map_err(|_| DecodeError::TooLarge { needed: header.payload_len, max: usize::MAX as u64 })?;
     let file = source.reader.into_inner();
-    // SAFETY: the map is read-only and its length was checked against the file's. What remains is the rule
-    // in the documentation of `Mapped`: nobody changes the file in place.
+    // SAFETY: the map is read-only and its length was checked against the file's. The caller promises the rest.
     let map = unsafe { memmap2::MmapOptions::new().offset(header.payload_offset()).len(len).map(&file)? };
-    T::attach(&header, options, Mapped { map: Arc::new(map), start: 0, end: len })
+    Ok((T::attach(&header, options, Mapped { map: Arc::new(map), start: 0, end: len })?, file))
 }
 
 /// Reads a whole file of any kind and checks every byte of it. The header, if all is well.

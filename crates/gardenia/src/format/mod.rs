@@ -33,7 +33,7 @@ pub use native::{header, verify};
 pub mod methods {
     //! What the macros below call, in one place.
     #[cfg(feature = "mmap")]
-    pub(crate) use super::file::{load, open_mapped, persist_new, save, write_file};
+    pub(crate) use super::file::{load, map_file, open_mapped, persist_new, save, write_file};
     pub(crate) use super::native::{from_bytes, to_bytes, view};
     #[cfg(feature = "std")]
     pub(crate) use super::native::{read_from, write_to};
@@ -290,27 +290,33 @@ macro_rules! read_methods {
             /// Opens a file by memory map in a time that does not depend on its size. The header is
             /// verified, the payload is not read: see [`verify_file`]($crate::format::verify_file).
             ///
-            /// The file must not be changed in place while it is open (`save` never does: it renames).
+            /// [`load`](Self::load) is safe: it reads the file into memory, and then nobody can change it.
+            ///
+            /// # Safety
+            /// While it is open, the file must not be changed in place or cut short, by this process or another. Answers would
+            /// be wrong, or the process would end with SIGBUS. Replacing the file by renaming another over it (`mv`, and
+            /// [`save`](Self::save)) is fine: the map stays as it was. `cp` and `>` change a file in place.
             #[cfg(feature = "mmap")]
-            pub fn open_mapped(
+            #[allow(unsafe_code, reason = "a mapped file is as good as those who can write to it")]
+            pub unsafe fn open_mapped(
                 path: impl AsRef<std::path::Path>,
             ) -> Result<$default_mapped, $crate::DecodeError> {
-                Self::$open_mapped(path, &$crate::ReadOptions::new())
+                // SAFETY: the caller's promise.
+                unsafe { Self::$open_mapped(path, &$crate::ReadOptions::new()) }
             }
 
             #[doc = concat!("As [`open_mapped`](Self::open_mapped), ", $how, ".")]
+            ///
+            /// # Safety
+            /// That of [`open_mapped`](Self::open_mapped).
             #[cfg(feature = "mmap")]
-            pub fn $open_mapped<$($generic)*>(
+            #[allow(unsafe_code, reason = "a mapped file is as good as those who can write to it")]
+            pub unsafe fn $open_mapped<$($generic)*>(
                 path: impl AsRef<std::path::Path>,
                 options: &$crate::ReadOptions,
             ) -> Result<$mapped, $crate::DecodeError> {
-                fn open_mapped<$($generic)*>(
-                    path: &std::path::Path,
-                    options: &$crate::ReadOptions,
-                ) -> Result<$mapped, $crate::DecodeError> {
-                    $crate::format::methods::open_mapped(path, options)
-                }
-                open_mapped(path.as_ref(), options)
+                // SAFETY: the caller's promise.
+                unsafe { $crate::format::methods::open_mapped(path.as_ref(), options) }
             }
         }
     };

@@ -3,7 +3,7 @@
 use super::Calibration;
 use super::design::{Design, ErrorMeans, Plan};
 use super::need::{Impossible, Need, Prefer, Reason};
-use super::sizes::{Asked, Figures, LINE, MANY, USELESS};
+use super::sizes::{Figures, Goal, LINE, MANY, USELESS};
 use crate::format::file_bytes;
 use crate::{Ability, SizeError, kinds};
 use alloc::borrow::ToOwned;
@@ -28,7 +28,7 @@ pub(super) fn plan(need: &Need, calibration: &Calibration) -> Result<Plan, Impos
 /// All designs, the best first; at least one.
 fn designs(need: &Need, calibration: &Calibration) -> Result<Vec<Design>, Reason> {
     check(need)?;
-    let asked = Asked::new(need);
+    let asked = Goal::new(need);
     if !asked.is_possible() {
         return Err(Reason::Together(together(need)));
     }
@@ -105,7 +105,7 @@ fn together(need: &Need) -> Vec<Ability> {
         // As of a known number: of an unknown one growing is listed, and not also implied.
         let items = need.items.or(Some(MANY));
         let fewer = Need { abilities: kept.clone(), items, ..need.clone() }.without(*ability);
-        if !Asked::new(&fewer).is_possible() {
+        if !Goal::new(&fewer).is_possible() {
             kept = fewer.abilities;
         }
     }
@@ -178,7 +178,7 @@ fn rank(need: &Need, designs: &mut [Design]) {
     designs.sort_by(|a, b| score(a).total_cmp(&score(b)).then(a.bytes.cmp(&b.bytes)));
 }
 
-impl Asked<'_> {
+impl Goal<'_> {
     /// Puts the figures of a design together.
     fn design(&self, sized: Figures, calibration: &Calibration) -> Design {
         let Figures { spec, items, bytes, payload, fpp, bound, error, lines, why } = sized;

@@ -46,4 +46,4 @@ pub use calibration::time_queries;
 pub use calibration::{Calibration, Cost};
 pub use design::{Design, ErrorMeans, Plan};
 pub use need::{Impossible, Need, Prefer, Reason};
-pub(crate) use sizes::{Asked, Figures};
+pub(crate) use sizes::{Figures, Goal};

@@ -28,7 +28,7 @@ use crate::filter::About;
 use crate::hash::{Digest, KeyHasher, SecretKey};
 use crate::index::{AnyScheme, Scheme, SchemeId};
 use crate::kinds::{Ability, AnyFilter, Kind};
-use crate::plan::{Asked, Figures};
+use crate::plan::{Figures, Goal};
 use crate::theory::bloom::Shape;
 use crate::{BuildError, SizeError};
 use alloc::borrow::Cow;
@@ -77,8 +77,8 @@ pub(crate) trait FromSpec: core::marker::Sized {
         Err(SizeError::Conflict("a filter of this kind needs more than keys").into())
     }
     /// Designs for what is asked, or why there is none; nothing if the kind is of no use for it.
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        asked.if_able(kind, || asked.by_spec(kind))
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        goal.if_able(kind, || goal.by_spec(kind))
     }
     /// Bytes that building from so many keys takes beside the filter and their digests.
     fn working_bytes(spec: &Spec, keys: u64) -> u64 {

@@ -42,7 +42,7 @@ pub fn wire_bits(cells_per_item: f64, hashes: u32) -> f64 {
 
 /// How a compressed filter is made, and what to expect of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
+pub struct CompressedPlan {
     /// Bits per key in memory, m/n.
     pub cells_per_item: f64,
     /// Positions per key, k.
@@ -53,7 +53,7 @@ pub struct Plan {
     pub fpp: f64,
 }
 
-impl Plan {
+impl CompressedPlan {
     fn new(cells_per_item: f64, hashes: u32) -> Self {
         let (wire, fpp) = (wire_bits(cells_per_item, hashes), fpp_asymptotic(cells_per_item, hashes));
         Self { cells_per_item, hashes, wire, fpp }
@@ -72,7 +72,7 @@ impl Plan {
 /// assert!(coded.wire < 8.0 + 1e-9 && coded.fpp < 0.0175 && plain.fpp > 0.0215);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-pub fn plan(wire: f64, memory: f64) -> Result<Plan, SizeError> {
+pub fn plan(wire: f64, memory: f64) -> Result<CompressedPlan, SizeError> {
     let sane = |bits: f64| (1.0..=MAX_BITS_PER_ITEM).contains(&bits);
     if !sane(wire) || !sane(memory) {
         return Err(SizeError::Conflict("bits per key, sent or kept, must be a number from 1 to a million"));
@@ -81,16 +81,16 @@ pub fn plan(wire: f64, memory: f64) -> Result<Plan, SizeError> {
     let most = libm::ceil(wire * LN_2).min(f64::from(MAX_HASHES)) as u32;
     let of = |hashes: u32| {
         if wire_bits(memory, hashes) <= wire {
-            return Plan::new(memory, hashes);
+            return CompressedPlan::new(memory, hashes);
         }
         let (mut low, mut high) = (0.0, memory);
         for _ in 0..80 {
             let middle = 0.5 * (low + high);
             (low, high) = if wire_bits(middle, hashes) <= wire { (middle, high) } else { (low, middle) };
         }
-        Plan::new(low, hashes)
+        CompressedPlan::new(low, hashes)
     };
-    let better = |best: Plan, plan: Plan| if plan.fpp < best.fpp { plan } else { best };
+    let better = |best: CompressedPlan, plan: CompressedPlan| if plan.fpp < best.fpp { plan } else { best };
     Ok((2..=most).map(of).fold(of(1), better))
 }
 
@@ -102,7 +102,7 @@ pub fn plan(wire: f64, memory: f64) -> Result<Plan, SizeError> {
 /// assert!(plan.fpp <= 0.01 && plan.hashes == 1 && (8.0..8.1).contains(&plan.wire)); // 9.6 uncoded
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-pub fn plan_for_fpp(fpp: f64, memory: f64) -> Result<Plan, SizeError> {
+pub fn plan_for_fpp(fpp: f64, memory: f64) -> Result<CompressedPlan, SizeError> {
     if !(fpp > 0.0 && fpp < 1.0) {
         return Err(SizeError::Fpp(fpp));
     }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn the_papers_points_are_reproduced() {
         for (cells, hashes, wire, fpp) in PAPER {
-            let found = Plan::new(cells, hashes);
+            let found = CompressedPlan::new(cells, hashes);
             assert!(
                 (found.wire - wire).abs()
                     <= 0.5001
@@ -158,7 +158,9 @@ mod tests {
     #[test]
     fn the_papers_points_are_what_is_chosen_under_their_limits() {
         for (cells, hashes, ..) in PAPER {
-            let wire = Plan::new(cells, hashes).wire.max(libm::ceil(Plan::new(cells, hashes).wire - 0.1));
+            let wire = CompressedPlan::new(cells, hashes)
+                .wire
+                .max(libm::ceil(CompressedPlan::new(cells, hashes).wire - 0.1));
             let found = plan(wire, cells).unwrap();
             assert_eq!(found.hashes, hashes, "{cells}");
             assert!((found.cells_per_item - cells).abs() < 0.3, "{cells}: {found:?}");
@@ -174,7 +176,7 @@ mod tests {
                 for hashes in 1..=libm::ceil(wire * LN_2) as u32 {
                     for i in 1..200 {
                         let cells = memory * f64::from(i) / 200.0;
-                        let other = Plan::new(cells, hashes);
+                        let other = CompressedPlan::new(cells, hashes);
                         assert!(
                             other.wire > wire || other.fpp >= found.fpp * (1.0 - 1e-6),
                             "{found:?} {other:?}"

@@ -1,5 +1,6 @@
 //! Static sets and maps: what was built in is found, whatever the keys, their order, duplicates, threads and storage; and
 //! absent keys pass as often as theory says.
+#![allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "the mapped files are the test's own")]
 
 use crate::common::{digests, keys};
 use gardenia::error::UpdateError;
@@ -337,7 +338,8 @@ fn static_files_answer_the_same_loaded_and_mapped() {
     let keys: Vec<u64> = (0..1_200_000).collect(); // above one core's cache: batches take the other path
     let filter = BinaryFuse::new(&keys, 0.004).unwrap();
     filter.save(&path).unwrap();
-    let (loaded, mapped) = (BinaryFuse::load(&path).unwrap(), BinaryFuse::open_mapped(&path).unwrap());
+    let (loaded, mapped) =
+        (BinaryFuse::load(&path).unwrap(), unsafe { BinaryFuse::open_mapped(&path) }.unwrap());
     assert!(loaded == filter && mapped == filter);
     let probes: Vec<u64> = (1_100_000..1_300_000).collect();
     let answers = filter.contains_many(&probes);
@@ -347,9 +349,11 @@ fn static_files_answer_the_same_loaded_and_mapped() {
     let entries: Vec<(u64, u32)> = keys[..400_000].iter().map(|key| (*key, *key as u32)).collect();
     let stock = Bloomier::builder().build_mutable_from(&entries).unwrap();
     stock.save(&path).unwrap();
-    let mapped = gardenia::MutableBloomier::open_mapped(&path).unwrap();
+    let mapped = unsafe { gardenia::MutableBloomier::open_mapped(&path) }.unwrap();
     assert!(mapped == stock && mapped.get_many(&keys) == stock.get_many(&keys));
-    assert!(AnyFilter::open_mapped(&path).unwrap().contains_digest(stock.hasher().digest_key(&7u64)));
+    assert!(
+        unsafe { AnyFilter::open_mapped(&path) }.unwrap().contains_digest(stock.hasher().digest_key(&7u64))
+    );
 }
 
 #[cfg(feature = "serde")]

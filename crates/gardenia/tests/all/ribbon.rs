@@ -1,4 +1,5 @@
 //! The ribbon filter: what it promises, its size, and how often it errs.
+#![allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "the mapped files are the test's own")]
 
 use gardenia::simd::Level;
 use gardenia::{
@@ -235,11 +236,11 @@ fn a_saved_set_answers_the_same_loaded_and_mapped() {
     for fpp in [0.3, 0.003] {
         let set = Ribbon::new(&keys, fpp).unwrap();
         set.save(&path).unwrap();
-        let (loaded, mapped) = (Ribbon::load(&path).unwrap(), Ribbon::open_mapped(&path).unwrap());
+        let (loaded, mapped) = (Ribbon::load(&path).unwrap(), unsafe { Ribbon::open_mapped(&path) }.unwrap());
         assert!(loaded == set && mapped == set);
         let answers: Vec<bool> = probes.iter().map(|key| set.contains(key)).collect();
         assert!(set.contains_many(&probes) == answers && mapped.contains_many(&probes) == answers);
-        let any = AnyFilter::open_mapped(&path).unwrap();
+        let any = unsafe { AnyFilter::open_mapped(&path) }.unwrap();
         assert!(any.contains_digest(any.hasher().digest(&7u64.to_le_bytes())));
     }
 }

@@ -1,5 +1,6 @@
 //! The decoder against damaged, foreign, newer and hostile bytes: a specific error, no panic, and no more
 //! memory than the caller allows.
+#![allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "the mapped files are the test's own")]
 
 use crate::allocator::peak_of;
 use gardenia::cells::CellKind;
@@ -1022,12 +1023,12 @@ mod files {
             std::fs::write(&path, spectral_sample(policy, 100_000, compact, true)).unwrap();
             let options = ReadOptions::new();
             let loaded = SpectralBloom::load_as::<PolicyId>(&path, &options).unwrap();
-            let mapped = SpectralBloom::open_mapped_as::<PolicyId>(&path, &options).unwrap();
+            let mapped = unsafe { SpectralBloom::open_mapped_as::<PolicyId>(&path, &options) }.unwrap();
             let keys: Vec<u64> = (0..20_000).collect();
             assert_eq!(loaded.count_many(&keys), mapped.count_many(&keys));
             assert!(loaded == mapped && loaded.is_compact() == compact);
             assert_eq!(mapped.to_bytes().unwrap(), std::fs::read(&path).unwrap());
-            let any = AnyFilter::open_mapped(&path).unwrap();
+            let any = unsafe { AnyFilter::open_mapped(&path) }.unwrap();
             assert_eq!(
                 any.as_count().unwrap().count_digest(any.hasher().digest(&7u64.to_le_bytes())),
                 loaded.count(7)
@@ -1042,12 +1043,12 @@ mod files {
         let mut filter = Bloom::new(300_000, 0.01).unwrap(); // above one core's cache: batches take the other path
         filter.extend(0..300_000u32);
         filter.save(&path).unwrap();
-        let (loaded, mapped) = (Bloom::load(&path).unwrap(), Bloom::open_mapped(&path).unwrap());
+        let (loaded, mapped) = (Bloom::load(&path).unwrap(), unsafe { Bloom::open_mapped(&path) }.unwrap());
         assert!(loaded == filter && mapped == filter);
         let probes: Vec<u32> = (200_000..500_000).collect();
         assert_eq!(mapped.contains_many(&probes), filter.contains_many(&probes));
         assert!(format::verify_file(&path).is_ok());
-        let any = AnyFilter::open_mapped(&path).unwrap();
+        let any = unsafe { AnyFilter::open_mapped(&path) }.unwrap();
         assert!(any.contains_digest(any.hasher().digest(&7u64.to_le_bytes())));
     }
 
@@ -1061,11 +1062,11 @@ mod files {
         filter.save(&path).unwrap();
         assert_eq!(filter.levels().count(), 3);
         let (loaded, mapped) =
-            (BitwiseBloom::load(&path).unwrap(), BitwiseBloom::open_mapped(&path).unwrap());
+            (BitwiseBloom::load(&path).unwrap(), unsafe { BitwiseBloom::open_mapped(&path) }.unwrap());
         assert!(loaded == filter && mapped == filter && mapped.to_owned().unwrap() == filter);
         let probes: Vec<u32> = (20_000..80_000).collect();
         assert_eq!(mapped.count_many(&probes), filter.count_many(&probes));
-        let any = AnyFilter::open_mapped(&path).unwrap();
+        let any = unsafe { AnyFilter::open_mapped(&path) }.unwrap();
         assert_eq!(any.as_count().unwrap().count_digest(any.hasher().digest(&39u64.to_le_bytes())), 20);
         assert!(any.estimated_items().is_none() && any.fpp() == filter.fpp());
     }
@@ -1076,7 +1077,7 @@ mod files {
         let path = folder.path().join("bed.gdn");
         let (old, mut new) = (Bloom::new(10, 0.01).unwrap(), Bloom::new(10, 0.01).unwrap());
         old.save(&path).unwrap();
-        let open = Bloom::open_mapped(&path).unwrap();
+        let open = unsafe { Bloom::open_mapped(&path) }.unwrap();
         new.insert("rose");
         new.save(&path).unwrap();
         assert!(!open.contains("rose"), "an open map changed under its reader");
@@ -1112,13 +1113,16 @@ mod files {
         let path = folder.path().join("bed.gdn");
         let good = sample(100_000);
         std::fs::write(&path, &good[..good.len() - 1]).unwrap();
-        assert!(matches!(Bloom::open_mapped(&path), Err(DecodeError::Truncated { .. })));
+        assert!(matches!(unsafe { Bloom::open_mapped(&path) }, Err(DecodeError::Truncated { .. })));
         assert!(matches!(Bloom::load(&path), Err(DecodeError::Truncated { .. })));
-        assert!(Bloom::open_mapped(folder.path()).is_err());
+        assert!(unsafe { Bloom::open_mapped(folder.path()) }.is_err());
         let mut bad = good.clone();
         bad[100] ^= 1; // header
         std::fs::write(&path, &bad).unwrap();
-        assert!(matches!(Bloom::open_mapped(&path), Err(DecodeError::Checksum { part: Part::Header, .. })));
+        assert!(matches!(
+            unsafe { Bloom::open_mapped(&path) },
+            Err(DecodeError::Checksum { part: Part::Header, .. })
+        ));
     }
 }
 

@@ -3,9 +3,9 @@
 //! Each new one takes what the rest of the input is expected to bring, or half as many lines as came so far, so that little
 //! of it stays empty. Fingerprints need 26 to 29 bits per line at a rate of 10⁻⁶, where a Bloom
 //! filter needs 29 and a blocked one 39, and two cache lines per filter. The rates of the filters are the falling series
-//! of the scalable Bloom filter, so that their sum stays below what was asked for.
+//! of the scalable Bloom filter, so that their sum stays below what was unknown for.
 //!
-//! A line is asked of all filters, the newest first, a block at a time; what none of them knows goes into the newest.
+//! A line is unknown of all filters, the newest first, a block at a time; what none of them knows goes into the newest.
 
 use crate::{memory, message};
 use gardenia::theory::scalable::{compound, slice_fpp};
@@ -23,7 +23,7 @@ pub(crate) const FIRST: u64 = 1 << 20;
 /// Filters above this size are allowed for before they are taken.
 const LARGE: u64 = 16 << 20;
 
-/// Keys that are asked for together.
+/// Keys that are unknown for together.
 const BLOCK: usize = 4096;
 
 /// What keys were seen.
@@ -31,18 +31,18 @@ pub(crate) struct Chain {
     fpp: f64,
     /// The oldest first; never empty.
     filters: Vec<Cuckoo>,
-    asked: Asked,
+    unknown: Unknown,
 }
 
 /// Keys of a block that no filter knew so far, and their places in it.
 #[derive(Default)]
-struct Asked {
+struct Unknown {
     places: Vec<u32>,
     digests: Vec<Digest>,
     known: Vec<bool>,
 }
 
-impl Asked {
+impl Unknown {
     fn all(&mut self, digests: &[Digest]) {
         self.digests.clear();
         self.digests.extend_from_slice(digests);
@@ -70,7 +70,7 @@ impl Chain {
     /// An empty one; `first` lines are expected.
     pub(crate) fn new(fpp: f64, first: u64) -> anyhow::Result<Self> {
         let filter = filter(fpp, 0, first)?;
-        Ok(Self { fpp, filters: vec![filter], asked: Asked::default() })
+        Ok(Self { fpp, filters: vec![filter], unknown: Unknown::default() })
     }
 
     /// Adds keys in order, and tells of each whether it is new; `expected` tells how many more new ones will come, if it
@@ -91,14 +91,14 @@ impl Chain {
         new: &mut [bool],
         expected: impl Fn() -> Option<u64>,
     ) -> anyhow::Result<()> {
-        self.asked.all(digests);
-        self.filters.iter().rev().for_each(|filter| self.asked.ask(filter));
+        self.unknown.all(digests);
+        self.filters.iter().rev().for_each(|filter| self.unknown.ask(filter));
         new.fill(false);
         let mut newest = self.filters.len() - 1;
         // Those of this block that went in are in these.
         let first = newest;
-        for at in 0..self.asked.digests.len() {
-            let (digest, place) = (self.asked.digests[at], self.asked.places[at]);
+        for at in 0..self.unknown.digests.len() {
+            let (digest, place) = (self.unknown.digests[at], self.unknown.places[at]);
             if self.filters[first..].iter().any(|filter| filter.contains_digest(digest)) {
                 continue;
             }

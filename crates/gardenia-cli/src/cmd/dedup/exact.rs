@@ -36,14 +36,14 @@ pub(crate) fn run(args: &DedupArgs, sources: Vec<Source>) -> anyhow::Result<Outc
     let (fpp, keys) = (args.fpp(FPP)?, args.key.keys()?);
     let first = args.items.unwrap_or(first(estimate(&sources)));
     let hasher = args.secret.read()?.map_or(KeyHasher::xxh3(0), KeyHasher::sip13);
-    let look = |keys: &Keys, block: Block<'_>, part: &mut Part| {
+    let look = |keys: &Keys, block: Block<'_>, part: &mut BlockKeys| {
         keys.read(&hasher, block, &mut part.batch)?;
         keys.texts_too(block, &mut part.texts)
     };
 
     let (mut chain, mut kept, mut new) =
         (Chain::new(fpp.max(LEAST_FPP), first)?, Kept::default(), Vec::new());
-    let mut flag = |block: Block<'_>, part: &mut Part| {
+    let mut flag = |block: Block<'_>, part: &mut BlockKeys| {
         let digests = &part.batch.digests;
         new.resize(digests.len(), false);
         chain.insert(digests, &mut new, || None)?;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &DedupArgs, sources: Vec<Source>) -> anyhow::Result<Outc
     let (mut stdout, mut output, mut first, mut header) =
         (io::stdout().lock(), Vec::new(), Vec::new(), false);
     let (mut read, mut printed) = (0, 0);
-    let mut once = |block: Block<'_>, part: &mut Part| {
+    let mut once = |block: Block<'_>, part: &mut BlockKeys| {
         let texts = part.texts.slices(block).into_iter().zip(&part.batch.digests);
         first.clear();
         first.extend(texts.map(|(key, digest)| kept.is_first(*digest, key)));
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &DedupArgs, sources: Vec<Source>) -> anyhow::Result<Outc
 
 /// The keys of a block.
 #[derive(Default)]
-struct Part {
+struct BlockKeys {
     batch: Batch,
     texts: KeyTexts,
 }

@@ -185,7 +185,7 @@ impl<M: Memory> CompactView<M> {
         }
         match self.memory.bytes() {
             Some(bytes) => group::get(bytes.get(8 * start..).unwrap_or_default(), at),
-            None => group::get(&Part { memory: &self.memory, start }, at),
+            None => group::get(&Group { memory: &self.memory, start }, at),
         }
     }
 
@@ -278,12 +278,12 @@ impl<M: Memory> fmt::Debug for CompactView<M> {
 }
 
 /// A group inside memory that is not bytes.
-struct Part<'a, M> {
+struct Group<'a, M> {
     memory: &'a M,
     start: usize,
 }
 
-impl<M: Memory> Read for Part<'_, M> {
+impl<M: Memory> Read for Group<'_, M> {
     #[inline(always)]
     fn load(&self, at: usize) -> u64 {
         let word = self.start.saturating_add(at / 8);

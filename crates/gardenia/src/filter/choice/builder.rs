@@ -10,12 +10,12 @@ use crate::SizeError;
 use crate::cells::Bits;
 use crate::filter::Builder;
 use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing, SchemeOf};
-use crate::filter::wish::Wish;
+use crate::filter::request::Request;
 use crate::hash::{Digest, Key};
 use crate::index::MAX_HASHES;
 use crate::index::{AnyScheme, MAX_CELLS, Scheme, prime};
 use crate::kinds::{Ability, Kind};
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::spec::{FromSpec, Measure, Param, Spec, Step, Value, Watch, bit_bytes};
 use crate::theory::bloom::{Shape, size};
 use crate::theory::choices;
@@ -177,7 +177,7 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
     ) -> Builder<ChoiceBloom<T>> {
         let ChoiceBloomOptions { choices, effort, .. } = self.options;
         let options = ChoiceBloomOptions { choices, effort, scheme: SchemeOf::new(scheme) };
-        Builder { wish: self.wish, options }
+        Builder { request: self.request, options }
     }
 
     /// The filter's shape, before any memory is taken: its cells are all its bits.
@@ -194,7 +194,7 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
             let fitted = |hashes| Shape { cells: fit(Shape { cells, hashes }), hashes };
             choices::best_from(start, |hashes| self.rate(fitted(hashes), items, choices))
         };
-        self.wish.shape(MAX_HASHES, |items, fpp| size(items, fpp, rate, fit), best, fit)
+        self.request.shape(MAX_HASHES, |items, fpp| size(items, fpp, rate, fit), best, fit)
     }
 
     /// The false-positive probability to expect once the `items` are in, by the effort asked for.
@@ -207,7 +207,7 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn planned_fpp(&self) -> Result<f64, SizeError> {
-        let items = self.wish.items.ok_or(SizeError::ZeroItems)?;
+        let items = self.request.items.ok_or(SizeError::ZeroItems)?;
         Ok(self.rate(self.shape()?, items, self.checked_choices()?))
     }
 
@@ -219,7 +219,7 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
         let choices = self.checked_choices()?;
         let shape = self.shape()?;
         let scheme = (self.options.scheme.0)(shape.hashes);
-        let form = match (self.options.effort, self.wish.items) {
+        let form = match (self.options.effort, self.request.items) {
             (Effort::Partitioned, None) => {
                 return Err(SizeError::Conflict("partitions are made for a number of keys: give items"));
             }
@@ -228,14 +228,14 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
             }
             _ => ChoiceForm::Groups { choices },
         };
-        let about = self.wish.about(|items| self.rate(shape, items, choices));
-        let (hasher, bits) = (self.wish.hasher, Bits::new(shape.cells)?);
+        let about = self.request.about(|items| self.rate(shape, items, choices));
+        let (hasher, bits) = (self.request.hasher, Bits::new(shape.cells)?);
         Ok(ChoiceBloom { hasher, scheme, bits, form, items: 0, about })
     }
 
     /// The filter of these keys, by the effort asked for. Without `items` it is made for as many as there are.
     pub fn build_from<K: Key>(self, keys: &[K]) -> Result<ChoiceBloom<S>, SizeError> {
-        let (effort, hasher) = (self.options.effort, self.wish.hasher.clone());
+        let (effort, hasher) = (self.options.effort, self.request.hasher.clone());
         let digests = || keys.iter().map(|key| hasher.digest_key(key)).collect();
         let filter = match effort {
             Effort::Online => {
@@ -288,7 +288,7 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
 
     /// Made for so many keys, unless told otherwise.
     fn for_items(mut self, keys: usize) -> Self {
-        self.wish.items = self.wish.items.or(Some(keys.max(1) as u64));
+        self.request.items = self.request.items.or(Some(keys.max(1) as u64));
         self
     }
 
@@ -379,7 +379,7 @@ fn partitions(bits: u64, items: u64) -> Partitions {
 /// The builder that a spec describes.
 fn of(spec: &Spec) -> Builder<ChoiceBloom<AnyScheme>> {
     let (scheme, effort) = (spec.scheme_id(), spec.effort());
-    let builder = Builder { wish: Wish::of(spec, 1.0), ..ChoiceBloom::builder() };
+    let builder = Builder { request: Request::of(spec, 1.0), ..ChoiceBloom::builder() };
     let builder = builder.effort(effort).scheme(move |hashes| AnyScheme::new(scheme, hashes));
     match spec.small(Param::Choices) {
         Some(choices) => builder.choices(choices),
@@ -388,15 +388,15 @@ fn of(spec: &Spec) -> Builder<ChoiceBloom<AnyScheme>> {
 }
 
 impl FromSpec for ChoiceBloom<AnyScheme> {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        let design = |effort| sizes::choice_design(asked.need, asked.items, asked.fpp, asked.within, effort);
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        let design = |effort| sizes::choice_design(goal.need, goal.items, goal.fpp, goal.within, effort);
         // Keys that never change choose together; the choice is stored, and all threads may ask.
         let changes =
             [Ability::Merge, Ability::Remove, Ability::Count, Ability::Map, Ability::Forget, Ability::Grow];
-        match (asked.has(Ability::Fixed), changes.iter().any(|ability| asked.has(*ability))) {
+        match (goal.has(Ability::Fixed), changes.iter().any(|ability| goal.has(*ability))) {
             (true, false) => alloc::vec![design(Effort::Partitioned)],
             (true, true) => Vec::new(),
-            (false, _) => asked.if_able(kind, || design(Effort::Online)),
+            (false, _) => goal.if_able(kind, || design(Effort::Online)),
         }
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {

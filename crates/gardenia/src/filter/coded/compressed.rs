@@ -9,16 +9,16 @@
 use super::range::{Model, decode, encode};
 use crate::cells::{Bits, Memory, Owned};
 use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing, SchemeOf};
-use crate::filter::wish::Wish;
+use crate::filter::request::Request;
 use crate::filter::{About, Bloom, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Section, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::AnyScheme;
 use crate::index::{Fractional, NumberedScheme, Scheme};
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::spec::{FromSpec, Measure, Param, Spec, bit_bytes};
 use crate::theory::bloom::{Estimate, Shape};
-use crate::theory::compressed::{MAX_BITS_PER_ITEM, Plan, plan, plan_for_fpp};
+use crate::theory::compressed::{CompressedPlan, MAX_BITS_PER_ITEM, plan, plan_for_fpp};
 use crate::theory::{bloom, compressed::entropy};
 use crate::{DecodeError, EncodeError, Filter, Full, Insert, Merge, Mismatch, SizeError};
 use alloc::vec;
@@ -105,13 +105,13 @@ impl<S: Scheme> Builder<CompressedBloom<S>> {
     ) -> Builder<CompressedBloom<T>> {
         let CompressedBloomOptions { wire, memory, .. } = self.options;
         let options = CompressedBloomOptions { wire, memory, scheme: SchemeOf::new(scheme) };
-        Builder { wish: self.wish, options }
+        Builder { request: self.request, options }
     }
 
     /// What was chosen for the bits allowed; `None` for a filter that was given by its shape.
-    fn plan(&self) -> Result<Option<(u64, Plan)>, SizeError> {
+    fn plan(&self) -> Result<Option<(u64, CompressedPlan)>, SizeError> {
         let conflict = |message| Err(SizeError::Conflict(message));
-        let Wish { items, fpp, cells, hashes, .. } = self.wish;
+        let Request { items, fpp, cells, hashes, .. } = self.request;
         if cells.is_some() || hashes.is_some() {
             return match (self.options.wire, self.options.memory) {
                 (None, None) => Ok(None),
@@ -138,7 +138,7 @@ impl<S: Scheme> Builder<CompressedBloom<S>> {
 
     /// The plan whose filter keeps `fpp` with so many keys. The paper's formula is that of many: few err more, and are asked
     /// for less.
-    fn plan_for(&self, items: u64, fpp: f64, memory: f64) -> Result<Plan, SizeError> {
+    fn plan_for(&self, items: u64, fpp: f64, memory: f64) -> Result<CompressedPlan, SizeError> {
         let floor = items as f64 * libm::exp2(-64.0);
         if fpp > 0.0 && fpp <= floor {
             return Err(SizeError::FppBelowFloor { fpp, floor, items });
@@ -156,18 +156,19 @@ impl<S: Scheme> Builder<CompressedBloom<S>> {
     }
 
     /// The shape of a plan: rounded up by less than a bit, and then to what the scheme can use.
-    fn shape_of(&self, items: u64, plan: &Plan) -> Result<Shape, SizeError> {
+    fn shape_of(&self, items: u64, plan: &CompressedPlan) -> Result<Shape, SizeError> {
         let cells = libm::ceil(plan.cells_per_item * items as f64 - 1e-6).max(1.0) as u64;
         let cells = (self.options.scheme.0)(plan.hashes).best_fit(cells);
-        let wish = Wish { cells: Some(cells), hashes: Some(plan.hashes), fpp: None, ..self.wish.clone() };
-        wish.bloom_shape(&*self.options.scheme.0)
+        let request =
+            Request { cells: Some(cells), hashes: Some(plan.hashes), fpp: None, ..self.request.clone() };
+        request.bloom_shape(&*self.options.scheme.0)
     }
 
     /// The filter's shape in memory, before any is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
         match self.plan()? {
             Some((items, plan)) => self.shape_of(items, &plan),
-            None => self.wish.bloom_shape(&*self.options.scheme.0),
+            None => self.request.bloom_shape(&*self.options.scheme.0),
         }
     }
 
@@ -175,8 +176,10 @@ impl<S: Scheme> Builder<CompressedBloom<S>> {
     pub fn build(self) -> Result<CompressedBloom<S>, SizeError> {
         let Shape { cells, hashes } = self.shape()?;
         let scheme = (self.options.scheme.0)(hashes);
-        let about = self.wish.about(|items| scheme.planned_fpp(cells, items));
-        Ok(CompressedBloom { bloom: Bloom::from_parts(self.wish.hasher, scheme, Bits::new(cells)?, about) })
+        let about = self.request.about(|items| scheme.planned_fpp(cells, items));
+        Ok(CompressedBloom {
+            bloom: Bloom::from_parts(self.request.hasher, scheme, Bits::new(cells)?, about),
+        })
     }
 }
 
@@ -521,19 +524,19 @@ const MEMORY: f64 = 32.0;
 
 /// The builder that a spec describes.
 fn of(spec: &Spec) -> Builder<CompressedBloom<AnyScheme>> {
-    let (scheme, mut wish) = (spec.scheme_id(), Wish::of(spec, 1.0));
-    let (wire, shaped) = (spec.real(Param::Wire), wish.cells.is_some());
+    let (scheme, mut request) = (spec.scheme_id(), Request::of(spec, 1.0));
+    let (wire, shaped) = (spec.real(Param::Wire), request.cells.is_some());
     if wire.is_some() {
-        wish.fpp = None;
+        request.fpp = None;
     }
     let memory = (!shaped).then(|| spec.real(Param::MemoryPerKey).unwrap_or(MEMORY));
     let scheme = SchemeOf::new(move |hashes| AnyScheme::new(scheme, hashes));
-    Builder { wish, options: CompressedBloomOptions { wire, memory, scheme } }
+    Builder { request, options: CompressedBloomOptions { wire, memory, scheme } }
 }
 
 impl FromSpec for CompressedBloom<AnyScheme> {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        asked.if_able(kind, || sizes::compressed_design(asked.need, asked.items, asked.fpp, asked.within))
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        goal.if_able(kind, || sizes::compressed_design(goal.need, goal.items, goal.fpp, goal.within))
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let (shape, by_wire) = (of(spec).shape()?, spec.has(Param::Wire));

@@ -12,13 +12,13 @@ use super::gaps::{Code, Codes, MAX_DIVISOR, Writer, code_words};
 use crate::BuildError;
 use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::builder::{Built, ForRate};
+use crate::filter::request::filter_facts;
 use crate::filter::verbs::filter_impl;
-use crate::filter::wish::filter_facts;
 use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::MAX_CELLS;
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, Watch};
 use crate::theory::bloom::Estimate;
@@ -167,7 +167,7 @@ impl Builder<GolombSet> {
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn memory_bytes(&self, items: u64) -> Result<u64, SizeError> {
-        let fpp = self.wish.fpp.ok_or(SizeError::Conflict("a set of digests needs fpp"))?;
+        let fpp = self.request.fpp.ok_or(SizeError::Conflict("a set of digests needs fpp"))?;
         let shape = Shape::new(items, fpp, self.options.gaps_per_run)?;
         let values = golomb::expected_values(items, shape.range());
         let mean = shape.range() as f64 / values.max(1.0);
@@ -181,7 +181,7 @@ impl Builder<GolombSet> {
         let mut digests = Vec::new();
         let failed = SizeError::Memory { bytes: (keys.len() as u64).saturating_mul(8) };
         digests.try_reserve_exact(keys.len()).map_err(|_| failed)?;
-        digests.extend(keys.iter().map(|key| self.wish.hasher.digest_key(key)));
+        digests.extend(keys.iter().map(|key| self.request.hasher.digest_key(key)));
         let set = self.build_from_digests(digests)?;
         set.about.took::<K>();
         Ok(set)
@@ -189,7 +189,7 @@ impl Builder<GolombSet> {
 
     /// The set of the keys with these digests, which may repeat and come in any order.
     pub fn build_from_digests(self, mut digests: Vec<Digest>) -> Result<GolombSet, SizeError> {
-        let fpp = self.wish.fpp.ok_or(SizeError::Conflict("a set of digests needs fpp"))?;
+        let fpp = self.request.fpp.ok_or(SizeError::Conflict("a set of digests needs fpp"))?;
         if self.options.gaps_per_run == Some(0) {
             return Err(SizeError::Conflict("a run needs at least 1 key"));
         }
@@ -207,7 +207,7 @@ impl Builder<GolombSet> {
         shape.divisor = divisor.clamp(1, MAX_DIVISOR.min(range));
         let words = encode(&mut shape, &values)?;
         let about = About::planned(shape.items, fpp);
-        Ok(GolombSet { hasher: self.wish.hasher, shape, words, about })
+        Ok(GolombSet { hasher: self.request.hasher, shape, words, about })
     }
 }
 
@@ -636,9 +636,9 @@ impl Builder<GolombSet> {
 }
 
 impl FromSpec for GolombSet {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        asked.if_able(kind, || {
-            sizes::search(asked.fpp, asked.within, |fpp| sizes::golomb_design(asked.items, fpp))
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        goal.if_able(kind, || {
+            sizes::search(goal.fpp, goal.within, |fpp| sizes::golomb_design(goal.items, fpp))
         })
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {

@@ -10,15 +10,15 @@ use super::row::{Least, LeastMany, Row, Touch, TouchMany};
 use crate::cells::{Bytes, Counters, Memory, Owned, TallyMut};
 use crate::error::Overflow;
 use crate::filter::builder::{Built, ForItems, ForRate, InCells, Probing, Schemed};
+use crate::filter::request::{Request, counter_filter_facts};
 use crate::filter::verbs::{count_impl, filter_impl, insert_impl, remove_impl};
-use crate::filter::wish::{Wish, counter_filter_facts};
 use crate::filter::{About, Bloom, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme};
 use crate::kinds::Ability;
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::spec::{FromSpec, Measure, Param, Spec, bit_bytes, cell_bytes};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
@@ -77,7 +77,7 @@ impl Builder<CountingBloom> {
 
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
-        self.wish.any_shape()
+        self.request.any_shape()
     }
 
     /// The filter.
@@ -89,9 +89,9 @@ impl Builder<CountingBloom> {
     /// All but the cells, and how many of them there will be; no memory is taken.
     pub(super) fn parts(&self) -> Result<(Parts, u64), SizeError> {
         let Shape { cells, hashes } = self.shape()?;
-        let scheme = AnyScheme::new(self.wish.scheme, hashes);
-        let about = self.wish.about(|items| scheme.planned_fpp(cells, items));
-        Ok((Parts { hasher: self.wish.hasher.clone(), scheme, about }, cells))
+        let scheme = AnyScheme::new(self.request.scheme, hashes);
+        let about = self.request.about(|items| scheme.planned_fpp(cells, items));
+        Ok((Parts { hasher: self.request.hasher.clone(), scheme, about }, cells))
     }
 
     /// Bits per cell.
@@ -458,16 +458,16 @@ impl Builder<CountingBloom> {
         // The size of a split filter is that of its bits.
         let bits_per_cell = if spec.kind() == Kind::Split { 1 } else { width };
         let planned_fpp = spec.real(Param::PlannedFpp);
-        let wish = Wish { planned_fpp, ..Wish::of(spec, bits_per_cell.into()) };
-        Self { wish, options: CountingBloomOptions { width } }
+        let request = Request { planned_fpp, ..Request::of(spec, bits_per_cell.into()) };
+        Self { request, options: CountingBloomOptions { width } }
     }
 }
 
 impl FromSpec for CountingBloom {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        let design = || sizes::counting_design(asked.need, asked.items, asked.fpp, asked.within);
-        let of_use = (asked.has(Ability::Remove) || asked.has(Ability::Count)) && !asked.has(Ability::Fixed);
-        if of_use { asked.if_able(kind, design) } else { Vec::new() }
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        let design = || sizes::counting_design(goal.need, goal.items, goal.fpp, goal.within);
+        let of_use = (goal.has(Ability::Remove) || goal.has(Ability::Count)) && !goal.has(Ability::Fixed);
+        if of_use { goal.if_able(kind, design) } else { Vec::new() }
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<CountingBloom>::of(spec);

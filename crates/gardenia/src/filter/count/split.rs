@@ -304,7 +304,7 @@ impl SplitBloom {
             identity.check(&stored.identity)?;
         }
         let opening = match (seen.left, &stored) {
-            (Left::Closed(expected), Some(_)) => match AnyFilter::open_mapped_with(&files.bits, options) {
+            (Left::Closed(expected), Some(_)) => match AnyFilter::load_with(&files.bits, options) {
                 Ok(AnyFilter::Bloom(plain)) if fingerprint(plain.cells()) == expected => SplitOpening::Clean,
                 Ok(_) => SplitOpening::BitsDiffer,
                 Err(error) if is_damage(&error) => SplitOpening::BitsDamaged,

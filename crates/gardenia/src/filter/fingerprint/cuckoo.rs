@@ -16,14 +16,14 @@
 
 use crate::cells::{Buckets, Bytes, Four, Memory, Owned, SLOTS, bucket_bytes, by_width};
 use crate::filter::builder::{Built, ForItems, ForRate, InCells};
+use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::{count_impl, filter_impl, remove_impl, try_insert_impl};
-use crate::filter::wish::{Wish, filter_facts};
 use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::MAX_CELLS;
 use crate::index::scale;
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead, with_best};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value};
 use crate::theory::bloom::Estimate;
@@ -84,7 +84,7 @@ impl Builder<Cuckoo> {
 
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
-        let Wish { items, fpp, cells, .. } = self.wish;
+        let Request { items, fpp, cells, .. } = self.request;
         let width = self.options.width;
         let (buckets, width) = match (items, fpp, cells, width) {
             (Some(items), Some(fpp), None, None) => return cuckoo::shape(items, fpp),
@@ -108,14 +108,14 @@ impl Builder<Cuckoo> {
     pub fn build(self) -> Result<Cuckoo, SizeError> {
         let shape = self.shape()?;
         let buckets = Buckets::new(shape.buckets, shape.width)?;
-        let about = match self.wish.items {
+        let about = match self.request.items {
             Some(items) => {
                 let rate = || cuckoo::fpp(shape.cells(), items.min(shape.cells()), shape.width);
-                About::planned(items, self.wish.fpp.unwrap_or_else(rate))
+                About::planned(items, self.request.fpp.unwrap_or_else(rate))
             }
             None => About::default(),
         };
-        Ok(Cuckoo { hasher: self.wish.hasher, buckets, items: 0, about })
+        Ok(Cuckoo { hasher: self.request.hasher, buckets, items: 0, about })
     }
 }
 
@@ -673,24 +673,29 @@ impl Builder<Cuckoo> {
     fn of(spec: &Spec) -> Self {
         let (cells, width) = (spec.whole(Param::Cells), spec.small(Param::Width));
         let fpp = spec.real(Param::Fpp).or((width.is_none() && cells.is_none()).then_some(DEFAULT_FPP));
-        let wish =
-            Wish { items: spec.whole(Param::Items), fpp, cells, hasher: spec.hasher(), ..Wish::default() };
-        Self { wish, options: CuckooOptions { width } }
+        let request = Request {
+            items: spec.whole(Param::Items),
+            fpp,
+            cells,
+            hasher: spec.hasher(),
+            ..Request::default()
+        };
+        Self { request, options: CuckooOptions { width } }
     }
 }
 
 impl FromSpec for Cuckoo {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
         // Copies of a key crowd its two buckets.
-        let room = cuckoo::room(0, asked.need.insertions(0).1).is_some();
-        let design = || sizes::cuckoo_design(asked.need, asked.items, asked.fpp, asked.within);
-        if room { asked.if_able(kind, design) } else { Vec::new() }
+        let room = cuckoo::room(0, goal.need.insertions(0).1).is_some();
+        let design = || sizes::cuckoo_design(goal.need, goal.items, goal.fpp, goal.within);
+        if room { goal.if_able(kind, design) } else { Vec::new() }
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<Cuckoo>::of(spec);
         let shape = builder.shape()?;
         spec.forget(&[Param::Fpp]);
-        if let Some(fpp) = builder.wish.fpp {
+        if let Some(fpp) = builder.request.fpp {
             spec.default_to(Param::PlannedFpp, Value::Real(fpp));
         }
         spec.set_whole(Param::Cells, shape.cells());

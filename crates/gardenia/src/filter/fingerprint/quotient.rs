@@ -17,8 +17,8 @@
 
 use crate::cells::{Bytes, Lines, Memory, Owned, Packed, packed_words};
 use crate::filter::builder::{Built, ForItems, ForRate, InCells};
+use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::{count_impl, filter_impl, remove_impl, try_insert_impl};
-use crate::filter::wish::{Wish, filter_facts};
 use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
@@ -79,7 +79,7 @@ impl Builder<Quotient> {
 
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
-        let Wish { items, fpp, cells, .. } = self.wish;
+        let Request { items, fpp, cells, .. } = self.request;
         let width = self.options.width;
         match (items, fpp, cells, width) {
             (Some(items), Some(fpp), None, None) => quotient::shape(items, fpp),
@@ -96,15 +96,15 @@ impl Builder<Quotient> {
     /// The filter.
     pub fn build(self) -> Result<Quotient, SizeError> {
         let shape = self.shape()?;
-        let about = match self.wish.items {
+        let about = match self.request.items {
             Some(items) => {
                 let rate = || quotient::fpp(shape.cells, items, shape.width);
-                About::planned(items, self.wish.fpp.unwrap_or_else(rate))
+                About::planned(items, self.request.fpp.unwrap_or_else(rate))
             }
             None => About::default(),
         };
         let slots = Packed::new(shape.cells, shape.width)?;
-        Ok(Quotient { hasher: self.wish.hasher, slots, shape, items: 0, about })
+        Ok(Quotient { hasher: self.request.hasher, slots, shape, items: 0, about })
     }
 }
 
@@ -753,9 +753,14 @@ impl Builder<Quotient> {
     fn of(spec: &Spec) -> Self {
         let (cells, width) = (spec.whole(Param::Cells), spec.small(Param::Width));
         let fpp = spec.real(Param::Fpp).or((width.is_none() && cells.is_none()).then_some(DEFAULT_FPP));
-        let wish =
-            Wish { items: spec.whole(Param::Items), fpp, cells, hasher: spec.hasher(), ..Wish::default() };
-        Self { wish, options: QuotientOptions { width } }
+        let request = Request {
+            items: spec.whole(Param::Items),
+            fpp,
+            cells,
+            hasher: spec.hasher(),
+            ..Request::default()
+        };
+        Self { request, options: QuotientOptions { width } }
     }
 }
 
@@ -764,7 +769,7 @@ impl FromSpec for Quotient {
         let builder = Builder::<Quotient>::of(spec);
         let shape = builder.shape()?;
         spec.forget(&[Param::Fpp]);
-        if let Some(fpp) = builder.wish.fpp {
+        if let Some(fpp) = builder.request.fpp {
             spec.default_to(Param::PlannedFpp, Value::Real(fpp));
         }
         spec.set_whole(Param::Cells, shape.cells);

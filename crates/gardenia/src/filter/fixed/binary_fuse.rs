@@ -12,12 +12,12 @@ use super::digests::{Entries, Hashing, Keys, digests_of, try_on, try_seeds};
 use super::fuse::{Cell, Layout, Peeled, Picked, build};
 use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::builder::{Built, ForRate, Threaded};
+use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::filter_impl;
-use crate::filter::wish::{Wish, filter_facts};
 use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{self, Bools, Given, Sink, Source, ahead, with_best};
 use crate::spec::{FromSpec, Measure, Param, Spec, Watch};
 use crate::theory::binary_fuse::{self, Shape};
@@ -94,7 +94,7 @@ impl Builder<BinaryFuse> {
 
     /// Bits per fingerprint that these choices come to.
     pub fn width(&self) -> Result<u32, SizeError> {
-        match (self.options.width, self.wish.fpp) {
+        match (self.options.width, self.request.fpp) {
             (None, None) => Ok(8),
             (Some(width @ (8 | 16 | 32)), None) => Ok(width),
             (Some(_), None) => Err(SizeError::Conflict("fingerprints have 8, 16 or 32 bits")),
@@ -110,7 +110,7 @@ impl Builder<BinaryFuse> {
 
     /// The filter of these keys. Duplicates count once, and the order does not matter.
     pub fn build_from<K: Key + Sync>(self, keys: &[K]) -> Result<BinaryFuse, BuildError> {
-        let (width, hasher, threads) = (self.width()?, self.wish.hasher.clone(), self.wish.threads());
+        let (width, hasher, threads) = (self.width()?, self.request.hasher.clone(), self.request.threads());
         let peeled = match self.attempt(&Hashing { hasher: hasher.clone(), keys }, 0)? {
             Some(peeled) => peeled,
             None => {
@@ -131,18 +131,18 @@ impl Builder<BinaryFuse> {
     }
 
     fn attempt(&self, keys: &impl Keys<1>, attempt: u32) -> Result<Option<Peeled<1>>, SizeError> {
-        build(Layout::sized(self.shape(keys.len() as u64)?, attempt)?, keys, self.wish.threads())
+        build(Layout::sized(self.shape(keys.len() as u64)?, attempt)?, keys, self.request.threads())
     }
 
     fn finish(self, peeled: Peeled<1>, width: u32) -> Result<BinaryFuse, BuildError> {
-        let (items, threads) = (peeled.len() as u64, self.wish.threads());
+        let (items, threads) = (peeled.len() as u64, self.request.threads());
         let memory = match width {
             8 => words(&table(&peeled, threads, |word| word as u8)?, |cell| cell.into()),
             16 => words(&table(&peeled, threads, |word| word as u16)?, |cell| cell.into()),
             _ => words(&table(&peeled, threads, |word| word as u32)?, |cell| cell.into()),
         }?;
         let about = About::planned(items, binary_fuse::fpp(items, width));
-        Ok(Parts { hasher: self.wish.hasher, layout: peeled.layout(), width, items, about }.with(memory))
+        Ok(Parts { hasher: self.request.hasher, layout: peeled.layout(), width, items, about }.with(memory))
     }
 }
 
@@ -482,13 +482,13 @@ impl Builder<BinaryFuse> {
             arity: spec.small(Param::Arity).unwrap_or(3),
             width: spec.small(Param::Fingerprint),
         };
-        Self { wish: Wish { fpp: spec.real(Param::Fpp), ..Wish::hashed(spec) }, options }
+        Self { request: Request { fpp: spec.real(Param::Fpp), ..Request::hashed(spec) }, options }
     }
 }
 
 impl FromSpec for BinaryFuse {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        asked.if_able(kind, || sizes::fuse_design(asked.items, asked.fpp, asked.within))
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        goal.if_able(kind, || sizes::fuse_design(goal.items, goal.fpp, goal.within))
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<BinaryFuse>::of(spec);

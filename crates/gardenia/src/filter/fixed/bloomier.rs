@@ -16,12 +16,12 @@ use super::fuse::{Layout, Peeled, Picked, build};
 use crate::cells::{Bytes, Memory, Owned, Packed, packed_words};
 use crate::error::UpdateError;
 use crate::filter::builder::{Built, Threaded};
+use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::filter_impl;
-use crate::filter::wish::{Wish, filter_facts};
 use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{FromSpec, Measure, Param, Spec, SpecError, Watch};
 use crate::theory::binary_fuse::{self, Shape};
@@ -50,7 +50,7 @@ use core::fmt;
 #[derive(Clone)]
 pub struct Bloomier<M = Owned> {
     hasher: KeyHasher,
-    plan: Plan,
+    plan: MapLayout,
     cells: Packed<M>,
     about: About,
 }
@@ -77,7 +77,7 @@ pub struct Bloomier<M = Owned> {
 #[derive(Clone)]
 pub struct MutableBloomier<M = Owned> {
     hasher: KeyHasher,
-    plan: Plan,
+    plan: MapLayout,
     /// Which of its cells is a key's own, and check bits.
     sides: Packed<M>,
     values: Packed<M>,
@@ -86,7 +86,7 @@ pub struct MutableBloomier<M = Owned> {
 
 /// Layout and widths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Plan {
+struct MapLayout {
     layout: Layout,
     value_bits: u32,
     check_bits: u32,
@@ -153,10 +153,10 @@ impl Builder<Bloomier> {
     pub fn build_from_digests(self, digests: &[Digest], values: &[u32]) -> Result<Bloomier, BuildError> {
         let (plan, peeled) = self.solve(digests, values)?;
         let table =
-            peeled.table(self.wish.threads(), |key: Picked| mask(key.digest) ^ u64::from(key.value))?;
+            peeled.table(self.request.threads(), |key: Picked| mask(key.digest) ^ u64::from(key.value))?;
         let mut cells = Packed::new(plan.layout.cells(), plan.cell_bits())?;
         (0..).zip(table).for_each(|(at, cell)| cells.set(at, cell));
-        Ok(Bloomier { hasher: self.wish.hasher, plan, cells, about: plan.about() })
+        Ok(Bloomier { hasher: self.request.hasher, plan, cells, about: plan.about() })
     }
 
     /// As [`build_mutable_from`](Self::build_mutable_from), from digests made by the same hasher, and a value for each.
@@ -167,12 +167,12 @@ impl Builder<Bloomier> {
     ) -> Result<MutableBloomier, BuildError> {
         let (plan, peeled) = self.solve(digests, values)?;
         let table =
-            peeled.table(self.wish.threads(), |key: Picked| mask(key.digest) ^ u64::from(key.side))?;
+            peeled.table(self.request.threads(), |key: Picked| mask(key.digest) ^ u64::from(key.side))?;
         let mut sides = Packed::new(plan.layout.cells(), plan.side_bits())?;
         (0..).zip(table).for_each(|(at, cell)| sides.set(at, cell));
         let mut values = Packed::new(plan.layout.cells(), plan.value_bits)?;
         peeled.each(|key: Picked| values.set(key.cell as u64, key.value.into()));
-        Ok(MutableBloomier { hasher: self.wish.hasher, plan, sides, values, about: plan.about() })
+        Ok(MutableBloomier { hasher: self.request.hasher, plan, sides, values, about: plan.about() })
     }
 
     fn taken_apart<K: Key + Sync>(&self, entries: &[(K, u32)]) -> Result<(Vec<Digest>, Vec<u32>), SizeError> {
@@ -180,11 +180,11 @@ impl Builder<Bloomier> {
         keys.extend(entries.iter().map(|entry| &entry.0));
         let mut values = reserved(entries.len())?;
         values.extend(entries.iter().map(|entry| entry.1));
-        Ok((digests_of(&self.wish.hasher, &keys, self.wish.threads())?, values))
+        Ok((digests_of(&self.request.hasher, &keys, self.request.threads())?, values))
     }
 
     /// Checks the widths, and gives each key a cell of its own.
-    fn solve(&self, digests: &[Digest], values: &[u32]) -> Result<(Plan, Peeled<2>), BuildError> {
+    fn solve(&self, digests: &[Digest], values: &[u32]) -> Result<(MapLayout, Peeled<2>), BuildError> {
         if digests.len() != values.len() {
             return Err(BuildError::Values { keys: digests.len(), values: values.len() });
         }
@@ -199,11 +199,11 @@ impl Builder<Bloomier> {
         if u64::from(largest) >> value_bits != 0 {
             return Err(BuildError::Value { value: largest, bits: value_bits });
         }
-        let (threads, check_bits) = (self.wish.threads(), self.options.check_bits);
+        let (threads, check_bits) = (self.request.threads(), self.options.check_bits);
         try_seeds(Entries { digests, values }, |entries, attempt| {
             let items = entries.len() as u64;
             let layout = Layout::sized(binary_fuse::shape(items, self.options.arity)?, attempt)?;
-            let plan = Plan { layout, value_bits, check_bits, items };
+            let plan = MapLayout { layout, value_bits, check_bits, items };
             Ok(build(layout, &entries, threads)?.map(|peeled| (plan, peeled)))
         })
     }
@@ -220,7 +220,7 @@ pub(crate) fn is_mutable(header: &Header) -> bool {
     header.params.first() == Some(&1)
 }
 
-impl Plan {
+impl MapLayout {
     /// Bits per cell of a map that stays as it is, q.
     fn cell_bits(&self) -> u32 {
         self.value_bits + self.check_bits
@@ -606,7 +606,7 @@ map_verbs!(MutableBloomier, true);
 
 impl format::Restore for Bloomier {
     fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
-        let plan = Plan::restore(header, false)?;
+        let plan = MapLayout::restore(header, false)?;
         let cells = Packed::new(plan.layout.cells(), plan.cell_bits())?;
         Ok(Self { hasher: header.hasher(options)?, plan, cells, about: header.about() })
     }
@@ -620,7 +620,7 @@ impl format::Restore for Bloomier {
 
 impl format::Restore for MutableBloomier {
     fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
-        let plan = Plan::restore(header, true)?;
+        let plan = MapLayout::restore(header, true)?;
         let [sides, values] =
             [plan.side_bits(), plan.value_bits].map(|bits| Packed::new(plan.layout.cells(), bits));
         Ok(Self {
@@ -646,7 +646,7 @@ fn short() -> DecodeError {
 
 impl<B: AsRef<[u8]>> format::Attach<B> for Bloomier<Bytes<B>> {
     fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
-        let plan = Plan::restore(header, false)?;
+        let plan = MapLayout::restore(header, false)?;
         let cells = Packed::borrowed(payload, plan.layout.cells(), plan.cell_bits()).ok_or_else(short)?;
         let map = Self { hasher: header.hasher(options)?, plan, cells, about: header.about() };
         map.check_tails()?;
@@ -656,7 +656,7 @@ impl<B: AsRef<[u8]>> format::Attach<B> for Bloomier<Bytes<B>> {
 
 impl<B: Cut> format::Attach<B> for MutableBloomier<Bytes<B>> {
     fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
-        let plan = Plan::restore(header, true)?;
+        let plan = MapLayout::restore(header, true)?;
         let cells = plan.layout.cells();
         let first = packed_words(cells, plan.side_bits()).unwrap_or(u64::MAX / 8) * 8;
         let (sides, values) = payload.cut(first as usize).ok_or_else(short)?;
@@ -675,13 +675,13 @@ impl Builder<Bloomier> {
             value_bits: spec.small(Param::ValueBits),
             check_bits: spec.small(Param::Check).unwrap_or(8),
         };
-        Self { wish: Wish::hashed(spec), options }
+        Self { request: Request::hashed(spec), options }
     }
 }
 
 impl FromSpec for Bloomier {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        asked.if_able(kind, || sizes::bloomier_design(asked.need, asked.items, asked.fpp, asked.within))
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        goal.if_able(kind, || sizes::bloomier_design(goal.need, goal.items, goal.fpp, goal.within))
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<Bloomier>::of(spec);

@@ -14,15 +14,15 @@ use super::{Allowance, Fetch};
 use crate::cells::{Bytes, Counters, Memory, Owned, Tally, TallyMut, counter_bytes};
 use crate::filter::builder::{Built, ForItems, ForRate, InCells, Probing, Schemed};
 use crate::filter::count::row::{Least, Row, Touch};
+use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::{count_impl, filter_impl, remove_impl, try_insert_impl};
-use crate::filter::wish::{Wish, filter_facts};
 use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme};
 use crate::kinds::Ability;
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
@@ -94,22 +94,22 @@ impl Builder<DynamicBloom> {
 
     /// The shape of a layer, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
-        match self.wish.items {
+        match self.request.items {
             Some(0) => Err(SizeError::ZeroItems),
-            _ => self.wish.any_shape(),
+            _ => self.request.any_shape(),
         }
     }
 
     /// The filter, with its first layer.
     pub fn build(self) -> Result<DynamicBloom, SizeError> {
         let Shape { cells, hashes } = self.shape()?;
-        let scheme = AnyScheme::new(self.wish.scheme, hashes);
-        let Some(capacity) = self.wish.items else {
+        let scheme = AnyScheme::new(self.request.scheme, hashes);
+        let Some(capacity) = self.request.items else {
             return Err(SizeError::Conflict("give items: the keys that one layer takes"));
         };
         let layers = alloc::vec![Layer { cells: Counters::new(cells, self.options.width)?, items: 0 }];
-        let about = self.wish.about(|items| scheme.planned_fpp(cells, items));
-        let (hasher, allowance) = (self.wish.hasher, Allowance::ANY);
+        let about = self.request.about(|items| scheme.planned_fpp(cells, items));
+        let (hasher, allowance) = (self.request.hasher, Allowance::ANY);
         Ok(DynamicBloom { hasher, scheme, layers, capacity, active: 0, allowance, about })
     }
 }
@@ -625,17 +625,17 @@ const LAYER: u64 = 10_000;
 impl Builder<DynamicBloom> {
     fn of(spec: &Spec) -> Self {
         let width = spec.small(Param::Width).unwrap_or(WIDTH);
-        let mut wish = Wish::of(spec, width.into());
-        wish.items.get_or_insert(LAYER);
-        Self { wish, options: DynamicBloomOptions { width } }
+        let mut request = Request::of(spec, width.into());
+        request.items.get_or_insert(LAYER);
+        Self { request, options: DynamicBloomOptions { width } }
     }
 }
 
 impl FromSpec for DynamicBloom {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        let within = asked.within.filter(|_| !asked.need.is_open());
-        let design = || sizes::search(asked.fpp, within, |fpp| sizes::dynamic_design(asked.need, fpp));
-        if asked.has(Ability::Remove) { asked.if_able(kind, design) } else { Vec::new() }
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        let within = goal.within.filter(|_| !goal.need.is_open());
+        let design = || sizes::search(goal.fpp, within, |fpp| sizes::dynamic_design(goal.need, fpp));
+        if goal.has(Ability::Remove) { goal.if_able(kind, design) } else { Vec::new() }
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<DynamicBloom>::of(spec);

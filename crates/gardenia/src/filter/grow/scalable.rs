@@ -15,15 +15,15 @@ use super::{Allowance, Fetch};
 use crate::cells::{Bits, Bytes, Lines, Memory, Owned};
 use crate::filter::builder::{Built, ForItems, ForRate, Schemed};
 use crate::filter::member::probe::{Contains, Set};
+use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::{filter_impl, try_insert_impl};
-use crate::filter::wish::{Wish, filter_facts};
 use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored, check_fit};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeId};
 use crate::index::{MAX_CELLS, MAX_HASHES};
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, bit_bytes};
 use crate::theory::a2::stored;
@@ -213,11 +213,11 @@ impl Builder<ScalableBloom> {
     pub fn build(self) -> Result<ScalableBloom, SizeError> {
         let rule = self.rule()?;
         let (slices, about) = (alloc::vec![rule.slice(rule.shape(0)?)?], About::planned(0, rule.fpp));
-        Ok(ScalableBloom { hasher: self.wish.hasher, rule, slices, allowance: Allowance::ANY, about })
+        Ok(ScalableBloom { hasher: self.request.hasher, rule, slices, allowance: Allowance::ANY, about })
     }
 
     fn rule(&self) -> Result<Rule, SizeError> {
-        let Wish { fpp, items, scheme, .. } = self.wish;
+        let Request { fpp, items, scheme, .. } = self.request;
         let ScalableBloomOptions { tightening, growth, peak } = self.options;
         let fpp = fpp.ok_or(SizeError::Conflict("give fpp: the rate that is kept at every size"))?;
         let rule = Rule { scheme, fpp, tightening, growth, peak, first: items.unwrap_or(0) };
@@ -806,16 +806,15 @@ impl Builder<ScalableBloom> {
             peak: spec.small(Param::Peak).unwrap_or(peak),
         };
         let fpp = Some(spec.real(Param::Fpp).unwrap_or(DEFAULT_FPP));
-        let wish = Wish { fpp, items: Some(items), scheme: spec.scheme_id(), ..Wish::hashed(spec) };
-        Self { wish, options }
+        let request = Request { fpp, items: Some(items), scheme: spec.scheme_id(), ..Request::hashed(spec) };
+        Self { request, options }
     }
 }
 
 impl FromSpec for ScalableBloom {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        let within = asked.within.filter(|_| !asked.need.is_open());
-        asked
-            .if_able(kind, || sizes::search(asked.fpp, within, |fpp| sizes::scalable_design(asked.need, fpp)))
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        let within = goal.within.filter(|_| !goal.need.is_open());
+        goal.if_able(kind, || sizes::search(goal.fpp, within, |fpp| sizes::scalable_design(goal.need, fpp)))
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<ScalableBloom>::of(spec);
@@ -833,7 +832,7 @@ impl FromSpec for ScalableBloom {
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
         let builder = Builder::<ScalableBloom>::of(spec);
         let (shape, _) = builder.shape(0)?;
-        Ok(Measure::as_stored(bit_bytes(shape.cells), 56, builder.wish.fpp))
+        Ok(Measure::as_stored(bit_bytes(shape.cells), 56, builder.request.fpp))
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         Builder::<ScalableBloom>::of(spec).build()

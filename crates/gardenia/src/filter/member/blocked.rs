@@ -13,13 +13,13 @@ use super::radix;
 use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
 #[cfg(feature = "std")]
 use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing};
+use crate::filter::request::{Request, bit_filter_facts};
 use crate::filter::verbs::{filter_impl, insert_impl};
-use crate::filter::wish::{Wish, bit_filter_facts};
 use crate::filter::{About, Atomic, Bloom, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::AnyScheme;
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{self, Bools, Given, Keys, Level, Mask, Pattern, Sink, Source, ahead};
 use crate::spec::{FromSpec, Measure, Param, Spec, bit_bytes};
 use crate::theory::blocked::{self, BLOCK_BITS, MAX_BLOCK_HASHES};
@@ -75,7 +75,7 @@ impl Builder<BlockedBloom> {
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
         let best = |cells: u64, items| blocked::best_hashes(cells.div_ceil(BLOCK_BITS), items);
-        self.wish
+        self.request
             .shape(MAX_BLOCK_HASHES, blocked::shape, best, |shape| shape.cells.next_multiple_of(BLOCK_BITS))
     }
 
@@ -83,8 +83,8 @@ impl Builder<BlockedBloom> {
     pub fn build(self) -> Result<BlockedBloom, SizeError> {
         let Shape { cells, hashes } = self.shape()?;
         let pattern = Pattern::new(cells / BLOCK_BITS, hashes);
-        let about = self.wish.about(|items| blocked::fpp(pattern.blocks, items, hashes));
-        Ok(BlockedBloom { hasher: self.wish.hasher, pattern, bits: Bits::new(cells)?, about })
+        let about = self.request.about(|items| blocked::fpp(pattern.blocks, items, hashes));
+        Ok(BlockedBloom { hasher: self.request.hasher, pattern, bits: Bits::new(cells)?, about })
     }
 }
 
@@ -495,11 +495,11 @@ format::serde_impls!([M: Memory] BlockedBloom<M>, [] BlockedBloom);
 const TOO_LOW: &str = "a blocked filter cannot have a false-positive rate this low: the kind bloom can";
 
 impl FromSpec for BlockedBloom {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        asked.if_able(kind, || sizes::blocked_design(asked.need, asked.items, asked.fpp, asked.within))
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        goal.if_able(kind, || sizes::blocked_design(goal.need, goal.items, goal.fpp, goal.within))
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let shape = Builder::<BlockedBloom> { wish: Wish::of(spec, 1.0), options: () }.shape();
+        let shape = Builder::<BlockedBloom> { request: Request::of(spec, 1.0), options: () }.shape();
         let bloom = || Bloom::<AnyScheme>::fill_in(&mut spec.clone()).is_ok();
         let shape = match shape {
             Err(SizeError::TooManyCells { .. }) if bloom() => return Err(SizeError::Conflict(TOO_LOW)),
@@ -514,6 +514,6 @@ impl FromSpec for BlockedBloom {
         Ok(Measure::as_stored(bit_bytes(cells), 0, spec.rate(rate)))
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
-        Builder::<BlockedBloom> { wish: Wish::of(spec, 1.0), options: () }.build()
+        Builder::<BlockedBloom> { request: Request::of(spec, 1.0), options: () }.build()
     }
 }

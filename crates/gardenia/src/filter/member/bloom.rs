@@ -8,15 +8,15 @@
 use super::probe::{Contains, ContainsMany, Set, SetMany, SetShared};
 use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
 use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing, SchemeOf};
+use crate::filter::request::{Request, bit_filter_facts};
 use crate::filter::verbs::{filter_impl, insert_impl};
-use crate::filter::wish::{Wish, bit_filter_facts};
 use crate::filter::{About, Atomic, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::AnyScheme;
 use crate::index::shifts::stated_fpp;
 use crate::index::{Fractional, NumberedScheme, Scheme};
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::spec::{FromSpec, Measure, Param, Spec, bit_bytes};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
@@ -107,20 +107,20 @@ impl AtomicBloom {
 impl<S: Scheme> Builder<Bloom<S>> {
     /// The scheme, as a function of the number of probes: `Double::new`.
     pub fn scheme<T: Scheme>(self, scheme: impl Fn(u32) -> T + Send + Sync + 'static) -> Builder<Bloom<T>> {
-        Builder { wish: self.wish, options: SchemeOf::new(scheme) }
+        Builder { request: self.request, options: SchemeOf::new(scheme) }
     }
 
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
-        self.wish.bloom_shape(&*self.options.0)
+        self.request.bloom_shape(&*self.options.0)
     }
 
     /// The filter.
     pub fn build(self) -> Result<Bloom<S>, SizeError> {
         let Shape { cells, hashes } = self.shape()?;
         let scheme = (self.options.0)(hashes);
-        let about = self.wish.about(|items| scheme.planned_fpp(cells, items));
-        Ok(Bloom { hasher: self.wish.hasher, scheme, bits: Bits::new(cells)?, about })
+        let about = self.request.about(|items| scheme.planned_fpp(cells, items));
+        Ok(Bloom { hasher: self.request.hasher, scheme, bits: Bits::new(cells)?, about })
     }
 }
 
@@ -498,11 +498,11 @@ format::read_methods!(Bloom of schemes);
 format::serde_impls!([S: NumberedScheme, M: Memory] Bloom<S, M>, [S: NumberedScheme] Bloom<S>);
 
 impl FromSpec for Bloom<AnyScheme> {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        asked.if_able(kind, || sizes::bloom_design(asked.need, asked.items, asked.fpp, asked.within))
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        goal.if_able(kind, || sizes::bloom_design(goal.need, goal.items, goal.fpp, goal.within))
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
-        let shape = Wish::of(spec, 1.0).any_shape()?;
+        let shape = Request::of(spec, 1.0).any_shape()?;
         spec.fill_shape(Param::Bits, shape);
         Ok(())
     }
@@ -512,7 +512,7 @@ impl FromSpec for Bloom<AnyScheme> {
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         let scheme = spec.scheme_id();
-        let builder = Builder { wish: Wish::of(spec, 1.0), ..Bloom::builder() };
+        let builder = Builder { request: Request::of(spec, 1.0), ..Bloom::builder() };
         builder.scheme(move |hashes| AnyScheme::new(scheme, hashes)).build()
     }
 }

@@ -11,8 +11,8 @@
 use super::probe::{Contains, ContainsMany};
 use crate::BuildError;
 use crate::cells::{Bits, Bytes, Memory, Owned};
+use crate::filter::request::bit_filter_facts;
 use crate::filter::verbs::filter_impl;
-use crate::filter::wish::bit_filter_facts;
 use crate::filter::{About, Bloom, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
@@ -20,7 +20,7 @@ use crate::index::MAX_HASHES;
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, NumberedScheme, Scheme};
 use crate::numbered::numbered;
-use crate::plan::{Asked, Figures};
+use crate::plan::{Figures, Goal};
 use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::spec::{FromSpec, Measure, Param, Spec, SpecError, Value, Watch};
 use crate::{DecodeError, EncodeError, SizeError};
@@ -426,7 +426,7 @@ format::serde_impls!([M: Memory] RetouchedBloom<M>, [] RetouchedBloom);
 /// Figures as the Bloom filter that it is made from.
 impl FromSpec for RetouchedBloom {
     /// Which keys are in the way is no matter of a plan.
-    fn designs(_: Kind, _: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+    fn designs(_: Kind, _: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
         Vec::new()
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {

@@ -19,7 +19,7 @@
 use crate::cells::{Bits, Bytes, Memory, Owned};
 use crate::error::PointError;
 use crate::filter::builder::{Built, ForItems};
-use crate::filter::wish::bit_filter_facts;
+use crate::filter::request::bit_filter_facts;
 use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, HasherId, Key, KeyHasher};
@@ -146,13 +146,13 @@ impl Builder<DistanceSensitiveBloom> {
 
     /// The filter.
     pub fn build(self) -> Result<DistanceSensitiveBloom, SizeError> {
-        let (number, dimension) = self.options.space.numbers(self.wish.hasher.id());
-        if Space::from_numbers(number, dimension, self.wish.hasher.id()).is_err() {
+        let (number, dimension) = self.options.space.numbers(self.request.hasher.id());
+        if Space::from_numbers(number, dimension, self.request.hasher.id()).is_err() {
             return Err(SizeError::Conflict("points have 1 to 2^40 bits"));
         }
         let error = self.options.error.unwrap_or(0.01);
         let (found, near, far, about) =
-            match (self.options.shape, self.wish.items, self.options.near, self.options.far) {
+            match (self.options.shape, self.request.items, self.options.near, self.options.far) {
                 (Some(shape), None, None, None) if self.options.error.is_none() => {
                     (shape, 0.0, 1.0, About::default())
                 }
@@ -169,7 +169,7 @@ impl Builder<DistanceSensitiveBloom> {
             return Err(SizeError::Conflict("1 to 65536 samples, and a threshold of 1 to all functions"));
         }
         let bits = Bits::new(bits.saturating_mul(functions.into()))?;
-        let (space, hasher) = (self.options.space, self.wish.hasher);
+        let (space, hasher) = (self.options.space, self.request.hasher);
         Ok(DistanceSensitiveBloom { hasher, space, functions, samples, threshold, near, far, bits, about })
     }
 }

@@ -6,11 +6,11 @@ use crate::SizeError;
 use crate::cells::CellKind;
 use crate::filter::Builder;
 use crate::filter::builder::Built;
-use crate::filter::wish::Wish;
+use crate::filter::request::Request;
 use crate::index::MAX_CELLS;
 use crate::index::{Form, prime};
 use crate::kinds::{Ability, Kind};
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::spec::{FromSpec, Measure, Param, Spec, Value};
 use crate::theory::count_min::{SketchShape, fit, shape};
 use alloc::vec::Vec;
@@ -145,7 +145,7 @@ impl Builder<CountMin> {
     /// The sketch.
     pub fn build(self) -> Result<CountMin, SizeError> {
         CountMin::with(
-            self.wish.hasher.clone(),
+            self.request.hasher.clone(),
             self.options.form,
             self.options.update,
             self.options.cells,
@@ -180,18 +180,18 @@ impl Builder<CountMin> {
             update: spec.word(Param::Update).and_then(Update::from_name).unwrap_or(Update::Conservative),
             cells: cells.ok_or(SizeError::Conflict("cells of a sketch have 4, 8, 32 or 64 bits"))?,
         };
-        Ok(Self { wish: Wish::hashed(spec), options })
+        Ok(Self { request: Request::hashed(spec), options })
     }
 }
 
 impl FromSpec for CountMin {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        let stream = asked.need.is_open() || asked.has(Ability::Grow);
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        let stream = goal.need.is_open() || goal.has(Ability::Grow);
         let design = || match stream {
-            true => sizes::stream_design(asked.need),
-            false => sizes::count_min_design(asked.need, asked.items, asked.fpp, asked.within),
+            true => sizes::stream_design(goal.need),
+            false => sizes::count_min_design(goal.need, goal.items, goal.fpp, goal.within),
         };
-        if asked.has(Ability::Count) { asked.if_able(kind, design) } else { Vec::new() }
+        if goal.has(Ability::Count) { goal.if_able(kind, design) } else { Vec::new() }
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<CountMin>::of(spec)?;

@@ -13,7 +13,7 @@
 
 use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::builder::Built;
-use crate::filter::wish::filter_facts;
+use crate::filter::request::filter_facts;
 use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
@@ -119,7 +119,7 @@ impl Builder<CountSketch> {
             _ => return Err(SizeError::Conflict("give epsilon and delta, or columns and rows")),
         };
         let cells = Owned::zeroed(check(columns, rows)?)?;
-        Ok(CountSketch::over(self.wish.hasher, columns, rows, cells, About::default()))
+        Ok(CountSketch::over(self.request.hasher, columns, rows, cells, About::default()))
     }
 }
 

@@ -11,7 +11,7 @@ use super::count_min::CountMin;
 use super::grid::Update;
 use crate::cells::{CellKind, Memory, Owned};
 use crate::error::OutOfRange;
-use crate::filter::wish::filter_facts;
+use crate::filter::request::filter_facts;
 use crate::filter::{About, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Restore, Stored};
 use crate::hash::{Digest, HasherId, KeyHasher};

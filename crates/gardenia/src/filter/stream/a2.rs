@@ -15,15 +15,15 @@ use super::{FIRST, ask_each};
 use crate::cells::atom::{Lap, Turn};
 use crate::cells::{Bytes, Memory, Owned, Pair, Shared, Still, pair_bytes};
 use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing, Schemed};
+use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::{filter_impl, insert_impl};
-use crate::filter::wish::{Wish, filter_facts};
 use crate::filter::{About, Atomic, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk};
 use crate::index::{MAX_CELLS, MAX_HASHES};
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory;
@@ -109,7 +109,7 @@ impl Schemed for A2Bloom {}
 impl Builder<A2Bloom> {
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
-        let Wish { items, fpp, cells: bits, hashes, scheme, .. } = self.wish;
+        let Request { items, fpp, cells: bits, hashes, scheme, .. } = self.request;
         if items == Some(0) {
             return Err(SizeError::ZeroItems);
         }
@@ -117,25 +117,28 @@ impl Builder<A2Bloom> {
             return Err(SizeError::Fpp(fpp));
         }
         // Each buffer is a Bloom filter of half the bits and about half the rate; `cells` are those of one buffer.
-        let half =
-            Wish { cells: bits.map(|bits| bits.div_ceil(2)), fpp: fpp.map(buffer_fpp), ..self.wish.clone() };
+        let half = Request {
+            cells: bits.map(|bits| bits.div_ceil(2)),
+            fpp: fpp.map(buffer_fpp),
+            ..self.request.clone()
+        };
         let (bloom::Shape { cells, hashes }, capacity) = match (half.cells, items, fpp, half.fpp) {
             (None, Some(items), Some(fpp), Some(budget)) => {
-                let wish = Wish { items: Some(items_met(items, budget)), ..half };
+                let request = Request { items: Some(items_met(items, budget)), ..half };
                 let of_both = |error| match error {
                     SizeError::FppBelowFloor { floor, .. } => {
                         SizeError::FppBelowFloor { fpp, floor: 2.0 * floor, items }
                     }
                     error => error,
                 };
-                (wish.any_shape().map_err(of_both)?, items)
+                (request.any_shape().map_err(of_both)?, items)
             }
             (_, Some(items), ..) => (half.any_shape()?, items),
             (Some(0), ..) => return Err(SizeError::ZeroCells),
             (Some(cells), None, Some(fpp), Some(budget)) => {
                 let best = || Ok(a2::shape(cells.saturating_mul(2), fpp)?.hashes);
                 let hashes = hashes.map_or_else(best, Ok)?;
-                let shape = Wish { hashes: Some(hashes), fpp: None, ..half }.any_shape()?;
+                let shape = Request { hashes: Some(hashes), fpp: None, ..half }.any_shape()?;
                 let scheme = AnyScheme::new(scheme, hashes);
                 let met = scheme.capacity(shape.cells, budget) as f64;
                 let above = theory::first(|items| a2::stored(shape.cells, hashes, items as f64) > met);
@@ -156,15 +159,15 @@ impl Builder<A2Bloom> {
     fn planned_fpp(&self, Shape { bits, hashes, capacity }: Shape) -> f64 {
         let cells = bits / 2;
         let met = a2::stored(cells, hashes, capacity as f64) as u64;
-        let one = AnyScheme::new(self.wish.scheme, hashes).planned_fpp(cells, met);
+        let one = AnyScheme::new(self.request.scheme, hashes).planned_fpp(cells, met);
         both(one, one)
     }
 
     /// The filter.
     pub fn build(self) -> Result<A2Bloom, SizeError> {
         let shape @ Shape { bits, hashes, capacity } = self.shape()?;
-        let about = About::planned(capacity, self.wish.fpp.unwrap_or_else(|| self.planned_fpp(shape)));
-        let Wish { hasher, scheme, .. } = self.wish;
+        let about = About::planned(capacity, self.request.fpp.unwrap_or_else(|| self.planned_fpp(shape)));
+        let Request { hasher, scheme, .. } = self.request;
         let (cells, scheme) = (bits / 2, AnyScheme::new(scheme, hashes));
         Ok(A2Bloom { hasher, scheme, pair: Pair::new(cells)?, capacity, turn: Turn::default(), about })
     }
@@ -653,23 +656,23 @@ format::serde_impls!([M: Still] A2Bloom<M>, [] A2Bloom);
 
 impl Builder<A2Bloom> {
     fn of(spec: &Spec) -> Self {
-        let mut wish = Wish::of(spec, 1.0);
+        let mut request = Request::of(spec, 1.0);
         // A size leaves the rate or the window open.
-        if wish.items.is_none() {
-            wish.fpp.get_or_insert(DEFAULT_FPP);
+        if request.items.is_none() {
+            request.fpp.get_or_insert(DEFAULT_FPP);
         }
-        Self { wish, options: () }
+        Self { request, options: () }
     }
 }
 
 impl FromSpec for A2Bloom {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        asked.if_able(kind, || sizes::a2_design(asked.need, asked.fpp, asked.within))
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        goal.if_able(kind, || sizes::a2_design(goal.need, goal.fpp, goal.within))
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<A2Bloom>::of(spec);
         let Shape { bits, hashes, capacity } = builder.shape()?;
-        if let Some(fpp) = builder.wish.fpp {
+        if let Some(fpp) = builder.request.fpp {
             spec.default_to(Param::PlannedFpp, Value::Real(fpp));
         }
         spec.fill_shape(Param::Bits, bloom::Shape { cells: bits, hashes });

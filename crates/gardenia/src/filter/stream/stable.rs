@@ -16,15 +16,15 @@
 use super::{FIRST, ask_each};
 use crate::cells::{Bytes, Counters, Memory, Owned, Tally};
 use crate::filter::builder::{Built, ForItems, ForRate, InCells, Probing, Schemed};
+use crate::filter::request::{Request, counter_filter_facts};
 use crate::filter::verbs::{filter_impl, insert_impl};
-use crate::filter::wish::{Wish, counter_filter_facts};
 use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk, scale};
 use crate::index::{MAX_CELLS, MAX_HASHES};
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory::bloom;
@@ -197,7 +197,7 @@ impl Builder<StableBloom> {
 
     /// The filter's shape, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
-        let Wish { items, fpp, cells, hashes, scheme, .. } = self.wish;
+        let Request { items, fpp, cells, hashes, scheme, .. } = self.request;
         let conflict = |message| Err(SizeError::Conflict(message));
         if !(1..=32).contains(&self.options.width) {
             return Err(SizeError::Width { width: self.options.width });
@@ -262,7 +262,7 @@ impl Builder<StableBloom> {
     /// The filter.
     pub fn build(self) -> Result<StableBloom, SizeError> {
         let Shape { cells, hashes, max, decrements } = self.shape()?;
-        let Wish { items, fpp, hasher, scheme, .. } = self.wish;
+        let Request { items, fpp, hasher, scheme, .. } = self.request;
         let about = match (items, fpp) {
             (None, None) => About::default(),
             (items, fpp) => {
@@ -733,26 +733,26 @@ const WIDTH: u32 = 4;
 impl Builder<StableBloom> {
     fn of(spec: &Spec) -> Self {
         let (width, decrements) = (spec.small(Param::Width).unwrap_or(WIDTH), spec.whole(Param::Decrements));
-        let mut wish = Wish::of(spec, width.into());
+        let mut request = Request::of(spec, width.into());
         // A size leaves the rate open, unless decrements fix it.
         if decrements.is_none() {
-            wish.fpp.get_or_insert(DEFAULT_FPP);
+            request.fpp.get_or_insert(DEFAULT_FPP);
         }
         let drawn = spec.has(Param::Drawn);
-        Self { wish, options: StableBloomOptions { width, decrements, drawn, aging_seed: 0 } }
+        Self { request, options: StableBloomOptions { width, decrements, drawn, aging_seed: 0 } }
     }
 }
 
 impl FromSpec for StableBloom {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        asked.if_able(kind, || {
-            sizes::search(asked.fpp, asked.within, |fpp| sizes::stable_design(asked.need, fpp))
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        goal.if_able(kind, || {
+            sizes::search(goal.fpp, goal.within, |fpp| sizes::stable_design(goal.need, fpp))
         })
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<StableBloom>::of(spec);
         let Shape { cells, hashes, decrements, .. } = builder.shape()?;
-        if let Some(fpp) = builder.wish.fpp {
+        if let Some(fpp) = builder.request.fpp {
             spec.default_to(Param::PlannedFpp, Value::Real(fpp));
         }
         spec.fill_shape(Param::Cells, bloom::Shape { cells, hashes });

@@ -25,7 +25,7 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The rate without another wish.
+/// The rate without another request.
 pub(super) const FPP: f64 = 0.01;
 
 /// The rate from which on a filter is of no use: it says yes to every second absent key.
@@ -55,7 +55,7 @@ pub(crate) struct Figures {
 }
 
 /// What is asked of every kind in turn.
-pub(crate) struct Asked<'a> {
+pub(crate) struct Goal<'a> {
     pub(crate) need: &'a Need,
     pub(crate) items: u64,
     pub(crate) fpp: f64,
@@ -65,7 +65,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) grows: bool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Goal<'a> {
     pub(super) fn new(need: &'a Need) -> Self {
         let open = need.items.is_none() && !need.needs(Ability::Forget) && !need.needs(Ability::Fixed);
         Self {

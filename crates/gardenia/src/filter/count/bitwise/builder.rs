@@ -1,15 +1,15 @@
-//! How bitwise filters are made: from wishes, from given levels, and from known counts.
+//! How bitwise filters are made: from a request, from given levels, and from known counts.
 
 use super::BitwiseBloom;
 use super::level::{BitwiseLevel, COUNT_BITS, Rule};
 use crate::SizeError;
 use crate::filter::builder::{Built, ForItems, ForRate, InCells, Probing, Schemed};
-use crate::filter::wish::Wish;
+use crate::filter::request::Request;
 use crate::filter::{About, Builder};
 use crate::hash::{Digest, Key};
 use crate::index::{AnyScheme, Scheme};
 use crate::kinds::Kind;
-use crate::plan::{Asked, Figures};
+use crate::plan::{Figures, Goal};
 use crate::spec::{FromSpec, Measure, Param, Spec, cell_bytes};
 use crate::theory::bloom::{Shape, size};
 use alloc::vec;
@@ -90,11 +90,11 @@ impl Builder<BitwiseBloom> {
     /// The shapes of the levels to begin with, before any memory is taken.
     pub fn shape(&self) -> Result<Vec<BitwiseLevel>, SizeError> {
         if self.options.levels.is_empty() {
-            let Shape { cells, hashes } = self.wish.any_shape()?;
+            let Shape { cells, hashes } = self.request.any_shape()?;
             let (digit, width) = self.digit_and_width();
             return self.checked(vec![BitwiseLevel { cells, hashes, digit, width }]);
         }
-        let Wish { fpp, cells, hashes, .. } = self.wish;
+        let Request { fpp, cells, hashes, .. } = self.request;
         if fpp.is_some()
             || (cells, hashes, self.options.digit, self.options.width) != (None, None, None, None)
         {
@@ -110,13 +110,13 @@ impl Builder<BitwiseBloom> {
     }
 
     fn rule(&self) -> Rule {
-        Rule { scheme: self.wish.scheme, share: self.options.share, max_levels: self.options.max_levels }
+        Rule { scheme: self.request.scheme, share: self.options.share, max_levels: self.options.max_levels }
     }
 
     /// These levels, rounded up to what the scheme can use, if there can be such.
     fn checked(&self, mut levels: Vec<BitwiseLevel>) -> Result<Vec<BitwiseLevel>, SizeError> {
         self.rule().check(&levels)?;
-        levels.iter_mut().for_each(|level| *level = level.fit(self.wish.scheme));
+        levels.iter_mut().for_each(|level| *level = level.fit(self.request.scheme));
         levels.iter().try_for_each(|level| level.check())?; // rounded up one may be too large
         Ok(levels)
     }
@@ -125,13 +125,13 @@ impl Builder<BitwiseBloom> {
     pub fn build(self) -> Result<BitwiseBloom, SizeError> {
         let levels = self.shape()?;
         let rate =
-            |items| AnyScheme::new(self.wish.scheme, levels[0].hashes).planned_fpp(levels[0].cells, items);
-        self.empty(&levels, self.wish.about(rate))
+            |items| AnyScheme::new(self.request.scheme, levels[0].hashes).planned_fpp(levels[0].cells, items);
+        self.empty(&levels, self.request.about(rate))
     }
 
     /// The empty filter of these levels, which were checked.
     fn empty(&self, levels: &[BitwiseLevel], about: About) -> Result<BitwiseBloom, SizeError> {
-        BitwiseBloom::of_levels(self.wish.hasher.clone(), self.rule(), levels, about, BitwiseLevel::room)
+        BitwiseBloom::of_levels(self.request.hasher.clone(), self.rule(), levels, about, BitwiseLevel::room)
     }
 
     /// A filter of these keys with these counts. Their digits are placed without a carry, so that no count is too
@@ -152,10 +152,10 @@ impl Builder<BitwiseBloom> {
         self,
         counts: impl IntoIterator<Item = (K, u64)>,
     ) -> Result<BitwiseBloom, SizeError> {
-        let hasher = self.wish.hasher.clone();
+        let hasher = self.request.hasher.clone();
         let counts = counts.into_iter().map(|(key, count)| (hasher.digest_key(&key), count));
         let counts = summed(counts.collect());
-        let mut filter = match self.wish.fpp {
+        let mut filter = match self.request.fpp {
             Some(fpp) => self.empty(&self.sized(&counts, fpp)?, About::planned(counts.len() as u64, fpp))?,
             None => self.build()?,
         };
@@ -166,7 +166,7 @@ impl Builder<BitwiseBloom> {
 
     /// Levels for these counts, each sized for the keys that have a digit on it.
     fn sized(&self, counts: &[(Digest, u64)], fpp: f64) -> Result<Vec<BitwiseLevel>, SizeError> {
-        let Wish { items, cells, hashes, scheme, .. } = self.wish;
+        let Request { items, cells, hashes, scheme, .. } = self.request;
         if !self.options.levels.is_empty() || (items, cells, hashes) != (None, None, None) {
             let message = "known counts and fpp fix every level: leave out items, cells, hashes and levels";
             return Err(SizeError::Conflict(message));
@@ -235,14 +235,14 @@ impl Builder<BitwiseBloom> {
         let [digit, width] = [Param::Digit, Param::Width].map(|param| spec.small(param));
         let mut builder = BitwiseBloom::builder();
         (builder.options.digit, builder.options.width) = (digit, width);
-        builder.wish = Wish::of(spec, builder.digit_and_width().1.into());
+        builder.request = Request::of(spec, builder.digit_and_width().1.into());
         builder
     }
 }
 
 impl FromSpec for BitwiseBloom {
     /// The planner knows better: its counts are rarely worth their cells.
-    fn designs(_: Kind, _: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
+    fn designs(_: Kind, _: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
         Vec::new()
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {

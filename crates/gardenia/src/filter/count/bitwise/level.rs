@@ -266,7 +266,7 @@ pub(super) fn raise(
     above: &mut Above<Owned>,
 ) -> bool {
     let least = row.least();
-    // Asked also where the first level knows the key: which keys it knows cannot be foretold, and behind a branch
+    // Goal also where the first level knows the key: which keys it knows cannot be foretold, and behind a branch
     // the levels above would wait for it.
     let held = above.holds(digest);
     if least >= full {

@@ -7,10 +7,10 @@ use crate::SizeError;
 use crate::cells::Counters;
 use crate::filter::Builder;
 use crate::filter::builder::{Built, ForItems, ForRate, InCells, Probing, Schemed};
-use crate::filter::wish::Wish;
+use crate::filter::request::Request;
 use crate::index::{AnyScheme, Scheme};
 use crate::kinds::{Ability, Kind};
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::spec::{FromSpec, Measure, Param, Spec, Value, bit_bytes, cell_bytes};
 use crate::theory::bloom::Shape;
 use alloc::vec::Vec;
@@ -73,7 +73,7 @@ impl<P: Policy> Builder<SpectralBloom<P>> {
             marker,
             as_printed,
         };
-        Builder { wish: self.wish, options }
+        Builder { request: self.request, options }
     }
 
     /// Bits per cell, 1 to 32; 16 unless set. Counts up to 2^width − 2 can be told and lowered again.
@@ -141,7 +141,7 @@ impl<P: Policy> Builder<SpectralBloom<P>> {
 
     /// The shape of the primary cells, before any memory is taken.
     pub fn shape(&self) -> Result<Shape, SizeError> {
-        self.wish.any_shape()
+        self.request.any_shape()
     }
 
     /// The shape of the secondary cells, if there are some.
@@ -153,12 +153,12 @@ impl<P: Policy> Builder<SpectralBloom<P>> {
             PolicyId::RecurringMinimum => {
                 let cells = self.options.secondary_cells.unwrap_or(primary.cells.div_ceil(2));
                 let hashes = self.options.secondary_hashes.unwrap_or(primary.hashes);
-                let given = Wish {
+                let given = Request {
                     cells: Some(cells),
                     hashes: Some(hashes),
                     items: None,
                     fpp: None,
-                    ..self.wish.clone()
+                    ..self.request.clone()
                 };
                 given.any_shape().map(Some)
             }
@@ -173,9 +173,10 @@ impl<P: Policy> Builder<SpectralBloom<P>> {
     pub fn build(self) -> Result<SpectralBloom<P>, SizeError> {
         let shape = self.shape()?;
         let secondary = self.secondary_shape(shape)?;
-        let scheme = AnyScheme::new(self.wish.scheme, shape.hashes);
-        let secondary = secondary.map(|shape| (AnyScheme::new(self.wish.scheme, shape.hashes), shape.cells));
-        let about = self.wish.about(|items| scheme.planned_fpp(shape.cells, items));
+        let scheme = AnyScheme::new(self.request.scheme, shape.hashes);
+        let secondary =
+            secondary.map(|shape| (AnyScheme::new(self.request.scheme, shape.hashes), shape.cells));
+        let about = self.request.about(|items| scheme.planned_fpp(shape.cells, items));
         let marker = (self.options.marker.unwrap_or(true), self.options.as_printed);
         if marker == (true, true) {
             return Err(SizeError::Conflict(
@@ -190,7 +191,7 @@ impl<P: Policy> Builder<SpectralBloom<P>> {
             (true, None) => Store::Compact(Tables::new(scheme, shape.cells, secondary, marker, Packed::new)?),
             (true, Some(_)) => return Err(SizeError::Conflict("compact cells have no width: leave it out")),
         };
-        Ok(SpectralBloom { hasher: self.wish.hasher, scheme, policy: self.options.policy, store, about })
+        Ok(SpectralBloom { hasher: self.request.hasher, scheme, policy: self.options.policy, store, about })
     }
 }
 
@@ -213,14 +214,14 @@ impl Builder<SpectralBloom<PolicyId>> {
             marker: recurring.then_some(marker),
             as_printed,
         };
-        Self { wish: Wish::of(spec, per_cell + f64::from(u8::from(recurring && marker))), options }
+        Self { request: Request::of(spec, per_cell + f64::from(u8::from(recurring && marker))), options }
     }
 }
 
 impl FromSpec for SpectralBloom<PolicyId> {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        let design = || sizes::spectral_design(asked.need, asked.items, asked.fpp, asked.within);
-        if asked.has(Ability::Count) { asked.if_able(kind, design) } else { Vec::new() }
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        let design = || sizes::spectral_design(goal.need, goal.items, goal.fpp, goal.within);
+        if goal.has(Ability::Count) { goal.if_able(kind, design) } else { Vec::new() }
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<SpectralBloom<PolicyId>>::of(spec);

@@ -24,8 +24,8 @@ pub use policy::{MinimumIncrease, MinimumSelection, Policy, PolicyId, RecurringM
 
 use crate::cells::{Memory, Owned, Tally};
 use crate::error::Overflow;
+use crate::filter::request::filter_facts;
 use crate::filter::verbs::{count_impl, filter_impl, insert_impl, remove_impl};
-use crate::filter::wish::filter_facts;
 use crate::filter::{About, Builder, Identity};
 use crate::format::Kind;
 use crate::hash::{Digest, Key, KeyHasher};

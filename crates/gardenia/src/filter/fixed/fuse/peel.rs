@@ -102,7 +102,7 @@ impl<const W: usize> Peeled<W> {
         // Both go inwards from their end of the table, as the waves do.
         let halves = [(lower, lower_out, true), (upper, upper_out, false)];
         let each = |(cells, out, upwards): (Cells<'_, W>, &mut [[u64; W]], bool)| {
-            let mut part = Part::new(cells, out)?;
+            let mut part = Section::new(cells, out)?;
             let segments = part.cells.counts.len() >> bits;
             for segment in 0..segments {
                 let segment = if upwards { segment } else { segments - 1 - segment };
@@ -117,7 +117,7 @@ impl<const W: usize> Peeled<W> {
         let left = items - lower.len() - upper.len();
         let mut last = reserved(left)?;
         last.resize(left, [0; W]);
-        let mut rest = Part { filled: later.len(), queue: later, ..Part::new(cells, &mut last)? };
+        let mut rest = Section { filled: later.len(), queue: later, ..Section::new(cells, &mut last)? };
         rest.peel::<K>(&layout);
         let sides = [lower, upper, rest.finish().0];
         Ok((sides[2].len() == left).then_some(Self { layout, keys, split, last, sides, middle }))
@@ -399,7 +399,7 @@ impl<'a, const W: usize> Cells<'a, W> {
 }
 
 /// A part of the table that is peeled for itself.
-struct Part<'a, const W: usize> {
+struct Section<'a, const W: usize> {
     cells: Cells<'a, W>,
     /// Cells that have, or had, a single key, and how many there are.
     queue: Vec<u32>,
@@ -411,7 +411,7 @@ struct Part<'a, const W: usize> {
     later: Vec<u32>,
 }
 
-impl<'a, const W: usize> Part<'a, W> {
+impl<'a, const W: usize> Section<'a, W> {
     /// `out` has room for all keys that lie in the cells altogether.
     fn new(cells: Cells<'a, W>, out: &'a mut [[u64; W]]) -> Result<Self, SizeError> {
         let sides = reserved(out.len())?;

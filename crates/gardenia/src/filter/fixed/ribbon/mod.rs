@@ -30,12 +30,12 @@ pub(crate) use layer::{BLOCK, Layer, Place, Probe};
 use crate::cells::{Memory, Owned};
 use crate::filter::builder::{Built, ForRate, Threaded};
 use crate::filter::fixed::digests::digests_of;
+use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::filter_impl;
-use crate::filter::wish::{Wish, filter_facts};
 use crate::filter::{About, Builder, Identity};
 use crate::format::Kind;
 use crate::hash::{Digest, Key, KeyHasher};
-use crate::plan::{Asked, Figures, sizes};
+use crate::plan::{Figures, Goal, sizes};
 use crate::simd::ribbon::{self as simd, Table};
 use crate::simd::{Bools, Given, Keys, Level, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, Watch};
@@ -111,8 +111,11 @@ impl Builder<Ribbon> {
 
     /// The filter of these keys. Duplicates count once, and the order does not matter.
     pub fn build_from<K: crate::Key + Sync>(self, keys: &[K]) -> Result<Ribbon, BuildError> {
-        let filter =
-            self.clone().build_from_digests(&digests_of(&self.wish.hasher, keys, self.wish.threads())?)?;
+        let filter = self.clone().build_from_digests(&digests_of(
+            &self.request.hasher,
+            keys,
+            self.request.threads(),
+        )?)?;
         filter.about().took::<K>();
         Ok(filter)
     }
@@ -126,14 +129,14 @@ impl Builder<Ribbon> {
     /// As [`build_from`](Self::build_from), from digests made by the same hasher.
     pub fn build_from_digests(self, digests: &[Digest]) -> Result<Ribbon, BuildError> {
         let bits = self.bits()?;
-        let (threads, level) = (self.wish.threads().min(1024), self.options.level);
+        let (threads, level) = (self.request.threads().min(1024), self.options.level);
         let wide = bits.width <= WIDE;
         let solve = if wide { build::solve::<u128> } else { build::solve::<u64> };
         let build::Solution { layers, words, items } =
             solve(digests, bits.width, bits.share, threads, level)?;
         let about = About::planned(items, bits.fpp());
         Ok(Ribbon {
-            hasher: self.wish.hasher,
+            hasher: self.request.hasher,
             layers,
             width: bits.width,
             wide,
@@ -146,7 +149,7 @@ impl Builder<Ribbon> {
 
     /// Bits per key, as asked for.
     fn bits(&self) -> Result<Bits, SizeError> {
-        match (self.wish.fpp, self.options.fingerprint) {
+        match (self.request.fpp, self.options.fingerprint) {
             (Some(fpp), None) => theory::bits(fpp),
             (None, Some(width @ 1..=theory::MAX_FINGERPRINT)) => Ok(Bits { width, share: 1.0 }),
             (None, Some(width)) => Err(SizeError::Width { width }),
@@ -331,24 +334,24 @@ filter_impl!([M: Memory] Ribbon<M>);
 impl Builder<Ribbon> {
     fn of(spec: &Spec) -> Self {
         let fingerprint = spec.small(Param::Fingerprint);
-        let wish = Wish {
+        let request = Request {
             fpp: spec.real(Param::Fpp).or(fingerprint.is_none().then_some(DEFAULT_FPP)),
-            ..Wish::hashed(spec)
+            ..Request::hashed(spec)
         };
-        Self { wish, options: RibbonOptions { fingerprint, level: simd::best() } }
+        Self { request, options: RibbonOptions { fingerprint, level: simd::best() } }
     }
 }
 
 impl FromSpec for Ribbon {
-    fn designs(kind: Kind, asked: &Asked<'_>) -> Vec<Result<Figures, SizeError>> {
-        asked.if_able(kind, || {
-            sizes::search(asked.fpp, asked.within, |fpp| sizes::ribbon_design(asked.items, fpp))
+    fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
+        goal.if_able(kind, || {
+            sizes::search(goal.fpp, goal.within, |fpp| sizes::ribbon_design(goal.items, fpp))
         })
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<Ribbon>::of(spec);
         builder.bits()?;
-        if let Some(fpp) = builder.wish.fpp {
+        if let Some(fpp) = builder.request.fpp {
             spec.default_to(Param::Fpp, Value::Real(fpp));
         }
         Ok(())

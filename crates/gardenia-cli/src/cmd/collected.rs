@@ -5,22 +5,22 @@ use crate::message::hinted;
 use crate::{human, memory};
 use gardenia::{Digest, KeyHasher};
 
-/// Digests kept aside; in pieces, so that growing never takes twice the memory.
-pub(crate) struct Aside {
+/// All digests, in pieces, so that growing never needs twice the memory.
+pub(crate) struct Collected {
     pub(crate) pieces: Vec<Vec<Digest>>,
     pub(crate) len: u64,
 }
 
-impl Aside {
+impl Collected {
     /// Digests per piece: 8 MiB.
     const PIECE: usize = 1 << 20;
 
     /// The digests of all inputs, in order; `hint` says what to do if there are too many.
     pub(crate) fn read(reading: &Reading<'_>, hasher: KeyHasher, hint: &str) -> anyhow::Result<Self> {
-        let mut aside = Self { pieces: Vec::new(), len: 0 };
+        let mut collected = Self { pieces: Vec::new(), len: 0 };
         let look = |keys: &Keys, block: Block<'_>, batch: &mut Batch| keys.read(&hasher, block, batch);
-        reading.run(look, &mut |_: Block<'_>, batch: &mut Batch| aside.extend(&batch.digests, hint))?;
-        Ok(aside)
+        reading.run(look, &mut |_: Block<'_>, batch: &mut Batch| collected.extend(&batch.digests, hint))?;
+        Ok(collected)
     }
 
     fn extend(&mut self, mut digests: &[Digest], hint: &str) -> anyhow::Result<()> {

@@ -10,7 +10,7 @@ use crate::theory::bloom::{Shape, best_hashes, size};
 
 /// Items and rate, or a shape, and the hash function.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wish {
+pub(crate) struct Request {
     pub(crate) items: Option<u64>,
     pub(crate) fpp: Option<f64>,
     /// The rate that the shape was made for.
@@ -23,7 +23,7 @@ pub(crate) struct Wish {
     pub(crate) threads: usize,
 }
 
-impl Wish {
+impl Request {
     /// What a spec asks for; a size in bits is turned into cells of `bits_per_cell`.
     pub(crate) fn of(spec: &Spec, bits_per_cell: f64) -> Self {
         let in_bits = |bits: u64| (bits as f64 / bits_per_cell.max(1.0)) as u64;
@@ -41,7 +41,7 @@ impl Wish {
         }
     }
 
-    /// A wish for the hasher of a spec, and nothing else.
+    /// A request for the hasher of a spec, and nothing else.
     pub(crate) fn hashed(spec: &Spec) -> Self {
         Self { hasher: spec.hasher(), ..Self::default() }
     }
@@ -141,7 +141,7 @@ pub(crate) use filter_facts;
 /// What every filter over one array of bits tells: [`filter_facts`] and the field `bits`.
 macro_rules! bit_filter_facts {
     () => {
-        $crate::filter::wish::filter_facts!();
+        $crate::filter::request::filter_facts!();
 
         /// Number of bits, m.
         #[must_use]
@@ -167,7 +167,7 @@ pub(crate) use bit_filter_facts;
 /// What every filter over one array of counters tells: [`filter_facts`] and the field `cells`.
 macro_rules! counter_filter_facts {
     () => {
-        $crate::filter::wish::filter_facts!();
+        $crate::filter::request::filter_facts!();
 
         /// Number of cells, m.
         #[must_use]
