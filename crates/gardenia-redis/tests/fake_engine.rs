@@ -1,5 +1,8 @@
 //! An engine of a few functions that does what real ones do seldom: panics inside a command, memory that is aligned to 8
 //! bytes only, no memory at all, and functions that are missing.
+//!
+//! A process loads the module once, so the test runs itself again for engines that cannot resize memory, or only without
+//! reporting a failure.
 #![allow(unsafe_code)] // it plays the engine
 #![allow(missing_docs)]
 
@@ -24,6 +27,15 @@ static OPTIONS: AtomicI32 = AtomicI32::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// Bytes that are given and not taken back.
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
+/// How often the engine was asked to resize memory.
+static RESIZED: AtomicUsize = AtomicUsize::new(0);
+/// How many of [`LATER`] this engine does not have.
+static WITHOUT: AtomicUsize = AtomicUsize::new(0);
+
+/// Functions that engines got one after the other, the last one first: Redis 7.4 and 7.0.
+const LATER: [&[u8]; 2] = [b"RedisModule_TryRealloc", b"RedisModule_TryAlloc"];
+/// The environment variable that says how many of them are missing.
+const VARIABLE: &str = "GARDENIA_FAKE_ENGINE_WITHOUT";
 
 /// Size and a mark stand before the memory that is given.
 const BEFORE: usize = 24;
@@ -59,6 +71,22 @@ unsafe extern "C" fn free(memory: *mut c_void) {
             let layout = Layout::from_size_align(size + BEFORE, 16).unwrap();
             System.dealloc(memory.cast::<u8>().sub(BEFORE), layout);
         }
+    }
+}
+
+unsafe extern "C" fn try_realloc(memory: *mut c_void, size: usize) -> *mut c_void {
+    RESIZED.fetch_add(1, Relaxed);
+    // SAFETY: the memory came from `try_alloc`, which the mark shows, and the smaller of both sizes is in both.
+    unsafe {
+        let words = memory.cast::<usize>();
+        assert_eq!(words.sub(1).read(), MARK, "only memory of the engine is resized");
+        let old = words.sub(2).read();
+        let moved = try_alloc(size);
+        if !moved.is_null() {
+            moved.cast::<u8>().copy_from_nonoverlapping(memory.cast(), old.min(size));
+            free(memory);
+        }
+        moved
     }
 }
 
@@ -99,7 +127,9 @@ unsafe extern "C" fn get_api(name: *const c_char, found: *mut *mut c_void) -> c_
         return 1;
     }
     let function = match name.to_bytes() {
+        name if LATER[..WITHOUT.load(Relaxed)].contains(&name) => return 1,
         b"RedisModule_TryAlloc" | b"RedisModule_Alloc" => try_alloc as *mut c_void,
+        b"RedisModule_TryRealloc" | b"RedisModule_Realloc" => try_realloc as *mut c_void,
         b"RedisModule_Free" => free as *mut c_void,
         b"RedisModule_SetModuleOptions" => set_options as *mut c_void,
         b"RedisModule_CreateCommand" => create_command as *mut c_void,
@@ -125,7 +155,40 @@ impl Command for Panics {
     }
 }
 
+/// Memory that is resized is aligned, holds the bytes that it held, and is resized by the engine wherever that is safe.
+fn resized_memory_is_the_engines() {
+    let before = GIVEN.load(Relaxed);
+    // An engine that reports missing memory when it allocates has to do so when it resizes.
+    let can_resize = WITHOUT.load(Relaxed) != 1;
+    for align in [1, 8, 16, 64, 4096] {
+        for (size, new) in [(1, 100_000), (100, 101), (100, 100), (100_000, 8)] {
+            let layout = Layout::from_size_align(size, align).unwrap();
+            let what = format!("{layout:?} to {new}");
+            let resized = RESIZED.load(Relaxed);
+            // SAFETY: the layouts are not empty, and the memory is used as long as it is there.
+            unsafe {
+                let memory = std::alloc::alloc(layout);
+                (0..size).for_each(|at| memory.add(at).write(at as u8));
+                MOST.store(0, Relaxed);
+                let refused = std::alloc::realloc(memory, layout, new).is_null();
+                MOST.store(usize::MAX, Relaxed);
+                assert!(refused, "{what}");
+                let moved = std::alloc::realloc(memory, layout, new);
+                assert!(!moved.is_null() && moved.addr().is_multiple_of(align), "{what}");
+                assert!((0..size.min(new)).all(|at| moved.add(at).read() == at as u8), "{what}");
+                assert!(GIVEN.load(Relaxed) >= before + new, "{what}");
+                std::alloc::dealloc(moved, Layout::from_size_align(new, align).unwrap());
+            }
+            let times = if align <= 8 && can_resize { 2 } else { 0 };
+            assert_eq!(RESIZED.load(Relaxed) - resized, times, "{what}");
+        }
+    }
+    assert_eq!(GIVEN.load(Relaxed), before);
+}
+
 fn main() {
+    let without = std::env::var(VARIABLE).ok().and_then(|count| count.parse().ok());
+    WITHOUT.store(without.unwrap_or(0), Relaxed);
     // The first word of a context is the function that finds others.
     let mut context = [get_api as *mut c_void];
     let context: *mut RawCtx = context.as_mut_ptr().cast();
@@ -140,6 +203,11 @@ fn main() {
     // SAFETY: as above.
     assert_eq!(unsafe { ffi::load(&module, context, ptr::null_mut(), 0) }, 0);
     assert_eq!(OPTIONS.load(Relaxed) & 1, 1, "broken payloads are ours to handle");
+    // This engine writes no log: what fails below is printed, except the panics that are meant.
+    std::panic::set_hook(Box::new(|panic| match panic.payload().downcast_ref() {
+        Some(&"as a test") => {}
+        _ => eprintln!("{panic}"),
+    }));
 
     // A panic is an error reply.
     // SAFETY: it is the function that the module registered.
@@ -178,6 +246,7 @@ fn main() {
         }
     }
     assert_eq!(GIVEN.load(Relaxed), before);
+    resized_memory_is_the_engines();
 
     // Also that of large filters, however the library was built.
     let large = Plan::new(0.01, 10_000_000, 2, 7).build(u64::MAX).unwrap();
@@ -223,4 +292,12 @@ fn main() {
     MOST.store(usize::MAX, Relaxed);
     assert_eq!(top.add(&rose, 9, u64::MAX), Ok(None));
     assert_eq!(add_weighted(&mut sum, &sketch, 3), Ok(()));
+
+    if without.is_none() {
+        for count in 1..=LATER.len() {
+            let this = std::env::current_exe().unwrap();
+            let status = std::process::Command::new(this).env(VARIABLE, count.to_string()).status();
+            assert!(status.unwrap().success(), "without {count} functions");
+        }
+    }
 }

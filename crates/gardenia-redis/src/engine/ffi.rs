@@ -187,6 +187,7 @@ functions! {
         DigestEndSequence: fn(*mut RawDigest);
         GetRandomBytes: fn(*mut u8, usize);
         Alloc: fn(usize) -> *mut c_void;
+        Realloc: fn(*mut c_void, usize) -> *mut c_void;
         Free: fn(*mut c_void);
     }
     variadic {
@@ -197,6 +198,7 @@ functions! {
     optional {
         TryAlloc: fn(usize) -> *mut c_void;
         TryCalloc: fn(usize, usize) -> *mut c_void;
+        TryRealloc: fn(*mut c_void, usize) -> *mut c_void;
         AddACLCategory: fn(*mut RawCtx, *const c_char) -> c_int;
         GetCommand: fn(*mut RawCtx, *const c_char) -> *mut RawCommand;
         SetCommandACLCategories: fn(*mut RawCommand, *const c_char) -> c_int;
@@ -245,10 +247,29 @@ pub(super) fn allocate(bytes: usize, zeroed: bool) -> Result<Option<NonNull<u8>>
     Ok(found)
 }
 
+/// Resizes memory and keeps its bytes, as many as fit; `None` if there is no memory, and then nothing has changed.
+///
+/// `Err` where the engine can fail to allocate but not to resize, as Redis before 7.4: there a resize that finds no memory
+/// ends the engine, while [`allocate`] reports it.
+///
+/// # Safety
+/// The memory came from [`allocate`] or from here, `bytes` is not 0, and the old address is not used after a success.
+#[inline]
+pub(super) unsafe fn reallocate(memory: *mut u8, bytes: usize) -> Result<Option<NonNull<u8>>, CannotFail> {
+    let api = api();
+    let resize = match (api.TryRealloc, api.TryAlloc) {
+        (Some(try_realloc), _) => try_realloc,
+        (None, Some(_)) => return Err(CannotFail),
+        (None, None) => api.Realloc,
+    };
+    // SAFETY: by the caller's promise the memory is the engine's, at the address that the engine returned.
+    Ok(NonNull::new(unsafe { resize(memory.cast(), bytes) }.cast()))
+}
+
 /// Gives memory back.
 ///
 /// # Safety
-/// It came from [`allocate`], and nobody uses it.
+/// It came from [`allocate`] or [`reallocate`], and nobody uses it.
 #[inline]
 pub(super) unsafe fn release(memory: *mut u8) {
     // SAFETY: by the caller's promise.
@@ -263,6 +284,9 @@ pub(super) fn is_loaded() -> bool {
 
 /// There is no engine: the code runs in a test.
 pub(super) struct NoEngine;
+
+/// The engine would rather end than report that a resize found no memory.
+pub(super) struct CannotFail;
 
 /// Levels of the engine's log.
 #[derive(Clone, Copy)]
