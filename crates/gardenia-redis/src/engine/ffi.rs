@@ -606,25 +606,29 @@ impl Key<'_> {
     #[must_use]
     pub fn either<A: Value, B: Value>(&mut self) -> Either<'_, A, B> {
         let kind = self.kind();
-        let is = |handle: &TypeHandle| !kind.is_null() && handle.0.load(Ordering::Relaxed) == kind;
-        // SAFETY: the key is open. A value of the engine's type `kind` is what `set` or `rdb_load` of that type made, and
-        // `&mut self` is the only way to it: commands run one at a time, and a key is opened once per command.
+        let is = |own: *mut RawType| !kind.is_null() && own == kind;
+        // SAFETY: the key is open. A value of the engine's type `kind` is what `set` or a callback of that type boxed (see
+        // `TypeHandle`), and `&mut self` is the only way to it: commands run one at a time, and a key is opened once per command.
         unsafe {
             let value = || (self.api.ModuleTypeGetValue)(self.raw.as_ptr());
-            if is(A::handle()) {
+            if is(A::handle().kind()) {
                 return value().cast::<A>().as_mut().map_or(Either::Neither, Either::First);
             }
-            if is(B::handle()) {
+            if is(B::handle().kind()) {
                 return value().cast::<B>().as_mut().map_or(Either::Neither, Either::Second);
             }
         }
         Either::Neither
     }
 
-    /// Stores a value in place of what was there; false if the engine refuses, which it does to no key open for writing.
+    /// Stores a value in place of what was there; false if the type is not registered, or if the engine refuses, which it does
+    /// to no key open for writing.
     pub fn set<T: Value>(&mut self, value: T) -> bool {
+        let kind = T::handle().kind();
+        if kind.is_null() {
+            return false;
+        }
         let value = Box::into_raw(Box::new(value));
-        let kind = T::handle().0.load(Ordering::Relaxed);
         // SAFETY: the key is open, the type is registered, and the value was boxed for its callbacks.
         if unsafe { (self.api.ModuleTypeSetValue)(self.raw.as_ptr(), kind, value.cast()) } == OK {
             return true;
@@ -641,16 +645,25 @@ impl Key<'_> {
     }
 }
 
-/// The engine's number of a data type, once it is registered.
+/// The engine's number of the data type whose values are `T`, once it is registered.
+///
+/// Only [`Loading::add_type`] writes to one, and only the number that the engine returned for the callbacks of `T`: so a key
+/// whose type has this number holds a `T`.
 #[derive(Debug)]
-pub struct TypeHandle(AtomicPtr<RawType>);
+pub struct TypeHandle<T>(AtomicPtr<RawType>, PhantomData<fn() -> T>);
 
-impl TypeHandle {
+impl<T> TypeHandle<T> {
     /// A type that is not yet registered.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "for statics only")]
     pub const fn new() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()))
+        Self(AtomicPtr::new(ptr::null_mut()), PhantomData)
+    }
+
+    /// The number, null before the type is registered.
+    #[inline]
+    fn kind(&self) -> *mut RawType {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -821,7 +834,7 @@ unsafe extern "C" fn digest<T: Value>(digest: *mut RawDigest, value: *mut c_void
 }
 
 unsafe extern "C" fn free<T: Value>(value: *mut c_void) {
-    // SAFETY: see above; the engine frees a value once.
+    // SAFETY: see above; the engine frees a value once. It may do so in another thread, which `Value: Send` allows.
     guarded((), || drop(unsafe { Box::from_raw(value.cast::<T>()) }));
 }
 
