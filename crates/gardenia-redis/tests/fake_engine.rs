@@ -6,22 +6,30 @@
 #![allow(unsafe_code)] // it plays the engine
 #![allow(missing_docs)]
 
+use gardenia_redis::commands;
 use gardenia_redis::engine::context::{Command, Context, Failure};
-use gardenia_redis::engine::ffi::{self, Loading, Module, RawCtx, RawString};
+use gardenia_redis::engine::ffi::{self, Keys, Loading, Module, RawCtx, RawString};
 use gardenia_redis::redisbloom::count_min::{CountMinTable, WeightedSum};
 use gardenia_redis::redisbloom::layout::LayoutError;
-use gardenia_redis::values::bloom::{Plan, Refused};
-use gardenia_redis::values::count_min::{NotMade, NotMerged, add_weighted, by_dim};
+use gardenia_redis::values::any::Any;
+use gardenia_redis::values::bloom::{Bloom, Plan, Refused};
+use gardenia_redis::values::count_min::{Counts, NotMade, NotMerged, add_weighted, by_dim};
 use gardenia_redis::values::top_k::TopK;
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_longlong, c_void};
 use std::ptr;
+use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize};
 
 static MISSING: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
-static REPLY: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
-static RUN: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+/// What the client was sent, in RESP2.
+static SENT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+static COMMANDS: Mutex<BTreeMap<CString, Run>> = Mutex::new(BTreeMap::new());
+static VALUES: Mutex<BTreeMap<Vec<u8>, Stored>> = Mutex::new(BTreeMap::new());
+/// How many keys are open.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
 static OPTIONS: AtomicI32 = AtomicI32::new(0);
 /// The largest memory that is given.
 static MOST: AtomicUsize = AtomicUsize::new(usize::MAX);
@@ -36,6 +44,15 @@ static WITHOUT: AtomicUsize = AtomicUsize::new(0);
 const LATER: [&[u8]; 2] = [b"RedisModule_TryRealloc", b"RedisModule_TryAlloc"];
 /// The environment variable that says how many of them are missing.
 const VARIABLE: &str = "GARDENIA_FAKE_ENGINE_WITHOUT";
+
+type Run = unsafe extern "C" fn(*mut RawCtx, *mut *mut RawString, c_int) -> c_int;
+
+/// A value under a key: its type, as [`create_type`] returned it, and its address.
+#[derive(Clone, Copy)]
+struct Stored {
+    kind: usize,
+    value: usize,
+}
 
 /// Size and a mark stand before the memory that is given.
 const BEFORE: usize = 24;
@@ -96,20 +113,139 @@ unsafe extern "C" fn set_options(_: *mut RawCtx, options: c_int) {
 
 unsafe extern "C" fn create_command(
     _: *mut RawCtx,
-    _: *const c_char,
-    run: *mut c_void,
+    name: *const c_char,
+    run: Run,
     _: *const c_char,
     _: c_int,
     _: c_int,
     _: c_int,
 ) -> c_int {
-    RUN.store(run, Relaxed);
+    // SAFETY: names end in a zero byte.
+    let name = unsafe { CStr::from_ptr(name) }.to_owned();
+    COMMANDS.lock().unwrap().insert(name, run);
+    0
+}
+
+/// A type is its callbacks, which are kept.
+unsafe extern "C" fn create_type(
+    _: *mut RawCtx,
+    _: *const c_char,
+    _: c_int,
+    methods: *const [usize; 14],
+) -> *mut c_void {
+    // SAFETY: the module gives a version and thirteen callbacks.
+    Box::into_raw(Box::new(unsafe { methods.read() })).cast()
+}
+
+/// Calls the callback that frees a value.
+fn free_value(Stored { kind, value }: Stored) {
+    // SAFETY: the type is one of `create_type`, and its seventh word is the callback that frees a value.
+    unsafe {
+        let methods = *ptr::with_exposed_provenance::<[usize; 14]>(kind);
+        let free: unsafe extern "C" fn(*mut c_void) =
+            std::mem::transmute(ptr::with_exposed_provenance::<()>(methods[6]));
+        free(ptr::with_exposed_provenance_mut(value));
+    }
+}
+
+/// A string is its bytes.
+unsafe extern "C" fn create_string(_: *mut RawCtx, bytes: *const u8, len: usize) -> *mut Vec<u8> {
+    // SAFETY: so many bytes are given.
+    Box::into_raw(Box::new(unsafe { std::slice::from_raw_parts(bytes, len) }.to_vec()))
+}
+
+unsafe extern "C" fn free_string(_: *mut RawCtx, string: *mut Vec<u8>) {
+    // SAFETY: it came from `create_string`.
+    drop(unsafe { Box::from_raw(string) });
+}
+
+unsafe extern "C" fn string_bytes(string: *const Vec<u8>, len: *mut usize) -> *const u8 {
+    // SAFETY: the string is one of `create_string`, and there is room for its length.
+    unsafe {
+        *len = (*string).len();
+        (*string).as_ptr()
+    }
+}
+
+/// An open key is its name. One is open at a time: the next may have the same name.
+unsafe extern "C" fn open_key(_: *mut RawCtx, name: *const Vec<u8>, mode: c_int) -> *mut Vec<u8> {
+    // SAFETY: the string is one of `create_string`.
+    let name = unsafe { (*name).clone() };
+    if mode == 1 && !VALUES.lock().unwrap().contains_key(&name) {
+        return ptr::null_mut();
+    }
+    assert_eq!(OPEN.fetch_add(1, Relaxed), 0, "a second key is open");
+    Box::into_raw(Box::new(name))
+}
+
+unsafe extern "C" fn close_key(key: *mut Vec<u8>) {
+    OPEN.fetch_sub(1, Relaxed);
+    // SAFETY: it came from `open_key`.
+    drop(unsafe { Box::from_raw(key) });
+}
+
+/// What is stored under an open key.
+fn stored(key: *const Vec<u8>) -> Option<Stored> {
+    // SAFETY: the key came from `open_key`.
+    VALUES.lock().unwrap().get(unsafe { &*key }).copied()
+}
+
+unsafe extern "C" fn key_type(key: *mut Vec<u8>) -> c_int {
+    const MODULE: c_int = 6;
+    stored(key).map_or(0, |_| MODULE)
+}
+
+unsafe extern "C" fn get_type(key: *mut Vec<u8>) -> *mut c_void {
+    stored(key).map_or(ptr::null_mut(), |stored| ptr::with_exposed_provenance_mut(stored.kind))
+}
+
+unsafe extern "C" fn get_value(key: *mut Vec<u8>) -> *mut c_void {
+    stored(key).map_or(ptr::null_mut(), |stored| ptr::with_exposed_provenance_mut(stored.value))
+}
+
+unsafe extern "C" fn set_value(key: *mut Vec<u8>, kind: *mut c_void, value: *mut c_void) -> c_int {
+    let stored = Stored { kind: kind.expose_provenance(), value: value.expose_provenance() };
+    // SAFETY: the key came from `open_key`.
+    let before = VALUES.lock().unwrap().insert(unsafe { (*key).clone() }, stored);
+    before.into_iter().for_each(free_value);
+    0
+}
+
+/// Others may use the key that they hear of.
+unsafe extern "C" fn notify(_: *mut RawCtx, _: c_int, _: *const c_char, _: *mut RawString) -> c_int {
+    assert_eq!(OPEN.load(Relaxed), 0, "a key is open while others are called");
+    0
+}
+
+fn send(reply: &str) -> c_int {
+    SENT.lock().unwrap().extend_from_slice(reply.as_bytes());
     0
 }
 
 unsafe extern "C" fn reply_with_error(_: *mut RawCtx, text: *const c_char) -> c_int {
-    REPLY.store(text.cast_mut(), Relaxed);
-    0
+    // SAFETY: texts end in a zero byte.
+    send(&format!("-{}\r\n", unsafe { CStr::from_ptr(text) }.to_str().unwrap()))
+}
+
+unsafe extern "C" fn reply_with_status(_: *mut RawCtx, text: *const c_char) -> c_int {
+    // SAFETY: as above.
+    send(&format!("+{}\r\n", unsafe { CStr::from_ptr(text) }.to_str().unwrap()))
+}
+
+unsafe extern "C" fn reply_with_number(_: *mut RawCtx, number: c_longlong) -> c_int {
+    send(&format!(":{number}\r\n"))
+}
+
+unsafe extern "C" fn reply_with_bool(_: *mut RawCtx, truth: c_int) -> c_int {
+    send(&format!(":{truth}\r\n"))
+}
+
+unsafe extern "C" fn reply_with_array(_: *mut RawCtx, len: c_long) -> c_int {
+    send(&format!("*{len}\r\n"))
+}
+
+unsafe extern "C" fn reply_with_map(_: *mut RawCtx, pairs: c_long) -> c_int {
+    send(&format!("*{}\r\n", 2 * pairs))
 }
 
 /// Stands for all functions that only have to be there.
@@ -133,7 +269,23 @@ unsafe extern "C" fn get_api(name: *const c_char, found: *mut *mut c_void) -> c_
         b"RedisModule_Free" => free as *mut c_void,
         b"RedisModule_SetModuleOptions" => set_options as *mut c_void,
         b"RedisModule_CreateCommand" => create_command as *mut c_void,
+        b"RedisModule_CreateDataType" => create_type as *mut c_void,
+        b"RedisModule_CreateString" => create_string as *mut c_void,
+        b"RedisModule_FreeString" => free_string as *mut c_void,
+        b"RedisModule_StringPtrLen" => string_bytes as *mut c_void,
+        b"RedisModule_OpenKey" => open_key as *mut c_void,
+        b"RedisModule_CloseKey" => close_key as *mut c_void,
+        b"RedisModule_KeyType" => key_type as *mut c_void,
+        b"RedisModule_ModuleTypeGetType" => get_type as *mut c_void,
+        b"RedisModule_ModuleTypeGetValue" => get_value as *mut c_void,
+        b"RedisModule_ModuleTypeSetValue" => set_value as *mut c_void,
+        b"RedisModule_NotifyKeyspaceEvent" => notify as *mut c_void,
         b"RedisModule_ReplyWithError" => reply_with_error as *mut c_void,
+        b"RedisModule_ReplyWithSimpleString" => reply_with_status as *mut c_void,
+        b"RedisModule_ReplyWithLongLong" => reply_with_number as *mut c_void,
+        b"RedisModule_ReplyWithBool" => reply_with_bool as *mut c_void,
+        b"RedisModule_ReplyWithArray" => reply_with_array as *mut c_void,
+        b"RedisModule_ReplyWithMap" => reply_with_map as *mut c_void,
         b"RedisModule_TryCalloc" | b"RedisModule_GetCommand" | b"RedisModule_RegisterNumericConfig" => {
             return 1;
         }
@@ -150,9 +302,58 @@ impl Command for Panics {
     const NAME: &'static CStr = c"panics";
     const FLAGS: &'static CStr = c"readonly";
     const CATEGORIES: &'static CStr = c"bloom";
-    fn run(_: &Context<'_>) -> Result<(), Failure> {
+    fn run(_: &Context<'_>, _: &mut Keys<'_>) -> Result<(), Failure> {
         panic!("as a test")
     }
+}
+
+/// The first word of a context is the function that finds others.
+fn with_context<R>(work: impl FnOnce(*mut RawCtx) -> R) -> R {
+    let mut context = [get_api as *mut c_void];
+    work(context.as_mut_ptr().cast())
+}
+
+/// Runs a command, of words between spaces, and returns what its client is sent.
+fn run(line: &str) -> String {
+    let words = line.split(' ');
+    // SAFETY: the bytes are there.
+    let words = words.map(|word| unsafe { create_string(ptr::null_mut(), word.as_ptr(), word.len()) });
+    let words: Vec<_> = words.collect();
+    let name = CString::new(line.split(' ').next().unwrap()).unwrap();
+    let command = COMMANDS.lock().unwrap()[&name];
+    // SAFETY: it is a function that the module registered, and the strings live for the call.
+    let status =
+        with_context(|ctx| unsafe { command(ctx, words.as_ptr().cast_mut().cast(), words.len() as c_int) });
+    assert_eq!((status, OPEN.load(Relaxed)), (0, 0), "{line}");
+    // SAFETY: they were created above.
+    words.into_iter().for_each(|word| unsafe { free_string(ptr::null_mut(), word) });
+    String::from_utf8(std::mem::take(&mut *SENT.lock().unwrap())).unwrap()
+}
+
+/// A destination that is its own source, once and twice. The engine above fails if two keys are open.
+fn one_key_may_be_merged_with_itself() {
+    let check = |command: &str, wanted: &str| assert_eq!(run(command), wanted, "{command}");
+    check("cms.initbydim sketch 100 5", "+OK\r\n");
+    check("cms.incrby sketch rose 3 lily 1", "*2\r\n:3\r\n:1\r\n");
+    check("cms.merge sketch 2 sketch sketch", "+OK\r\n");
+    check("cms.query sketch rose lily", "*2\r\n:6\r\n:2\r\n");
+    check("cms.merge sketch 1 sketch weights 5", "+OK\r\n");
+    check("cms.query sketch rose lily", "*2\r\n:30\r\n:10\r\n");
+    check("gd.reserve filter kind counting items 100", "+OK\r\n");
+    check("gd.add filter rose", "*1\r\n:1\r\n");
+    check("gd.merge filter filter", "+OK\r\n");
+    check("gd.count filter rose", "*1\r\n:2\r\n");
+    check("gd.merge filter filter filter", "+OK\r\n");
+    check("gd.count filter rose", "*1\r\n:6\r\n");
+    // A source that cannot be merged changes nothing, wherever it stands.
+    check(
+        "gd.merge filter filter sketch",
+        "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n",
+    );
+    check("gd.count filter rose", "*1\r\n:6\r\n");
+    // A new key is a copy of the first source, and takes in the others.
+    check("gd.merge new filter filter", "+OK\r\n");
+    check("gd.count new rose", "*1\r\n:12\r\n");
 }
 
 /// Memory that is resized is aligned, holds the bytes that it held, and is resized by the engine wherever that is safe.
@@ -189,19 +390,24 @@ fn resized_memory_is_the_engines() {
 fn main() {
     let without = std::env::var(VARIABLE).ok().and_then(|count| count.parse().ok());
     WITHOUT.store(without.unwrap_or(0), Relaxed);
-    // The first word of a context is the function that finds others.
-    let mut context = [get_api as *mut c_void];
-    let context: *mut RawCtx = context.as_mut_ptr().cast();
-    let load = |loading: &Loading<'_>, _: &[ffi::Str<'_>]| loading.add_command::<Panics>();
+    let load = |loading: &Loading<'_>, _: &[ffi::Str<'_>]| {
+        loading.add_type::<Counts>()?;
+        loading.add_type::<CountMinTable>()?;
+        loading.add_type::<Any>()?;
+        loading.add_type::<Bloom>()?;
+        commands::cms::register(loading)?;
+        commands::gd::register(loading)?;
+        loading.add_command::<Panics>()
+    };
     let module = Module { name: c"bf", version: 1, load };
+    // SAFETY: the context is as an engine's.
+    let load = || with_context(|context| unsafe { ffi::load(&module, context, ptr::null_mut(), 0) });
 
     // What is needed and missing is no reason to crash.
     MISSING.store(c"RedisModule_OpenKey".as_ptr().cast_mut(), Relaxed);
-    // SAFETY: the context is as an engine's.
-    assert_eq!(unsafe { ffi::load(&module, context, ptr::null_mut(), 0) }, 1);
+    assert_eq!(load(), 1);
     MISSING.store(ptr::null_mut(), Relaxed);
-    // SAFETY: as above.
-    assert_eq!(unsafe { ffi::load(&module, context, ptr::null_mut(), 0) }, 0);
+    assert_eq!(load(), 0);
     assert_eq!(OPTIONS.load(Relaxed) & 1, 1, "broken payloads are ours to handle");
     // This engine writes no log: what fails below is printed, except the panics that are meant.
     std::panic::set_hook(Box::new(|panic| match panic.payload().downcast_ref() {
@@ -210,19 +416,9 @@ fn main() {
     }));
 
     // A panic is an error reply.
-    // SAFETY: it is the function that the module registered.
-    let run = unsafe {
-        std::mem::transmute::<
-            *mut c_void,
-            unsafe extern "C" fn(*mut RawCtx, *mut *mut RawString, c_int) -> c_int,
-        >(RUN.load(Relaxed))
-    };
-    let mut argument: *mut RawString = ptr::dangling_mut();
-    // SAFETY: the command does not look at its argument.
-    assert_eq!(unsafe { run(context, &raw mut argument, 1) }, 0);
-    // SAFETY: the module's texts end in a zero byte, and this one is static.
-    let reply = unsafe { CStr::from_ptr(REPLY.load(Relaxed)) };
-    assert_eq!(reply, c"ERR internal error: see the server's log");
+    assert_eq!(run("panics"), "-ERR internal error: see the server's log\r\n");
+
+    one_key_may_be_merged_with_itself();
 
     // Memory is the engine's, aligned as asked for, zero if asked for, and all of it goes back.
     let before = GIVEN.load(Relaxed);

@@ -5,7 +5,7 @@
 //! No pointer leaves this file: the handles below own what they point to, or borrow it for as long as it lives.
 #![allow(unsafe_code)] // calls into the engine, and the functions that it calls
 
-use super::context::{Command, Context, Failure};
+use super::context::{Command, Context, Failure, WRONG_TYPE};
 use super::types::Value;
 use std::ffi::{CStr, CString, NulError, c_char, c_int, c_long, c_longlong, c_uint, c_void};
 use std::marker::PhantomData;
@@ -499,34 +499,10 @@ impl<'a> Ctx<'a> {
         Some(OwnedStr { ctx: self, raw: NonNull::new(raw)? })
     }
 
-    /// Tells those who listen of an event.
-    pub fn notify(self, event: &CStr, key: Str<'_>) {
-        // SAFETY: see above.
-        unsafe { (self.api.NotifyKeyspaceEvent)(self.raw, NOTIFY_MODULE, event.as_ptr(), key.raw.as_ptr()) };
-    }
-
     /// Tells transactions and caches that the key has changed.
     pub fn changed(self, key: Str<'_>) {
         // SAFETY: see above.
         unsafe { (self.api.SignalModifiedKey)(self.raw, key.raw.as_ptr()) };
-    }
-
-    /// Opens a key to read it; `None` if there is none.
-    #[inline]
-    #[must_use]
-    pub fn open(self, name: Str<'a>) -> Option<Key<'a>> {
-        // SAFETY: see above.
-        let raw = unsafe { (self.api.OpenKey)(self.raw, name.raw.as_ptr(), READ) };
-        Some(Key { raw: NonNull::new(raw)?, api: self.api, call: PhantomData })
-    }
-
-    /// Opens a key to change it; it may be empty.
-    #[inline]
-    #[must_use]
-    pub fn open_mut(self, name: Str<'a>) -> Option<Key<'a>> {
-        // SAFETY: see above.
-        let raw = unsafe { (self.api.OpenKey)(self.raw, name.raw.as_ptr(), READ | WRITE) };
-        Some(Key { raw: NonNull::new(raw)?, api: self.api, call: PhantomData })
     }
 }
 
@@ -561,11 +537,93 @@ pub enum Either<'k, A, B> {
     Neither,
 }
 
-/// An open key.
-pub struct Key<'a> {
+/// The keys of the database, of which a command has one open at a time: two names may be the same key.
+///
+/// A call of a command gets one of these, and nothing else opens keys. An open key borrows it, and a value borrows its key, so
+/// whoever has a value knows that nobody else has it. One key after the other compiles:
+///
+/// ```
+/// # use gardenia_redis::engine::{context::Failure, ffi::{Keys, Str}};
+/// # use gardenia_redis::values::bloom::Bloom;
+/// fn change(keys: &mut Keys<'_>, first: Str<'_>, second: Str<'_>) -> Result<(), Failure> {
+///     let mut key = keys.open_mut(first)?;
+///     let value: Option<&mut Bloom> = key.value();
+///     drop(key);
+///     let mut key = keys.open_mut(second)?;
+///     let value: Option<&mut Bloom> = key.value();
+///     drop(key);
+///     keys.notify(c"bf.change", first);
+///     Ok(())
+/// }
+/// ```
+///
+/// Two open keys do not:
+///
+/// ```compile_fail,E0499
+/// # use gardenia_redis::engine::{context::Failure, ffi::{Keys, Str}};
+/// # use gardenia_redis::values::bloom::Bloom;
+/// fn change(keys: &mut Keys<'_>, first: Str<'_>, second: Str<'_>) -> Result<(), Failure> {
+///     let mut one = keys.open_mut(first)?;
+///     let mut other = keys.open_mut(second)?;
+///     let values: [Option<&mut Bloom>; 2] = [one.value(), other.value()];
+///     Ok(())
+/// }
+/// ```
+///
+/// Nor does an event while a key is open, because those who hear of it may use the same key:
+///
+/// ```compile_fail,E0499
+/// # use gardenia_redis::engine::{context::Failure, ffi::{Keys, Str}};
+/// # use gardenia_redis::values::bloom::Bloom;
+/// fn change(keys: &mut Keys<'_>, first: Str<'_>) -> Result<(), Failure> {
+///     let mut key = keys.open_mut(first)?;
+///     let value: Option<&mut Bloom> = key.value();
+///     keys.notify(c"bf.change", first);
+///     drop(key);
+///     Ok(())
+/// }
+/// ```
+pub struct Keys<'a> {
+    ctx: Ctx<'a>,
+}
+
+impl Keys<'_> {
+    /// Opens a key to read it; `None` if there is none.
+    #[inline]
+    #[must_use]
+    pub fn open(&mut self, name: Str<'_>) -> Option<Key<'_>> {
+        self.open_for(name, READ)
+    }
+
+    /// Opens a key to change it; it may be empty.
+    #[inline]
+    pub fn open_mut(&mut self, name: Str<'_>) -> Result<Key<'_>, Failure> {
+        self.open_for(name, READ | WRITE).ok_or(WRONG_TYPE)
+    }
+
+    #[inline]
+    fn open_for(&mut self, name: Str<'_>, mode: c_int) -> Option<Key<'_>> {
+        let api = self.ctx.api;
+        // SAFETY: the context is that of the call, which outlives the key. A key that has expired is deleted here, which frees its
+        // value and calls other modules: but no value is borrowed, since no key is open.
+        let raw = unsafe { (api.OpenKey)(self.ctx.raw, name.raw.as_ptr(), mode) };
+        Some(Key { raw: NonNull::new(raw)?, api, keys: PhantomData })
+    }
+
+    /// Sends an event to those who listen. Other modules are called at once, and may call commands of this one on any key: so
+    /// none is open.
+    pub fn notify(&mut self, event: &CStr, key: Str<'_>) {
+        let api = self.ctx.api;
+        // SAFETY: the context is that of the call, and the event ends in a zero byte.
+        unsafe { (api.NotifyKeyspaceEvent)(self.ctx.raw, NOTIFY_MODULE, event.as_ptr(), key.raw.as_ptr()) };
+    }
+}
+
+/// An open key, the only one of its call.
+pub struct Key<'k> {
     raw: NonNull<RawKey>,
     api: &'static Api,
-    call: PhantomData<Ctx<'a>>,
+    keys: PhantomData<&'k mut RawCtx>,
 }
 
 impl Drop for Key<'_> {
@@ -608,7 +666,10 @@ impl Key<'_> {
         let kind = self.kind();
         let is = |own: *mut RawType| !kind.is_null() && own == kind;
         // SAFETY: the key is open. A value of the engine's type `kind` is what `set` or a callback of that type boxed (see
-        // `TypeHandle`), and `&mut self` is the only way to it: commands run one at a time, and a key is opened once per command.
+        // `TypeHandle`). Nobody else has it: the engine runs one command at a time and frees a value only after it has left its
+        // key. In this command it is reached through the one `Keys` of the call, which this key borrows, and through `&mut self`,
+        // which the result borrows. And all that makes the engine call others, or free the value, needs one of the two: `open`,
+        // `open_mut`, `notify`, `set`, `delete`.
         unsafe {
             let value = || (self.api.ModuleTypeGetValue)(self.raw.as_ptr());
             if is(A::handle().kind()) {
@@ -886,7 +947,8 @@ unsafe extern "C" fn trampoline<C: Command>(
     let args = unsafe { slice::from_raw_parts(argv.cast::<Str<'_>>(), argc as usize) };
     let result = catch_unwind(AssertUnwindSafe(|| match C::SOURCES {
         Some(sources) if ctx.tells_keys(args.len(), || sources(args)) => Ok(()),
-        _ => C::run(&Context::new(ctx, args)),
+        // The only `Keys` of the call. Other calls can begin inside this one, but only in methods that borrow it.
+        _ => C::run(&Context::new(ctx, args), &mut Keys { ctx }),
     }));
     match result {
         Ok(Ok(())) => {}
