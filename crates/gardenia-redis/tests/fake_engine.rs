@@ -30,6 +30,7 @@ static COMMANDS: Mutex<BTreeMap<CString, Run>> = Mutex::new(BTreeMap::new());
 static VALUES: Mutex<BTreeMap<Vec<u8>, Stored>> = Mutex::new(BTreeMap::new());
 /// How many keys are open.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
+static ASKS_FOR_KEYS: AtomicI32 = AtomicI32::new(0);
 static OPTIONS: AtomicI32 = AtomicI32::new(0);
 /// The largest memory that is given.
 static MOST: AtomicUsize = AtomicUsize::new(usize::MAX);
@@ -109,6 +110,10 @@ unsafe extern "C" fn try_realloc(memory: *mut c_void, size: usize) -> *mut c_voi
 
 unsafe extern "C" fn set_options(_: *mut RawCtx, options: c_int) {
     OPTIONS.store(options, Relaxed);
+}
+
+unsafe extern "C" fn is_keys_position_request(_: *mut RawCtx) -> c_int {
+    ASKS_FOR_KEYS.load(Relaxed)
 }
 
 unsafe extern "C" fn create_command(
@@ -268,6 +273,7 @@ unsafe extern "C" fn get_api(name: *const c_char, found: *mut *mut c_void) -> c_
         b"RedisModule_TryRealloc" | b"RedisModule_Realloc" => try_realloc as *mut c_void,
         b"RedisModule_Free" => free as *mut c_void,
         b"RedisModule_SetModuleOptions" => set_options as *mut c_void,
+        b"RedisModule_IsKeysPositionRequest" => is_keys_position_request as *mut c_void,
         b"RedisModule_CreateCommand" => create_command as *mut c_void,
         b"RedisModule_CreateDataType" => create_type as *mut c_void,
         b"RedisModule_CreateString" => create_string as *mut c_void,
@@ -296,14 +302,39 @@ unsafe extern "C" fn get_api(name: *const c_char, found: *mut *mut c_void) -> c_
     0
 }
 
-struct Panics;
+/// Ends as its second argument says, at the place that its first one says.
+struct Replies;
 
-impl Command for Panics {
-    const NAME: &'static CStr = c"panics";
+impl Command for Replies {
+    const NAME: &'static CStr = c"replies";
     const FLAGS: &'static CStr = c"readonly";
     const CATEGORIES: &'static CStr = c"bloom";
-    fn run(_: &Context<'_>, _: &mut Keys<'_>) -> Result<(), Failure> {
-        panic!("as a test")
+    fn run(ctx: &Context<'_>, _: &mut Keys<'_>) -> Result<(), Failure> {
+        let [_, place, end] = ctx.args() else { return Err(Failure::Arity) };
+        let engine = ctx.engine();
+        match place.bytes() {
+            b"before" => {}
+            b"array" => {
+                engine.reply_array(3);
+                engine.reply_bool(true);
+            }
+            b"map" => {
+                engine.reply_map(2);
+                engine.reply_status(c"numbers");
+                engine.reply_array(2);
+                engine.reply_integer(7);
+            }
+            _ => engine.reply_array(0),
+        }
+        match end.bytes() {
+            b"panic" => panic!("as a test"),
+            b"error" => Err(c"ERR as a test".into()),
+            b"more" => {
+                (0..9).for_each(|number| engine.reply_integer(number));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -328,6 +359,30 @@ fn run(line: &str) -> String {
     // SAFETY: they were created above.
     words.into_iter().for_each(|word| unsafe { free_string(ptr::null_mut(), word) });
     String::from_utf8(std::mem::take(&mut *SENT.lock().unwrap())).unwrap()
+}
+
+/// However a command ends, its client gets one reply: as many elements as were announced, and nothing behind them.
+fn a_reply_is_complete_however_a_command_ends() {
+    let cases = [
+        ("before", "", 1),
+        ("array", "*3\r\n:1\r\n", 2),
+        ("map", "*4\r\n+numbers\r\n*2\r\n:7\r\n", 3), // the rest of the inner array, and a pair
+        ("behind", "*0\r\n", 0),
+    ];
+    for (place, begun, due) in cases {
+        let all = |error: &str| format!("{begun}{}", error.repeat(due));
+        let internal = all("-ERR internal error: see the server's log\r\n");
+        assert_eq!(run(&format!("replies {place} panic")), internal);
+        assert_eq!(run(&format!("replies {place} nothing")), internal);
+        assert_eq!(run(&format!("replies {place} error")), all("-ERR as a test\r\n"));
+        let numbers: String = (0..due).map(|number| format!(":{number}\r\n")).collect();
+        assert_eq!(run(&format!("replies {place} more")), format!("{begun}{numbers}"));
+    }
+    // A question about keys gets none.
+    ASKS_FOR_KEYS.store(1, Relaxed);
+    assert_eq!(run("cms.merge sketch 1 rose"), "");
+    ASKS_FOR_KEYS.store(0, Relaxed);
+    assert_eq!(run("cms.merge sketch 1 rose"), "-CMS: key does not exist\r\n");
 }
 
 /// A destination that is its own source, once and twice. The engine above fails if two keys are open.
@@ -397,7 +452,7 @@ fn main() {
         loading.add_type::<Bloom>()?;
         commands::cms::register(loading)?;
         commands::gd::register(loading)?;
-        loading.add_command::<Panics>()
+        loading.add_command::<Replies>()
     };
     let module = Module { name: c"bf", version: 1, load };
     // SAFETY: the context is as an engine's.
@@ -415,9 +470,7 @@ fn main() {
         _ => eprintln!("{panic}"),
     }));
 
-    // A panic is an error reply.
-    assert_eq!(run("panics"), "-ERR internal error: see the server's log\r\n");
-
+    a_reply_is_complete_however_a_command_ends();
     one_key_may_be_merged_with_itself();
 
     // Memory is the engine's, aligned as asked for, zero if asked for, and all of it goes back.

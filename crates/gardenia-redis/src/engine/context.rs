@@ -23,7 +23,7 @@ pub trait Command {
     /// access and slots.
     const SOURCES: Option<Sources> = None;
 
-    /// Answers a call: one reply, or the error that becomes one. After a reply there is no error.
+    /// Answers a call: one reply, or the error that becomes one. An error or a panic within a reply becomes the rest of it.
     fn run(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure>;
 }
 

@@ -7,6 +7,7 @@
 
 use super::context::{Command, Context, Failure, WRONG_TYPE};
 use super::types::Value;
+use std::cell::Cell;
 use std::ffi::{CStr, CString, NulError, c_char, c_int, c_long, c_longlong, c_uint, c_void};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -347,11 +348,21 @@ impl AsRef<[u8]> for Str<'_> {
 }
 
 /// The engine's side of a call.
+///
+/// A client waits for exactly one reply to a command, and would read what follows as the reply to its next command. So replies
+/// are counted: an array is one reply, after which its elements are due. What is still due when a command ends, because it
+/// panicked or failed in the middle, is sent as errors, one for each element: null would read as "no" to a client that asked
+/// which items are there. A reply too many is not sent.
+///
+/// Closing the connection instead would not be enough. A command that a script or another module calls has a client without a
+/// connection; the engine itself reads that reply, and relies on its lengths. And a client would lose the replies to other
+/// commands that it had already sent.
 #[derive(Clone, Copy)]
 pub struct Ctx<'a> {
     raw: *mut RawCtx,
     api: &'static Api,
-    call: PhantomData<&'a RawCtx>,
+    /// Replies that the client waits for: one at the start, then what is left of the arrays that have begun.
+    due: &'a Cell<usize>,
 }
 
 /// The command came from the primary.
@@ -369,69 +380,89 @@ const ERR: c_int = 1;
 // Replies return a status that is always good.
 impl<'a> Ctx<'a> {
     #[inline]
-    fn new(raw: *mut RawCtx) -> Self {
-        Self { raw, api: api(), call: PhantomData }
+    fn new(raw: *mut RawCtx, due: &'a Cell<usize>) -> Self {
+        Self { raw, api: api(), due }
+    }
+
+    /// Sends a reply of so many elements, which are due after it; nothing if no reply is due.
+    #[inline]
+    fn reply(self, elements: usize, send: impl FnOnce(&Api, *mut RawCtx) -> c_int) {
+        match self.due.get().checked_sub(1) {
+            Some(rest) => {
+                self.due.set(rest + elements);
+                send(self.api, self.raw);
+            }
+            None => log(Level::Warning, "a command replied too often"),
+        }
+    }
+
+    /// Sends everything that is still due, as errors.
+    fn reply_rest(self, text: &CStr) {
+        while self.due.get() > 0 {
+            self.reply_error(text);
+        }
     }
 
     /// The engine's error of a wrong number of arguments.
     pub fn reply_wrong_arity(self) {
         // SAFETY: the context is that of the call; as in all methods below.
-        unsafe { (self.api.WrongArity)(self.raw) };
+        self.reply(0, |api, ctx| unsafe { (api.WrongArity)(ctx) });
     }
 
     /// A whole number.
     pub fn reply_integer(self, value: i64) {
         // SAFETY: see above.
-        unsafe { (self.api.ReplyWithLongLong)(self.raw, value) };
+        self.reply(0, |api, ctx| unsafe { (api.ReplyWithLongLong)(ctx, value) });
     }
 
     /// An error.
     pub fn reply_error(self, text: &CStr) {
         // SAFETY: see above; the text is copied.
-        unsafe { (self.api.ReplyWithError)(self.raw, text.as_ptr()) };
+        self.reply(0, |api, ctx| unsafe { (api.ReplyWithError)(ctx, text.as_ptr()) });
     }
 
     /// A status.
     pub fn reply_status(self, text: &CStr) {
         // SAFETY: see above; the text is copied.
-        unsafe { (self.api.ReplyWithSimpleString)(self.raw, text.as_ptr()) };
+        self.reply(0, |api, ctx| unsafe { (api.ReplyWithSimpleString)(ctx, text.as_ptr()) });
     }
 
     /// Bytes.
     pub fn reply_bytes(self, bytes: &[u8]) {
+        let (start, len) = (bytes.as_ptr().cast(), bytes.len());
         // SAFETY: see above; the bytes are copied.
-        unsafe { (self.api.ReplyWithStringBuffer)(self.raw, bytes.as_ptr().cast(), bytes.len()) };
+        self.reply(0, |api, ctx| unsafe { (api.ReplyWithStringBuffer)(ctx, start, len) });
     }
 
-    /// The head of an array; so many replies must follow.
+    /// The head of an array; so many replies follow.
     pub fn reply_array(self, len: usize) {
         // SAFETY: see above.
-        unsafe { (self.api.ReplyWithArray)(self.raw, len as c_long) };
+        self.reply(len, |api, ctx| unsafe { (api.ReplyWithArray)(ctx, len as c_long) });
     }
 
-    /// The head of a map, which is an array in RESP2; so many pairs must follow.
+    /// The head of a map, which is an array in RESP2; so many pairs follow.
     pub fn reply_map(self, pairs: usize) {
         // SAFETY: see above.
-        unsafe { (self.api.ReplyWithMap)(self.raw, pairs as c_long) };
+        self.reply(2 * pairs, |api, ctx| unsafe { (api.ReplyWithMap)(ctx, pairs as c_long) });
     }
 
     /// A truth value, which is 1 or 0 in RESP2.
     #[inline]
     pub fn reply_bool(self, value: bool) {
         // SAFETY: see above.
-        unsafe { (self.api.ReplyWithBool)(self.raw, value.into()) };
+        self.reply(0, |api, ctx| unsafe { (api.ReplyWithBool)(ctx, value.into()) });
     }
 
     /// Nothing.
     pub fn reply_null(self) {
         // SAFETY: see above.
-        unsafe { (self.api.ReplyWithNull)(self.raw) };
+        self.reply(0, |api, ctx| unsafe { (api.ReplyWithNull)(ctx) });
     }
 
     /// A number that is not whole, which is text in RESP2.
     pub fn reply_double(self, value: f64) {
         // SAFETY: see above.
-        unsafe { (self.api.ReplyWithDouble)(self.raw, value) };
+        self.reply(0, |api, ctx| unsafe { (api.ReplyWithDouble)(ctx, value) });
     }
 
     /// Tells the engine which of so many arguments are keys, if it asks for that in place of running the command: the first,
@@ -942,19 +973,25 @@ unsafe extern "C" fn trampoline<C: Command>(
     argv: *mut *mut RawString,
     argc: c_int,
 ) -> c_int {
-    let ctx = Ctx::new(ctx);
+    let due = Cell::new(1);
+    let ctx = Ctx::new(ctx, &due);
     // SAFETY: the engine gives so many strings, none null, for the call; `Str` is one pointer.
     let args = unsafe { slice::from_raw_parts(argv.cast::<Str<'_>>(), argc as usize) };
-    let result = catch_unwind(AssertUnwindSafe(|| match C::SOURCES {
-        Some(sources) if ctx.tells_keys(args.len(), || sources(args)) => Ok(()),
-        // The only `Keys` of the call. Other calls can begin inside this one, but only in methods that borrow it.
-        _ => C::run(&Context::new(ctx, args), &mut Keys { ctx }),
-    }));
-    match result {
-        Ok(Ok(())) => {}
+    if let Some(sources) = C::SOURCES
+        && guarded(true, || ctx.tells_keys(args.len(), || sources(args)))
+    {
+        return OK; // it was a question about keys, which has no client
+    }
+    // The only `Keys` of the call. Other calls can begin inside this one, but only in methods that borrow it.
+    let run = || C::run(&Context::new(ctx, args), &mut Keys { ctx });
+    match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Err(Failure::Arity)) => ctx.reply_wrong_arity(),
-        Ok(Err(Failure::Text(text))) => ctx.reply_error(text),
-        Err(_) => ctx.reply_error(c"ERR internal error: see the server's log"),
+        Ok(Err(Failure::Text(text))) => ctx.reply_rest(text),
+        Ok(Ok(())) | Err(_) => {}
+    }
+    if due.get() > 0 {
+        log(Level::Warning, &format!("{} ended before its reply", C::NAME.to_string_lossy()));
+        ctx.reply_rest(c"ERR internal error: see the server's log");
     }
     OK
 }
@@ -1148,7 +1185,8 @@ pub unsafe fn load(module: &Module, ctx: *mut RawCtx, argv: *mut *mut RawString,
     let api = API.get_or_init(|| found);
     // The library may have been built with its memory maps for another program of the workspace.
     gardenia::cells::use_allocator_alone();
-    let loading = Loading { ctx: Ctx::new(ctx) };
+    let due = Cell::new(0);
+    let loading = Loading { ctx: Ctx::new(ctx, &due) };
     let mut options = HANDLE_IO_ERRORS | NO_IMPLICIT_SIGNAL_MODIFIED | HANDLE_REPL_ASYNC_LOAD;
     // SAFETY: by the caller's promise.
     if unsafe { look(ctx, c"ValkeyModule_Alloc") }.is_some() {
