@@ -9,7 +9,7 @@ use super::chunks::{self, Words};
 use super::found::{Found, STILL_LOADING, reply_each};
 use super::{commands, parse_integer, parse_number};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
-use crate::engine::ffi::{Either, Key, Setting, Str};
+use crate::engine::ffi::{Either, Key, Keys, Setting, Str};
 use crate::engine::settings::{ErrorRate, ExpansionFactor, InitialSize, MAX_CAPACITY, MAX_EXPANSION};
 use crate::redisbloom::bloom::{BloomChain, InsertError};
 use crate::redisbloom::layout::{ChunkError, LayoutError};
@@ -282,12 +282,12 @@ fn find<'k>(key: &'k mut Key<'_>) -> Found<Filter<'k>> {
 }
 
 /// Hands the filter under a key to `ask`; an error if there is none.
-fn with_filter<'a, R>(
-    ctx: &Context<'a>,
-    key: Str<'a>,
+fn with_filter<R>(
+    keys: &mut Keys<'_>,
+    name: Str<'_>,
     ask: impl FnOnce(&Filter<'_>) -> R,
 ) -> Result<R, Failure> {
-    let mut key = ctx.open(key).ok_or(NOT_FOUND)?;
+    let mut key = keys.open(name).ok_or(NOT_FOUND)?;
     find(&mut key).filter().map(|filter| ask(&filter))
 }
 
@@ -352,33 +352,35 @@ fn words_of(plan: &Plan) -> Vec<String> {
     words
 }
 
-fn reserve(ctx: &Context<'_>) -> Result<(), Failure> {
+fn reserve(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
     let wish = parse_reserve(rest, Wish::by_settings())?;
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     if !key.is_empty() {
         return Err(if find(&mut key).is_other() { WRONG_TYPE } else { EXISTS });
     }
     let made = make(ctx, &mut key, wish)?;
+    drop(key);
     pass_on(ctx, *name, &made);
     ctx.engine().changed(*name);
-    ctx.engine().notify(c"bf.reserve", *name);
+    keys.notify(c"bf.reserve", *name);
     ctx.reply_ok();
     Ok(())
 }
 
-fn add(ctx: &Context<'_>) -> Result<(), Failure> {
+fn add(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, item] = ctx.args() else { return Err(Failure::Arity) };
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     let engine = ctx.engine();
     match find(&mut key) {
         Found::Filter(mut filter) => {
             let new = filter.insert(item.bytes(), || ctx.limit()).map_err(not_added)?;
+            drop(key);
             engine.reply_bool(new);
             if new {
                 engine.replicate_verbatim();
                 engine.changed(*name);
-                engine.notify(c"bf.add", *name);
+                keys.notify(c"bf.add", *name);
             }
             return Ok(());
         }
@@ -397,39 +399,41 @@ fn add(ctx: &Context<'_>) -> Result<(), Failure> {
             return Err(not_added(refused).into());
         }
     };
+    drop(key);
     engine.reply_bool(new);
     pass_on(ctx, *name, &made);
     engine.replicate(c"BF.ADD", *name, &[*item]);
     engine.changed(*name);
-    engine.notify(c"bf.reserve", *name);
-    engine.notify(c"bf.add", *name);
+    keys.notify(c"bf.reserve", *name);
+    keys.notify(c"bf.add", *name);
     Ok(())
 }
 
-fn madd(ctx: &Context<'_>) -> Result<(), Failure> {
+fn madd(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, items @ ..] = ctx.args() else { return Err(Failure::Arity) };
     if items.is_empty() {
         return Err(Failure::Arity);
     }
-    add_many(ctx, *name, items, Some(Wish::by_settings()), true)
+    add_many(ctx, keys, *name, items, Some(Wish::by_settings()), true)
 }
 
-fn insert(ctx: &Context<'_>) -> Result<(), Failure> {
+fn insert(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
     let Insertion { wish, create, items } = parse_insert(rest, Wish::by_settings())?;
-    add_many(ctx, *name, &rest[items..], create.then_some(wish), false)
+    add_many(ctx, keys, *name, &rest[items..], create.then_some(wish), false)
 }
 
 /// Adds items, to a filter that is made of `wish` if there is none. What was accepted is passed on: as it came if it came
 /// `plain` as BF.MADD and all of it was, else as BF.MADD of the accepted items.
 fn add_many<'a>(
     ctx: &Context<'a>,
+    keys: &mut Keys<'_>,
     name: Str<'a>,
     items: &[Str<'a>],
     wish: Option<Wish>,
     plain: bool,
 ) -> Result<(), Failure> {
-    let mut key = ctx.open_mut(name)?;
+    let mut key = keys.open_mut(name)?;
     let engine = ctx.engine();
     let mut made = None;
     if key.is_empty() {
@@ -455,6 +459,7 @@ fn add_many<'a>(
         Ok(taken) => (taken, None),
         Err((taken, error)) => (taken, Some(error)),
     };
+    drop(key);
     let new = &new[..taken];
     engine.reply_array(taken + usize::from(error.is_some()));
     new.iter().for_each(|new| engine.reply_bool(*new));
@@ -463,7 +468,7 @@ fn add_many<'a>(
     }
     if let Some(made) = &made {
         pass_on(ctx, name, made);
-        engine.notify(c"bf.reserve", name);
+        keys.notify(c"bf.reserve", name);
     }
     if new.contains(&true) {
         if plain && made.is_none() && error.is_none() {
@@ -473,7 +478,7 @@ fn add_many<'a>(
                 items.iter().zip(new).filter(|(_, new)| **new).map(|(item, _)| *item).collect();
             engine.replicate(c"BF.MADD", name, &accepted);
         }
-        engine.notify(c"bf.add", name);
+        keys.notify(c"bf.add", name);
     }
     if made.is_some() || new.contains(&true) {
         engine.changed(name);
@@ -481,9 +486,9 @@ fn add_many<'a>(
     Ok(())
 }
 
-fn exists(ctx: &Context<'_>) -> Result<(), Failure> {
+fn exists(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, item] = ctx.args() else { return Err(Failure::Arity) };
-    let found = match ctx.open(*name) {
+    let found = match keys.open(*name) {
         None => false,
         Some(mut key) => match find(&mut key) {
             Found::Filter(filter) => filter.contains(item.bytes()),
@@ -496,12 +501,12 @@ fn exists(ctx: &Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn mexists(ctx: &Context<'_>) -> Result<(), Failure> {
+fn mexists(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, items @ ..] = ctx.args() else { return Err(Failure::Arity) };
     if items.is_empty() {
         return Err(Failure::Arity);
     }
-    let mut key = ctx.open(*name);
+    let mut key = keys.open(*name);
     let filter = match key.as_mut().map(find) {
         Some(Found::Filter(filter)) => Some(filter),
         Some(Found::Arriving) => return Err(STILL_LOADING),
@@ -515,9 +520,9 @@ fn mexists(ctx: &Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn card(ctx: &Context<'_>) -> Result<(), Failure> {
+fn card(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name] = ctx.args() else { return Err(Failure::Arity) };
-    let items = match with_filter(ctx, *name, |filter| filter.items()) {
+    let items = match with_filter(keys, *name, |filter| filter.items()) {
         Err(none) if none == NOT_FOUND => 0,
         other => other?,
     };
@@ -573,14 +578,14 @@ impl Fact {
     }
 }
 
-fn info(ctx: &Context<'_>) -> Result<(), Failure> {
+fn info(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let (name, fact) = match ctx.args() {
         [_, name] => (name, None),
         [_, name, word] => (name, Some(word)),
         _ => return Err(Failure::Arity),
     };
     let engine = ctx.engine();
-    with_filter(ctx, *name, |filter| {
+    with_filter(keys, *name, |filter| {
         let value = |fact: Fact| match fact.of(filter) {
             Some(value) => engine.reply_integer(value as i64),
             None => engine.reply_null(),
@@ -606,10 +611,10 @@ fn info(ctx: &Context<'_>) -> Result<(), Failure> {
     })?
 }
 
-fn scandump(ctx: &Context<'_>) -> Result<(), Failure> {
+fn scandump(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, at] = ctx.args() else { return Err(Failure::Arity) };
     let at = chunks::iterator(*at, c"Second argument must be numeric")?;
-    let mut key = ctx.open(*name).ok_or(NOT_FOUND)?;
+    let mut key = keys.open(*name).ok_or(NOT_FOUND)?;
     if let Some(filter) = key.value::<Bloom>() {
         return chunks::scandump(ctx, filter, at, &WORDS);
     }
@@ -623,12 +628,13 @@ fn scandump(ctx: &Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn loadchunk(ctx: &Context<'_>) -> Result<(), Failure> {
+fn loadchunk(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, at, bytes] = ctx.args() else { return Err(Failure::Arity) };
     let at = chunks::iterator(*at, c"ERR Second argument must be numeric")?;
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     load(ctx, &mut key, at, bytes.bytes())?;
-    chunks::loaded(ctx, *name, c"bf.loadchunk");
+    drop(key);
+    chunks::loaded(ctx, keys, *name, c"bf.loadchunk");
     Ok(())
 }
 
@@ -656,10 +662,10 @@ fn load(ctx: &Context<'_>, key: &mut Key<'_>, at: i64, bytes: &[u8]) -> Result<(
     })
 }
 
-fn debug(ctx: &Context<'_>) -> Result<(), Failure> {
+fn debug(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name] = ctx.args() else { return Err(Failure::Arity) };
     let engine = ctx.engine();
-    with_filter(ctx, *name, |filter| {
+    with_filter(keys, *name, |filter| {
         let lines = filter.describe();
         engine.reply_array(1 + lines.len());
         engine.reply_bytes(format!("size:{}", filter.items()).as_bytes());

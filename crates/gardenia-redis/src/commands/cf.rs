@@ -9,7 +9,7 @@ use super::chunks::{self, Words};
 use super::found::{Found, STILL_LOADING, reply_each};
 use super::{commands, parse_integer};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
-use crate::engine::ffi::{Either, Key, Setting, Str};
+use crate::engine::ffi::{Either, Key, Keys, Setting, Str};
 use crate::engine::settings::{
     CuckooBucketSize, CuckooExpansion, CuckooIterations, CuckooSize, MAX_CAPACITY, MAX_EXPANSION,
 };
@@ -355,13 +355,13 @@ fn find<'k>(key: &'k mut Key<'_>) -> Found<Filter<'k>> {
 }
 
 /// Hands the filter under a key to `ask`; `none` is the error if there is none.
-fn with_filter<'a, R>(
-    ctx: &Context<'a>,
-    key: Str<'a>,
+fn with_filter<R>(
+    keys: &mut Keys<'_>,
+    name: Str<'_>,
     none: Failure,
     ask: impl FnOnce(&Filter<'_>) -> R,
 ) -> Result<R, Failure> {
-    let mut key = ctx.open(key).ok_or(none)?;
+    let mut key = keys.open(name).ok_or(none)?;
     find(&mut key).filter().map(|filter| ask(&filter))
 }
 
@@ -413,42 +413,44 @@ fn creation(plan: &Plan) -> Vec<String> {
     ]
 }
 
-fn reserve(ctx: &Context<'_>) -> Result<(), Failure> {
+fn reserve(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
     let wish = parse_reserve(rest, Wish::by_settings())?;
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     if !key.is_empty() {
         return Err(if find(&mut key).is_other() { WRONG_TYPE } else { EXISTS });
     }
     let made = make(ctx, &mut key, wish)?;
+    drop(key);
     pass_on(ctx, *name, &made);
     ctx.engine().changed(*name);
-    ctx.engine().notify(c"cf.reserve", *name);
+    keys.notify(c"cf.reserve", *name);
     ctx.reply_ok();
     Ok(())
 }
 
-fn add(ctx: &Context<'_>) -> Result<(), Failure> {
-    add_one(ctx, false, c"cf.add")
+fn add(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
+    add_one(ctx, keys, false, c"cf.add")
 }
 
-fn addnx(ctx: &Context<'_>) -> Result<(), Failure> {
-    add_one(ctx, true, c"cf.addnx")
+fn addnx(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
+    add_one(ctx, keys, true, c"cf.addnx")
 }
 
 /// Adds one item, unless it has to be absent and is not.
-fn add_one(ctx: &Context<'_>, absent: bool, event: &CStr) -> Result<(), Failure> {
+fn add_one(ctx: &Context<'_>, keys: &mut Keys<'_>, absent: bool, event: &CStr) -> Result<(), Failure> {
     let [_, name, item] = ctx.args() else { return Err(Failure::Arity) };
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     let engine = ctx.engine();
     match find(&mut key) {
         Found::Filter(mut filter) => {
             let added = filter.insert(item.bytes(), absent, || ctx.limit()).map_err(refused)?;
+            drop(key);
             engine.reply_bool(added);
             if added {
                 engine.replicate_verbatim();
                 engine.changed(*name);
-                engine.notify(event, *name);
+                keys.notify(event, *name);
             }
             return Ok(());
         }
@@ -464,36 +466,38 @@ fn add_one(ctx: &Context<'_>, absent: bool, event: &CStr) -> Result<(), Failure>
         key.delete();
         return Err(refused(why));
     }
+    drop(key);
     engine.reply_bool(true);
     pass_on(ctx, *name, &made);
     engine.replicate(c"CF.ADD", *name, &[*item]);
     engine.changed(*name);
-    engine.notify(c"cf.reserve", *name);
-    engine.notify(event, *name);
+    keys.notify(c"cf.reserve", *name);
+    keys.notify(event, *name);
     Ok(())
 }
 
-fn insert(ctx: &Context<'_>) -> Result<(), Failure> {
-    add_many(ctx, false, c"cf.insert")
+fn insert(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
+    add_many(ctx, keys, false, c"cf.insert")
 }
 
-fn insertnx(ctx: &Context<'_>) -> Result<(), Failure> {
-    add_many(ctx, true, c"cf.insertnx")
+fn insertnx(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
+    add_many(ctx, keys, true, c"cf.insertnx")
 }
 
 /// Adds items, unless they have to be absent and are not. What was accepted is passed on, as CF.INSERT of a key that is
 /// there.
-fn add_many(ctx: &Context<'_>, absent: bool, event: &CStr) -> Result<(), Failure> {
+fn add_many(ctx: &Context<'_>, keys: &mut Keys<'_>, absent: bool, event: &CStr) -> Result<(), Failure> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
     let Insertion { wish, create, items } = parse_insert(rest, Wish::by_settings())?;
     let (name, items) = (*name, &rest[items..]);
-    let mut key = ctx.open_mut(name)?;
+    let mut key = keys.open_mut(name)?;
     let engine = ctx.engine();
     let mut made = None;
     if key.is_empty() {
         made = Some(make(ctx, &mut key, create.then_some(wish).ok_or(NOT_FOUND)?)?);
     }
     let outcomes = find(&mut key).filter()?.insert_all(items, absent, || ctx.limit());
+    drop(key);
     engine.reply_array(outcomes.len());
     for outcome in &outcomes {
         match outcome {
@@ -505,7 +509,7 @@ fn add_many(ctx: &Context<'_>, absent: bool, event: &CStr) -> Result<(), Failure
     }
     if let Some(made) = &made {
         pass_on(ctx, name, made);
-        engine.notify(c"cf.reserve", name);
+        keys.notify(c"cf.reserve", name);
     }
     let accepted = outcomes.iter().filter(|outcome| **outcome == Outcome::Added).count();
     if accepted > 0 {
@@ -523,7 +527,7 @@ fn add_many(ctx: &Context<'_>, absent: bool, event: &CStr) -> Result<(), Failure
             let added = items.iter().zip(&outcomes).filter(|(_, outcome)| **outcome == Outcome::Added);
             command(&added.map(|(item, _)| *item).collect::<Vec<_>>());
         }
-        engine.notify(event, name);
+        keys.notify(event, name);
     }
     if made.is_some() || accepted > 0 {
         engine.changed(name);
@@ -531,9 +535,9 @@ fn add_many(ctx: &Context<'_>, absent: bool, event: &CStr) -> Result<(), Failure
     Ok(())
 }
 
-fn exists(ctx: &Context<'_>) -> Result<(), Failure> {
+fn exists(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, item] = ctx.args() else { return Err(Failure::Arity) };
-    let found = match with_filter(ctx, *name, NOT_FOUND, |filter| filter.contains(item.bytes())) {
+    let found = match with_filter(keys, *name, NOT_FOUND, |filter| filter.contains(item.bytes())) {
         Err(none) if none == NOT_FOUND => false,
         other => other?,
     };
@@ -541,12 +545,12 @@ fn exists(ctx: &Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn mexists(ctx: &Context<'_>) -> Result<(), Failure> {
+fn mexists(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, items @ ..] = ctx.args() else { return Err(Failure::Arity) };
     if items.is_empty() {
         return Err(Failure::Arity);
     }
-    let mut key = ctx.open(*name);
+    let mut key = keys.open(*name);
     let filter = key.as_mut().map(|key| find(key).filter()).transpose()?;
     reply_each(ctx, items, |items, out| {
         if let Some(filter) = &filter {
@@ -556,9 +560,9 @@ fn mexists(ctx: &Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn count(ctx: &Context<'_>) -> Result<(), Failure> {
+fn count(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, item] = ctx.args() else { return Err(Failure::Arity) };
-    let count = match with_filter(ctx, *name, NOT_FOUND, |filter| filter.count(item.bytes())) {
+    let count = match with_filter(keys, *name, NOT_FOUND, |filter| filter.count(item.bytes())) {
         Err(none) if none == NOT_FOUND => 0,
         other => other?,
     };
@@ -566,29 +570,30 @@ fn count(ctx: &Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn del(ctx: &Context<'_>) -> Result<(), Failure> {
+fn del(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, item] = ctx.args() else { return Err(Failure::Arity) };
     const NONE: Failure = Failure::Text(c"Not found");
-    let mut key = ctx.open_mut(*name).map_err(|_| NONE)?;
+    let mut key = keys.open_mut(*name).map_err(|_| NONE)?;
     let mut filter = match find(&mut key) {
         Found::Filter(filter) => filter,
         Found::Arriving => return Err(STILL_LOADING),
         Found::Other => return Err(NONE),
     };
     let removed = filter.remove(item.bytes());
+    drop(key);
     let engine = ctx.engine();
     engine.reply_bool(removed);
     if removed {
         engine.replicate_verbatim();
         engine.changed(*name);
-        engine.notify(c"cf.del", *name);
+        keys.notify(c"cf.del", *name);
     }
     Ok(())
 }
 
-fn info(ctx: &Context<'_>) -> Result<(), Failure> {
+fn info(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name] = ctx.args() else { return Err(Failure::Arity) };
-    let facts = with_filter(ctx, *name, NOT_FOUND, |filter| filter.facts())?;
+    let facts = with_filter(keys, *name, NOT_FOUND, |filter| filter.facts())?;
     let engine = ctx.engine();
     engine.reply_map(facts.len());
     for (name, value) in facts {
@@ -605,10 +610,10 @@ fn position(word: Str<'_>, least: i64) -> Result<i64, Failure> {
     if at < least { Err(WRONG.into()) } else { Ok(at) }
 }
 
-fn scandump(ctx: &Context<'_>) -> Result<(), Failure> {
+fn scandump(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, at] = ctx.args() else { return Err(Failure::Arity) };
     let at = position(*at, 0)?;
-    let mut key = ctx.open(*name).ok_or(NOT_FOUND)?;
+    let mut key = keys.open(*name).ok_or(NOT_FOUND)?;
     let none = || {
         let engine = ctx.engine();
         engine.reply_array(2);
@@ -635,16 +640,17 @@ fn scandump(ctx: &Context<'_>) -> Result<(), Failure> {
     }
 }
 
-fn loadchunk(ctx: &Context<'_>) -> Result<(), Failure> {
+fn loadchunk(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, at, bytes] = ctx.args() else { return Err(Failure::Arity) };
     let at = position(*at, 1)?;
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     if at == 1 {
         load_header(ctx, &mut key, bytes.bytes())?;
     } else {
         load(ctx, &mut key, at, bytes.bytes())?;
     }
-    chunks::loaded(ctx, *name, c"cf.loadchunk");
+    drop(key);
+    chunks::loaded(ctx, keys, *name, c"cf.loadchunk");
     Ok(())
 }
 
@@ -678,27 +684,27 @@ fn load(ctx: &Context<'_>, key: &mut Key<'_>, at: i64, bytes: &[u8]) -> Result<(
     }
 }
 
-fn compact(ctx: &Context<'_>) -> Result<(), Failure> {
+fn compact(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name] = ctx.args() else { return Err(Failure::Arity) };
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     if key.is_empty() {
         return Err(NO_FILTER);
     }
-    let mut filter = find(&mut key).filter()?;
-    let changed = filter.compact();
+    let changed = find(&mut key).filter()?.compact();
+    drop(key);
     ctx.reply_ok();
     if changed {
         let engine = ctx.engine();
         engine.replicate_verbatim();
         engine.changed(*name);
-        engine.notify(c"cf.compact", *name);
+        keys.notify(c"cf.compact", *name);
     }
     Ok(())
 }
 
-fn debug(ctx: &Context<'_>) -> Result<(), Failure> {
+fn debug(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name] = ctx.args() else { return Err(Failure::Arity) };
-    let facts = with_filter(ctx, *name, NO_FILTER, |filter| filter.facts())?;
+    let facts = with_filter(keys, *name, NO_FILTER, |filter| filter.facts())?;
     let [
         (_, size),
         (_, buckets),

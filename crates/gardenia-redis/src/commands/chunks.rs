@@ -5,7 +5,7 @@
 
 use super::parse_integer;
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
-use crate::engine::ffi::{Key, Str};
+use crate::engine::ffi::{Key, Keys, Str};
 use crate::values::stored::{BadChunk, Stored, Whole};
 use std::ffi::CStr;
 
@@ -95,10 +95,10 @@ pub fn loadchunk<T: Whole>(
 }
 
 /// Tells everybody that a chunk was taken, and answers.
-pub fn loaded(ctx: &Context<'_>, name: Str<'_>, event: &CStr) {
+pub fn loaded(ctx: &Context<'_>, keys: &mut Keys<'_>, name: Str<'_>, event: &CStr) {
     let engine = ctx.engine();
     engine.replicate_verbatim();
     engine.changed(name);
-    engine.notify(event, name);
+    keys.notify(event, name);
     ctx.reply_ok();
 }

@@ -12,7 +12,7 @@
 
 use super::{commands, parse_integer, parse_number};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
-use crate::engine::ffi::{Either, Key, Str};
+use crate::engine::ffi::{Either, Key, Keys, Str};
 use crate::redisbloom::count_min::{CountMinTable, WeightedSum};
 use crate::values::count_min::{Counts, NotMade, NotMerged, TOP, add_weighted, by_dim, shape};
 use gardenia::CountMin;
@@ -162,7 +162,7 @@ impl Sketch<'_> {
     }
 }
 
-/// What sources are added up in: never more than one key is open at a time, because any two may be the same.
+/// What sources are added up in: one key is open at a time, because any two may be the same.
 enum Sum {
     Ours(CountMin),
     RedisBloom(WeightedSum),
@@ -209,18 +209,19 @@ fn find<'k>(key: &'k mut Key<'_>) -> Result<Sketch<'k>, Failure> {
 }
 
 /// Hands the sketch under a key to `ask`; an error if there is none.
-fn with_sketch<'a, R>(
-    ctx: &Context<'a>,
-    name: Str<'a>,
+fn with_sketch<R>(
+    keys: &mut Keys<'_>,
+    name: Str<'_>,
     ask: impl FnOnce(&Sketch<'_>) -> R,
 ) -> Result<R, Failure> {
-    let mut key = ctx.open(name).ok_or(NO_KEY)?;
+    let mut key = keys.open(name).ok_or(NO_KEY)?;
     find(&mut key).map(|sketch| ask(&sketch))
 }
 
 /// Makes a sketch of the shape that `parse` tells, once it is known that the key is free.
 fn init(
     ctx: &Context<'_>,
+    keys: &mut Keys<'_>,
     event: &CStr,
     parse: impl FnOnce(&[u8], &[u8]) -> Result<(u64, u64), Failure>,
 ) -> Result<(), Failure> {
@@ -231,7 +232,7 @@ fn init(
         }
         _ => return Err(Failure::Arity),
     };
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     if !key.is_empty() {
         return Err(EXISTS);
     }
@@ -248,25 +249,26 @@ fn init(
     if !set {
         return Err(NO_MEMORY);
     }
+    drop(key);
     ctx.reply_ok();
     ctx.replicate_made(c"CMS.INITBYDIM", *name, &passed_on);
     ctx.engine().changed(*name);
-    ctx.engine().notify(event, *name);
+    keys.notify(event, *name);
     Ok(())
 }
 
-fn init_by_dim(ctx: &Context<'_>) -> Result<(), Failure> {
-    init(ctx, c"cms.initbydim", parse_dim)
+fn init_by_dim(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
+    init(ctx, keys, c"cms.initbydim", parse_dim)
 }
 
-fn init_by_prob(ctx: &Context<'_>) -> Result<(), Failure> {
-    init(ctx, c"cms.initbyprob", parse_prob)
+fn init_by_prob(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
+    init(ctx, keys, c"cms.initbyprob", parse_prob)
 }
 
-fn incrby(ctx: &Context<'_>) -> Result<(), Failure> {
+fn incrby(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, pairs @ ..] = ctx.args() else { return Err(Failure::Arity) };
     let increments = parse_increments(pairs)?;
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     let mut sketch = find(&mut key)?;
     let engine = ctx.engine();
     engine.reply_array(increments.len());
@@ -279,38 +281,39 @@ fn incrby(ctx: &Context<'_>) -> Result<(), Failure> {
             engine.reply_error(LOST_COUNT);
         }
     }
+    drop(key);
     if increments.iter().any(|by| *by > 0) {
         engine.replicate_verbatim();
         engine.changed(*name);
-        engine.notify(c"cms.incrby", *name);
+        keys.notify(c"cms.incrby", *name);
     }
     Ok(())
 }
 
-fn query(ctx: &Context<'_>) -> Result<(), Failure> {
+fn query(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, items @ ..] = ctx.args() else { return Err(Failure::Arity) };
     if items.is_empty() {
         return Err(Failure::Arity);
     }
     let engine = ctx.engine();
-    with_sketch(ctx, *name, |sketch| {
+    with_sketch(keys, *name, |sketch| {
         engine.reply_array(items.len());
         items.iter().for_each(|item| engine.reply_integer(sketch.count(item.bytes()) as i64));
     })
 }
 
-fn merge(ctx: &Context<'_>) -> Result<(), Failure> {
+fn merge(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, words @ ..] = ctx.args() else { return Err(Failure::Arity) };
     if words.len() < 2 {
         return Err(Failure::Arity);
     }
-    with_sketch(ctx, *name, |_| ())?;
+    with_sketch(keys, *name, |_| ())?;
     let (count, weights) = parse_merge(words)?;
-    let mut sum = with_sketch(ctx, *name, Sum::like)??;
+    let mut sum = with_sketch(keys, *name, Sum::like)??;
     for (source, weight) in words[1..=count].iter().zip(weights) {
-        with_sketch(ctx, *source, |source| sum.add(source, weight))??;
+        with_sketch(keys, *source, |source| sum.add(source, weight))??;
     }
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     // In its place: the key keeps what else is known of it, such as when it expires.
     match (find(&mut key)?, sum) {
         (Sketch::Ours(sketch), Sum::Ours(sum)) => *sketch = sum,
@@ -319,17 +322,18 @@ fn merge(ctx: &Context<'_>) -> Result<(), Failure> {
         }
         _ => return Err(NotMerged::Hashes.into()), // it is as it was when the sum was made like it
     }
+    drop(key);
     ctx.reply_ok();
     ctx.engine().replicate_verbatim();
     ctx.engine().changed(*name);
-    ctx.engine().notify(c"cms.merge", *name);
+    keys.notify(c"cms.merge", *name);
     Ok(())
 }
 
-fn info(ctx: &Context<'_>) -> Result<(), Failure> {
+fn info(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name] = ctx.args() else { return Err(Failure::Arity) };
     let engine = ctx.engine();
-    with_sketch(ctx, *name, |sketch| {
+    with_sketch(keys, *name, |sketch| {
         engine.reply_map(3);
         for (name, value) in [c"width", c"depth", c"count"].into_iter().zip(sketch.facts()) {
             engine.reply_status(name);

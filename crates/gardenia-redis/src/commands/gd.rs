@@ -26,7 +26,7 @@ use super::chunks::{self, Words};
 use super::commands;
 use super::found::{Found, STILL_LOADING};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
-use crate::engine::ffi::{Either, Key, Str};
+use crate::engine::ffi::{Either, Key, Keys, Str};
 use crate::redisbloom::count_min::CountMinTable;
 use crate::redisbloom::cuckoo::CuckooChain;
 use crate::values::any::{Any, Kept, Refused};
@@ -36,7 +36,7 @@ use crate::values::redisbloom::{COUNT_MIN_MARK, count_min_len, dump_count_min, u
 use crate::values::stored::{DUMP_HEADER, Stored};
 use crate::values::top_k::TopK;
 use gardenia::{AnyFilter, CountMin};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 commands! { c"gardenia":
     ScanDump c"gd.scandump" c"readonly" => scandump;
@@ -84,10 +84,10 @@ macro_rules! each {
     };
 }
 
-fn scandump(ctx: &Context<'_>) -> Result<(), Failure> {
+fn scandump(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, at] = ctx.args() else { return Err(Failure::Arity) };
     let at = chunks::iterator(*at, c"ERR Second argument must be numeric")?;
-    let mut key = ctx.open(*name).ok_or(NOT_FOUND)?;
+    let mut key = keys.open(*name).ok_or(NOT_FOUND)?;
     each!(T => key.value::<Stored<T>>().map(|value| chunks::scandump(ctx, value, at, &WORDS)));
     let table = key.value::<CountMinTable>().ok_or(WRONG_TYPE)?;
     let mut dump = Vec::new();
@@ -131,12 +131,13 @@ fn load_count_min(ctx: &Context<'_>, key: &mut Key<'_>, bytes: &[u8]) -> Result<
     if key.set(table) { Ok(()) } else { Err(WORDS.not_made.into()) }
 }
 
-fn loadchunk(ctx: &Context<'_>) -> Result<(), Failure> {
+fn loadchunk(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, at, bytes] = ctx.args() else { return Err(Failure::Arity) };
     let at = chunks::iterator(*at, c"ERR Second argument must be numeric")?;
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     load(ctx, &mut key, at, bytes.bytes())?;
-    chunks::loaded(ctx, *name, c"gd.loadchunk");
+    drop(key);
+    chunks::loaded(ctx, keys, *name, c"gd.loadchunk");
     Ok(())
 }
 
@@ -224,7 +225,7 @@ fn reply_refused(ctx: &Context<'_>, why: Refused) {
 }
 
 /// Tells everybody that a key was changed.
-fn announce(ctx: &Context<'_>, name: Str<'_>, event: &std::ffi::CStr) {
+fn announce(ctx: &Context<'_>, keys: &mut Keys<'_>, name: Str<'_>, event: &CStr) {
     ctx.engine().changed(name);
-    ctx.engine().notify(event, name);
+    keys.notify(event, name);
 }

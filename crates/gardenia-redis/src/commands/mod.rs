@@ -31,8 +31,9 @@ macro_rules! commands {
                 #[inline]
                 fn run(
                     ctx: &$crate::engine::context::Context<'_>,
+                    keys: &mut $crate::engine::ffi::Keys<'_>,
                 ) -> Result<(), $crate::engine::context::Failure> {
-                    $run(ctx)
+                    $run(ctx, keys)
                 }
             }
         )+

@@ -6,7 +6,7 @@
 
 use super::{commands, parse_integer, parse_number};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
-use crate::engine::ffi::{Key, Str};
+use crate::engine::ffi::{Key, Keys, Str};
 use crate::values::top_k::{DEFAULTS, MAX_INCREMENT, Top, TopK};
 use std::ffi::CStr;
 
@@ -86,8 +86,8 @@ fn find<'k>(key: &'k mut Key<'_>) -> Result<&'k mut TopK, Failure> {
 }
 
 /// Hands the table under a key to `ask`; an error if there is none.
-fn with_table<'a, R>(ctx: &Context<'a>, name: Str<'a>, ask: impl FnOnce(&TopK) -> R) -> Result<R, Failure> {
-    let mut key = ctx.open(name).ok_or(NO_KEY)?;
+fn with_table<R>(keys: &mut Keys<'_>, name: Str<'_>, ask: impl FnOnce(&TopK) -> R) -> Result<R, Failure> {
+    let mut key = keys.open(name).ok_or(NO_KEY)?;
     find(&mut key).map(|top| ask(top))
 }
 
@@ -99,12 +99,12 @@ fn items<'a>(ctx: &Context<'a>) -> Result<(Str<'a>, &'a [Str<'a>]), Failure> {
     }
 }
 
-fn reserve(ctx: &Context<'_>) -> Result<(), Failure> {
+fn reserve(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
     if !matches!(rest.len(), 1 | 4) {
         return Err(Failure::Arity);
     }
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     if !key.is_empty() {
         return Err(EXISTS);
     }
@@ -113,36 +113,38 @@ fn reserve(ctx: &Context<'_>) -> Result<(), Failure> {
     if !key.set(Top::Whole(top)) {
         return Err(NO_MEMORY);
     }
+    drop(key);
     ctx.reply_ok();
     let args = [k.to_string(), width.to_string(), depth.to_string(), decay.to_string()];
     ctx.replicate_made(c"TOPK.RESERVE", *name, &args);
     ctx.engine().changed(*name);
-    ctx.engine().notify(c"topk.reserve", *name);
+    keys.notify(c"topk.reserve", *name);
     Ok(())
 }
 
-fn add(ctx: &Context<'_>) -> Result<(), Failure> {
+fn add(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let (name, items) = items(ctx)?;
-    add_all(ctx, name, items, 1, items.iter().map(|item| (*item, 1)), c"topk.add")
+    add_all(ctx, keys, name, items, 1, items.iter().map(|item| (*item, 1)), c"topk.add")
 }
 
-fn incrby(ctx: &Context<'_>) -> Result<(), Failure> {
+fn incrby(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let (name, pairs) = items(ctx)?;
     let increments = parse_increments(pairs)?;
     let items = pairs.iter().step_by(2).copied().zip(increments);
-    add_all(ctx, name, pairs, 2, items, c"topk.incrby")
+    add_all(ctx, keys, name, pairs, 2, items, c"topk.incrby")
 }
 
 /// Counts items, and passes on those that were, as the same command: each of them is `step` of its `words`.
 fn add_all<'a>(
     ctx: &Context<'a>,
+    keys: &mut Keys<'_>,
     name: Str<'a>,
     words: &[Str<'a>],
     step: usize,
     items: impl Iterator<Item = (Str<'a>, u32)>,
     command: &CStr,
 ) -> Result<(), Failure> {
-    let mut key = ctx.open_mut(name)?;
+    let mut key = keys.open_mut(name)?;
     let top = find(&mut key)?;
     let engine = ctx.engine();
     let limit = ctx.limit();
@@ -157,6 +159,7 @@ fn add_all<'a>(
         }
         counted |= by > 0;
     }
+    drop(key);
     engine.reply_array(pushed_out.len() + usize::from(end.is_some()));
     for out in &pushed_out {
         match out {
@@ -173,28 +176,28 @@ fn add_all<'a>(
             Some(_) => engine.replicate(command, name, &words[..pushed_out.len() * step]),
         }
         engine.changed(name);
-        engine.notify(command, name);
+        keys.notify(command, name);
     }
     Ok(())
 }
 
-fn query(ctx: &Context<'_>) -> Result<(), Failure> {
+fn query(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let (name, items) = items(ctx)?;
-    with_table(ctx, name, |top| {
+    with_table(keys, name, |top| {
         ctx.engine().reply_array(items.len());
         items.iter().for_each(|item| ctx.engine().reply_bool(top.contains(item.bytes())));
     })
 }
 
-fn count(ctx: &Context<'_>) -> Result<(), Failure> {
+fn count(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let (name, items) = items(ctx)?;
-    with_table(ctx, name, |top| {
+    with_table(keys, name, |top| {
         ctx.engine().reply_array(items.len());
         items.iter().for_each(|item| ctx.engine().reply_integer(top.count(item.bytes()).into()));
     })
 }
 
-fn list(ctx: &Context<'_>) -> Result<(), Failure> {
+fn list(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let (name, counts) = match ctx.args() {
         [_, name] => (name, false),
         [_, name, word] if word.bytes().eq_ignore_ascii_case(b"WITHCOUNT") => (name, true),
@@ -202,7 +205,7 @@ fn list(ctx: &Context<'_>) -> Result<(), Failure> {
         _ => return Err(Failure::Arity),
     };
     let engine = ctx.engine();
-    with_table(ctx, *name, |top| {
+    with_table(keys, *name, |top| {
         let list = top.list();
         engine.reply_array(list.len() * if counts { 2 } else { 1 });
         for (item, count) in list {
@@ -214,10 +217,10 @@ fn list(ctx: &Context<'_>) -> Result<(), Failure> {
     })
 }
 
-fn info(ctx: &Context<'_>) -> Result<(), Failure> {
+fn info(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name] = ctx.args() else { return Err(Failure::Arity) };
     let engine = ctx.engine();
-    with_table(ctx, *name, |top| {
+    with_table(keys, *name, |top| {
         engine.reply_map(4);
         for (name, value) in [(c"k", top.k()), (c"width", top.width()), (c"depth", top.depth())] {
             engine.reply_status(name);

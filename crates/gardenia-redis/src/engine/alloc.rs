@@ -3,7 +3,7 @@
 //! The engine promises 8 bytes of alignment and no more (its own builds may put a length before the memory), while the
 //! library asks for cache lines. So what needs more is taken larger, and begins at the next multiple; the word before it
 //! tells where the engine's memory begins. What cannot be had is null, which the library's fallible calls turn into
-//! errors.
+//! errors. Memory of up to 8 bytes of alignment is resized by the engine, which can often do so in place; other memory is copied.
 #![allow(unsafe_code)] // an allocator is unsafe by its trait
 
 use super::ffi;
@@ -80,8 +80,8 @@ fn take(layout: Layout, zeroed: bool) -> Option<*mut u8> {
     }
 }
 
-// SAFETY: memory is as large and as aligned as asked for (see `take`), and returned to whom it came from: the engine is
-// there before the first allocation of a module, and never in a test.
+// SAFETY: memory is as large and as aligned as asked for (see `take` and `realloc`), and returned to whom it came from: the
+// engine is there before the first allocation of a module, and never in a test.
 unsafe impl GlobalAlloc for Engine {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -107,4 +107,52 @@ unsafe impl GlobalAlloc for Engine {
             }
         }
     }
+
+    #[inline]
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if !ffi::is_loaded() {
+            // Both sizes count for a moment: the system may have to copy.
+            note(|held| held + size);
+            // SAFETY: `memory` came from the system with this layout, and the caller promises that the new size is allowed.
+            let moved = unsafe { System.realloc(memory, layout, size) };
+            let freed = if moved.is_null() { size } else { layout.size() };
+            note(|held| held.saturating_sub(freed));
+            return moved;
+        }
+        // With more alignment the memory starts behind the engine's, by a distance that depends on the address.
+        if layout.align() <= ALIGNED {
+            // SAFETY: memory of this alignment begins where the engine's does (see `take`); the caller promises the rest.
+            if let Ok(moved) = unsafe { ffi::reallocate(memory, size) } {
+                return moved.map_or(std::ptr::null_mut(), std::ptr::NonNull::as_ptr);
+            }
+        }
+        // SAFETY: the caller promises that `size`, rounded up to the alignment, is not too large, and is not 0. The two
+        // memories are distinct, and both have the bytes that are copied; the old one came from `take` with `layout`.
+        unsafe {
+            let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+            if !moved.is_null() {
+                moved.copy_from_nonoverlapping(memory, size.min(layout.size()));
+                self.dealloc(memory, layout);
+            }
+            moved
+        }
+    }
+}
+
+#[test]
+fn resized_memory_is_counted() {
+    let (before, _) = HELD.get();
+    let held = || HELD.get().0 - before;
+    let (mut bytes, peak) = peak_of(|| {
+        let mut bytes = vec![7u8; 1_000];
+        bytes.reserve_exact(1_000);
+        assert_eq!((bytes.capacity(), held()), (2_000, 2_000));
+        bytes.shrink_to_fit();
+        assert_eq!((bytes.capacity(), held()), (1_000, 1_000));
+        bytes
+    });
+    assert_eq!(peak, 3_000);
+    // What there is no memory for changes nothing.
+    assert!(bytes.try_reserve_exact(isize::MAX as usize - 1_000).is_err());
+    assert_eq!((bytes.capacity(), held()), (1_000, 1_000));
 }

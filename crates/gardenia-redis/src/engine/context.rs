@@ -1,6 +1,6 @@
-//! A call of a command: its arguments, its replies, its keys, and what is passed on to replicas.
+//! A call of a command: its arguments, its replies, and what is passed on to replicas.
 
-use super::ffi::{self, Ctx, Key, Str};
+use super::ffi::{self, Ctx, Keys, Str};
 use super::settings;
 use std::ffi::{CStr, c_int};
 use std::ops::Range;
@@ -23,8 +23,8 @@ pub trait Command {
     /// access and slots.
     const SOURCES: Option<Sources> = None;
 
-    /// Answers a call: one reply, or the error that becomes one. After a reply there is no error.
-    fn run(ctx: &Context<'_>) -> Result<(), Failure>;
+    /// Answers a call: one reply, or the error that becomes one. An error or a panic within a reply becomes the rest of it.
+    fn run(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure>;
 }
 
 /// A command that was refused; nothing has changed.
@@ -69,19 +69,6 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn engine(&self) -> Ctx<'a> {
         self.ctx
-    }
-
-    /// Opens a key to read it; `None` if there is none.
-    #[inline]
-    #[must_use]
-    pub fn open(&self, name: Str<'a>) -> Option<Key<'a>> {
-        self.ctx.open(name)
-    }
-
-    /// Opens a key to change it; it may be empty.
-    #[inline]
-    pub fn open_mut(&self, name: Str<'a>) -> Result<Key<'a>, Failure> {
-        self.ctx.open_mut(name).ok_or(WRONG_TYPE)
     }
 
     /// The most bytes that one object may take now. Commands that were accepted elsewhere have none: a replica, or a

@@ -5,8 +5,9 @@
 //! No pointer leaves this file: the handles below own what they point to, or borrow it for as long as it lives.
 #![allow(unsafe_code)] // calls into the engine, and the functions that it calls
 
-use super::context::{Command, Context, Failure};
+use super::context::{Command, Context, Failure, WRONG_TYPE};
 use super::types::Value;
+use std::cell::Cell;
 use std::ffi::{CStr, CString, NulError, c_char, c_int, c_long, c_longlong, c_uint, c_void};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -187,6 +188,7 @@ functions! {
         DigestEndSequence: fn(*mut RawDigest);
         GetRandomBytes: fn(*mut u8, usize);
         Alloc: fn(usize) -> *mut c_void;
+        Realloc: fn(*mut c_void, usize) -> *mut c_void;
         Free: fn(*mut c_void);
     }
     variadic {
@@ -197,6 +199,7 @@ functions! {
     optional {
         TryAlloc: fn(usize) -> *mut c_void;
         TryCalloc: fn(usize, usize) -> *mut c_void;
+        TryRealloc: fn(*mut c_void, usize) -> *mut c_void;
         AddACLCategory: fn(*mut RawCtx, *const c_char) -> c_int;
         GetCommand: fn(*mut RawCtx, *const c_char) -> *mut RawCommand;
         SetCommandACLCategories: fn(*mut RawCommand, *const c_char) -> c_int;
@@ -245,10 +248,29 @@ pub(super) fn allocate(bytes: usize, zeroed: bool) -> Result<Option<NonNull<u8>>
     Ok(found)
 }
 
+/// Resizes memory and keeps its bytes, as many as fit; `None` if there is no memory, and then nothing has changed.
+///
+/// `Err` where the engine can fail to allocate but not to resize, as Redis before 7.4: there a resize that finds no memory
+/// ends the engine, while [`allocate`] reports it.
+///
+/// # Safety
+/// The memory came from [`allocate`] or from here, `bytes` is not 0, and the old address is not used after a success.
+#[inline]
+pub(super) unsafe fn reallocate(memory: *mut u8, bytes: usize) -> Result<Option<NonNull<u8>>, CannotFail> {
+    let api = api();
+    let resize = match (api.TryRealloc, api.TryAlloc) {
+        (Some(try_realloc), _) => try_realloc,
+        (None, Some(_)) => return Err(CannotFail),
+        (None, None) => api.Realloc,
+    };
+    // SAFETY: by the caller's promise the memory is the engine's, at the address that the engine returned.
+    Ok(NonNull::new(unsafe { resize(memory.cast(), bytes) }.cast()))
+}
+
 /// Gives memory back.
 ///
 /// # Safety
-/// It came from [`allocate`], and nobody uses it.
+/// It came from [`allocate`] or [`reallocate`], and nobody uses it.
 #[inline]
 pub(super) unsafe fn release(memory: *mut u8) {
     // SAFETY: by the caller's promise.
@@ -263,6 +285,9 @@ pub(super) fn is_loaded() -> bool {
 
 /// There is no engine: the code runs in a test.
 pub(super) struct NoEngine;
+
+/// The engine would rather end than report that a resize found no memory.
+pub(super) struct CannotFail;
 
 /// Levels of the engine's log.
 #[derive(Clone, Copy)]
@@ -323,11 +348,21 @@ impl AsRef<[u8]> for Str<'_> {
 }
 
 /// The engine's side of a call.
+///
+/// A client waits for exactly one reply to a command, and would read what follows as the reply to its next command. So replies
+/// are counted: an array is one reply, after which its elements are due. What is still due when a command ends, because it
+/// panicked or failed in the middle, is sent as errors, one for each element: null would read as "no" to a client that asked
+/// which items are there. A reply too many is not sent.
+///
+/// Closing the connection instead would not be enough. A command that a script or another module calls has a client without a
+/// connection; the engine itself reads that reply, and relies on its lengths. And a client would lose the replies to other
+/// commands that it had already sent.
 #[derive(Clone, Copy)]
 pub struct Ctx<'a> {
     raw: *mut RawCtx,
     api: &'static Api,
-    call: PhantomData<&'a RawCtx>,
+    /// Replies that the client waits for: one at the start, then what is left of the arrays that have begun.
+    due: &'a Cell<usize>,
 }
 
 /// The command came from the primary.
@@ -345,69 +380,89 @@ const ERR: c_int = 1;
 // Replies return a status that is always good.
 impl<'a> Ctx<'a> {
     #[inline]
-    fn new(raw: *mut RawCtx) -> Self {
-        Self { raw, api: api(), call: PhantomData }
+    fn new(raw: *mut RawCtx, due: &'a Cell<usize>) -> Self {
+        Self { raw, api: api(), due }
+    }
+
+    /// Sends a reply of so many elements, which are due after it; nothing if no reply is due.
+    #[inline]
+    fn reply(self, elements: usize, send: impl FnOnce(&Api, *mut RawCtx) -> c_int) {
+        match self.due.get().checked_sub(1) {
+            Some(rest) => {
+                self.due.set(rest + elements);
+                send(self.api, self.raw);
+            }
+            None => log(Level::Warning, "a command replied too often"),
+        }
+    }
+
+    /// Sends everything that is still due, as errors.
+    fn reply_rest(self, text: &CStr) {
+        while self.due.get() > 0 {
+            self.reply_error(text);
+        }
     }
 
     /// The engine's error of a wrong number of arguments.
     pub fn reply_wrong_arity(self) {
         // SAFETY: the context is that of the call; as in all methods below.
-        unsafe { (self.api.WrongArity)(self.raw) };
+        self.reply(0, |api, ctx| unsafe { (api.WrongArity)(ctx) });
     }
 
     /// A whole number.
     pub fn reply_integer(self, value: i64) {
         // SAFETY: see above.
-        unsafe { (self.api.ReplyWithLongLong)(self.raw, value) };
+        self.reply(0, |api, ctx| unsafe { (api.ReplyWithLongLong)(ctx, value) });
     }
 
     /// An error.
     pub fn reply_error(self, text: &CStr) {
         // SAFETY: see above; the text is copied.
-        unsafe { (self.api.ReplyWithError)(self.raw, text.as_ptr()) };
+        self.reply(0, |api, ctx| unsafe { (api.ReplyWithError)(ctx, text.as_ptr()) });
     }
 
     /// A status.
     pub fn reply_status(self, text: &CStr) {
         // SAFETY: see above; the text is copied.
-        unsafe { (self.api.ReplyWithSimpleString)(self.raw, text.as_ptr()) };
+        self.reply(0, |api, ctx| unsafe { (api.ReplyWithSimpleString)(ctx, text.as_ptr()) });
     }
 
     /// Bytes.
     pub fn reply_bytes(self, bytes: &[u8]) {
+        let (start, len) = (bytes.as_ptr().cast(), bytes.len());
         // SAFETY: see above; the bytes are copied.
-        unsafe { (self.api.ReplyWithStringBuffer)(self.raw, bytes.as_ptr().cast(), bytes.len()) };
+        self.reply(0, |api, ctx| unsafe { (api.ReplyWithStringBuffer)(ctx, start, len) });
     }
 
-    /// The head of an array; so many replies must follow.
+    /// The head of an array; so many replies follow.
     pub fn reply_array(self, len: usize) {
         // SAFETY: see above.
-        unsafe { (self.api.ReplyWithArray)(self.raw, len as c_long) };
+        self.reply(len, |api, ctx| unsafe { (api.ReplyWithArray)(ctx, len as c_long) });
     }
 
-    /// The head of a map, which is an array in RESP2; so many pairs must follow.
+    /// The head of a map, which is an array in RESP2; so many pairs follow.
     pub fn reply_map(self, pairs: usize) {
         // SAFETY: see above.
-        unsafe { (self.api.ReplyWithMap)(self.raw, pairs as c_long) };
+        self.reply(2 * pairs, |api, ctx| unsafe { (api.ReplyWithMap)(ctx, pairs as c_long) });
     }
 
     /// A truth value, which is 1 or 0 in RESP2.
     #[inline]
     pub fn reply_bool(self, value: bool) {
         // SAFETY: see above.
-        unsafe { (self.api.ReplyWithBool)(self.raw, value.into()) };
+        self.reply(0, |api, ctx| unsafe { (api.ReplyWithBool)(ctx, value.into()) });
     }
 
     /// Nothing.
     pub fn reply_null(self) {
         // SAFETY: see above.
-        unsafe { (self.api.ReplyWithNull)(self.raw) };
+        self.reply(0, |api, ctx| unsafe { (api.ReplyWithNull)(ctx) });
     }
 
     /// A number that is not whole, which is text in RESP2.
     pub fn reply_double(self, value: f64) {
         // SAFETY: see above.
-        unsafe { (self.api.ReplyWithDouble)(self.raw, value) };
+        self.reply(0, |api, ctx| unsafe { (api.ReplyWithDouble)(ctx, value) });
     }
 
     /// Tells the engine which of so many arguments are keys, if it asks for that in place of running the command: the first,
@@ -475,34 +530,10 @@ impl<'a> Ctx<'a> {
         Some(OwnedStr { ctx: self, raw: NonNull::new(raw)? })
     }
 
-    /// Tells those who listen of an event.
-    pub fn notify(self, event: &CStr, key: Str<'_>) {
-        // SAFETY: see above.
-        unsafe { (self.api.NotifyKeyspaceEvent)(self.raw, NOTIFY_MODULE, event.as_ptr(), key.raw.as_ptr()) };
-    }
-
     /// Tells transactions and caches that the key has changed.
     pub fn changed(self, key: Str<'_>) {
         // SAFETY: see above.
         unsafe { (self.api.SignalModifiedKey)(self.raw, key.raw.as_ptr()) };
-    }
-
-    /// Opens a key to read it; `None` if there is none.
-    #[inline]
-    #[must_use]
-    pub fn open(self, name: Str<'a>) -> Option<Key<'a>> {
-        // SAFETY: see above.
-        let raw = unsafe { (self.api.OpenKey)(self.raw, name.raw.as_ptr(), READ) };
-        Some(Key { raw: NonNull::new(raw)?, api: self.api, call: PhantomData })
-    }
-
-    /// Opens a key to change it; it may be empty.
-    #[inline]
-    #[must_use]
-    pub fn open_mut(self, name: Str<'a>) -> Option<Key<'a>> {
-        // SAFETY: see above.
-        let raw = unsafe { (self.api.OpenKey)(self.raw, name.raw.as_ptr(), READ | WRITE) };
-        Some(Key { raw: NonNull::new(raw)?, api: self.api, call: PhantomData })
     }
 }
 
@@ -537,11 +568,93 @@ pub enum Either<'k, A, B> {
     Neither,
 }
 
-/// An open key.
-pub struct Key<'a> {
+/// The keys of the database, of which a command has one open at a time: two names may be the same key.
+///
+/// A call of a command gets one of these, and nothing else opens keys. An open key borrows it, and a value borrows its key, so
+/// whoever has a value knows that nobody else has it. One key after the other compiles:
+///
+/// ```
+/// # use gardenia_redis::engine::{context::Failure, ffi::{Keys, Str}};
+/// # use gardenia_redis::values::bloom::Bloom;
+/// fn change(keys: &mut Keys<'_>, first: Str<'_>, second: Str<'_>) -> Result<(), Failure> {
+///     let mut key = keys.open_mut(first)?;
+///     let value: Option<&mut Bloom> = key.value();
+///     drop(key);
+///     let mut key = keys.open_mut(second)?;
+///     let value: Option<&mut Bloom> = key.value();
+///     drop(key);
+///     keys.notify(c"bf.change", first);
+///     Ok(())
+/// }
+/// ```
+///
+/// Two open keys do not:
+///
+/// ```compile_fail,E0499
+/// # use gardenia_redis::engine::{context::Failure, ffi::{Keys, Str}};
+/// # use gardenia_redis::values::bloom::Bloom;
+/// fn change(keys: &mut Keys<'_>, first: Str<'_>, second: Str<'_>) -> Result<(), Failure> {
+///     let mut one = keys.open_mut(first)?;
+///     let mut other = keys.open_mut(second)?;
+///     let values: [Option<&mut Bloom>; 2] = [one.value(), other.value()];
+///     Ok(())
+/// }
+/// ```
+///
+/// Nor does an event while a key is open, because those who hear of it may use the same key:
+///
+/// ```compile_fail,E0499
+/// # use gardenia_redis::engine::{context::Failure, ffi::{Keys, Str}};
+/// # use gardenia_redis::values::bloom::Bloom;
+/// fn change(keys: &mut Keys<'_>, first: Str<'_>) -> Result<(), Failure> {
+///     let mut key = keys.open_mut(first)?;
+///     let value: Option<&mut Bloom> = key.value();
+///     keys.notify(c"bf.change", first);
+///     drop(key);
+///     Ok(())
+/// }
+/// ```
+pub struct Keys<'a> {
+    ctx: Ctx<'a>,
+}
+
+impl Keys<'_> {
+    /// Opens a key to read it; `None` if there is none.
+    #[inline]
+    #[must_use]
+    pub fn open(&mut self, name: Str<'_>) -> Option<Key<'_>> {
+        self.open_for(name, READ)
+    }
+
+    /// Opens a key to change it; it may be empty.
+    #[inline]
+    pub fn open_mut(&mut self, name: Str<'_>) -> Result<Key<'_>, Failure> {
+        self.open_for(name, READ | WRITE).ok_or(WRONG_TYPE)
+    }
+
+    #[inline]
+    fn open_for(&mut self, name: Str<'_>, mode: c_int) -> Option<Key<'_>> {
+        let api = self.ctx.api;
+        // SAFETY: the context is that of the call, which outlives the key. A key that has expired is deleted here, which frees its
+        // value and calls other modules: but no value is borrowed, since no key is open.
+        let raw = unsafe { (api.OpenKey)(self.ctx.raw, name.raw.as_ptr(), mode) };
+        Some(Key { raw: NonNull::new(raw)?, api, keys: PhantomData })
+    }
+
+    /// Sends an event to those who listen. Other modules are called at once, and may call commands of this one on any key: so
+    /// none is open.
+    pub fn notify(&mut self, event: &CStr, key: Str<'_>) {
+        let api = self.ctx.api;
+        // SAFETY: the context is that of the call, and the event ends in a zero byte.
+        unsafe { (api.NotifyKeyspaceEvent)(self.ctx.raw, NOTIFY_MODULE, event.as_ptr(), key.raw.as_ptr()) };
+    }
+}
+
+/// An open key, the only one of its call.
+pub struct Key<'k> {
     raw: NonNull<RawKey>,
     api: &'static Api,
-    call: PhantomData<Ctx<'a>>,
+    keys: PhantomData<&'k mut RawCtx>,
 }
 
 impl Drop for Key<'_> {
@@ -582,25 +695,32 @@ impl Key<'_> {
     #[must_use]
     pub fn either<A: Value, B: Value>(&mut self) -> Either<'_, A, B> {
         let kind = self.kind();
-        let is = |handle: &TypeHandle| !kind.is_null() && handle.0.load(Ordering::Relaxed) == kind;
-        // SAFETY: the key is open. A value of the engine's type `kind` is what `set` or `rdb_load` of that type made, and
-        // `&mut self` is the only way to it: commands run one at a time, and a key is opened once per command.
+        let is = |own: *mut RawType| !kind.is_null() && own == kind;
+        // SAFETY: the key is open. A value of the engine's type `kind` is what `set` or a callback of that type boxed (see
+        // `TypeHandle`). Nobody else has it: the engine runs one command at a time and frees a value only after it has left its
+        // key. In this command it is reached through the one `Keys` of the call, which this key borrows, and through `&mut self`,
+        // which the result borrows. And all that makes the engine call others, or free the value, needs one of the two: `open`,
+        // `open_mut`, `notify`, `set`, `delete`.
         unsafe {
             let value = || (self.api.ModuleTypeGetValue)(self.raw.as_ptr());
-            if is(A::handle()) {
+            if is(A::handle().kind()) {
                 return value().cast::<A>().as_mut().map_or(Either::Neither, Either::First);
             }
-            if is(B::handle()) {
+            if is(B::handle().kind()) {
                 return value().cast::<B>().as_mut().map_or(Either::Neither, Either::Second);
             }
         }
         Either::Neither
     }
 
-    /// Stores a value in place of what was there; false if the engine refuses, which it does to no key open for writing.
+    /// Stores a value in place of what was there; false if the type is not registered, or if the engine refuses, which it does
+    /// to no key open for writing.
     pub fn set<T: Value>(&mut self, value: T) -> bool {
+        let kind = T::handle().kind();
+        if kind.is_null() {
+            return false;
+        }
         let value = Box::into_raw(Box::new(value));
-        let kind = T::handle().0.load(Ordering::Relaxed);
         // SAFETY: the key is open, the type is registered, and the value was boxed for its callbacks.
         if unsafe { (self.api.ModuleTypeSetValue)(self.raw.as_ptr(), kind, value.cast()) } == OK {
             return true;
@@ -617,16 +737,25 @@ impl Key<'_> {
     }
 }
 
-/// The engine's number of a data type, once it is registered.
+/// The engine's number of the data type whose values are `T`, once it is registered.
+///
+/// Only [`Loading::add_type`] writes to one, and only the number that the engine returned for the callbacks of `T`: so a key
+/// whose type has this number holds a `T`.
 #[derive(Debug)]
-pub struct TypeHandle(AtomicPtr<RawType>);
+pub struct TypeHandle<T>(AtomicPtr<RawType>, PhantomData<fn() -> T>);
 
-impl TypeHandle {
+impl<T> TypeHandle<T> {
     /// A type that is not yet registered.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "for statics only")]
     pub const fn new() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()))
+        Self(AtomicPtr::new(ptr::null_mut()), PhantomData)
+    }
+
+    /// The number, null before the type is registered.
+    #[inline]
+    fn kind(&self) -> *mut RawType {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -797,7 +926,7 @@ unsafe extern "C" fn digest<T: Value>(digest: *mut RawDigest, value: *mut c_void
 }
 
 unsafe extern "C" fn free<T: Value>(value: *mut c_void) {
-    // SAFETY: see above; the engine frees a value once.
+    // SAFETY: see above; the engine frees a value once. It may do so in another thread, which `Value: Send` allows.
     guarded((), || drop(unsafe { Box::from_raw(value.cast::<T>()) }));
 }
 
@@ -844,18 +973,25 @@ unsafe extern "C" fn trampoline<C: Command>(
     argv: *mut *mut RawString,
     argc: c_int,
 ) -> c_int {
-    let ctx = Ctx::new(ctx);
+    let due = Cell::new(1);
+    let ctx = Ctx::new(ctx, &due);
     // SAFETY: the engine gives so many strings, none null, for the call; `Str` is one pointer.
     let args = unsafe { slice::from_raw_parts(argv.cast::<Str<'_>>(), argc as usize) };
-    let result = catch_unwind(AssertUnwindSafe(|| match C::SOURCES {
-        Some(sources) if ctx.tells_keys(args.len(), || sources(args)) => Ok(()),
-        _ => C::run(&Context::new(ctx, args)),
-    }));
-    match result {
-        Ok(Ok(())) => {}
+    if let Some(sources) = C::SOURCES
+        && guarded(true, || ctx.tells_keys(args.len(), || sources(args)))
+    {
+        return OK; // it was a question about keys, which has no client
+    }
+    // The only `Keys` of the call. Other calls can begin inside this one, but only in methods that borrow it.
+    let run = || C::run(&Context::new(ctx, args), &mut Keys { ctx });
+    match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Err(Failure::Arity)) => ctx.reply_wrong_arity(),
-        Ok(Err(Failure::Text(text))) => ctx.reply_error(text),
-        Err(_) => ctx.reply_error(c"ERR internal error: see the server's log"),
+        Ok(Err(Failure::Text(text))) => ctx.reply_rest(text),
+        Ok(Ok(())) | Err(_) => {}
+    }
+    if due.get() > 0 {
+        log(Level::Warning, &format!("{} ended before its reply", C::NAME.to_string_lossy()));
+        ctx.reply_rest(c"ERR internal error: see the server's log");
     }
     OK
 }
@@ -1049,7 +1185,8 @@ pub unsafe fn load(module: &Module, ctx: *mut RawCtx, argv: *mut *mut RawString,
     let api = API.get_or_init(|| found);
     // The library may have been built with its memory maps for another program of the workspace.
     gardenia::cells::use_allocator_alone();
-    let loading = Loading { ctx: Ctx::new(ctx) };
+    let due = Cell::new(0);
+    let loading = Loading { ctx: Ctx::new(ctx, &due) };
     let mut options = HANDLE_IO_ERRORS | NO_IMPLICIT_SIGNAL_MODIFIED | HANDLE_REPL_ASYNC_LOAD;
     // SAFETY: by the caller's promise.
     if unsafe { look(ctx, c"ValkeyModule_Alloc") }.is_some() {

@@ -27,7 +27,7 @@ pub(super) fn grows_here() -> ReadOptions {
 /// What is stored under the key.
 pub type Any = Stored<AnyFilter>;
 
-static HANDLE: TypeHandle = TypeHandle::new();
+static HANDLE: TypeHandle<Stored<AnyFilter>> = TypeHandle::new();
 
 /// A filter may take so many times its bytes in memory, while it is read: spectral filters with compact cells do.
 const COMPACT: u64 = 4;
@@ -37,7 +37,7 @@ impl Whole for AnyFilter {
     const MARK: [u8; 8] = *b"\x89GDN-AF\xff";
     const LOADCHUNK: &'static CStr = c"GD.LOADCHUNK";
 
-    fn handle() -> &'static TypeHandle {
+    fn handle() -> &'static TypeHandle<Stored<Self>> {
         &HANDLE
     }
 

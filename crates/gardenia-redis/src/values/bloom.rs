@@ -286,7 +286,7 @@ impl Scaling {
 /// What is stored under the key.
 pub type Bloom = Stored<Scaling>;
 
-static HANDLE: TypeHandle = TypeHandle::new();
+static HANDLE: TypeHandle<Stored<Scaling>> = TypeHandle::new();
 
 /// Written as its expansion, 4 bytes little-endian, and the filter in the native format.
 impl Whole for Scaling {
@@ -294,7 +294,7 @@ impl Whole for Scaling {
     const MARK: [u8; 8] = *b"\x89GDN-BF\xff";
     const LOADCHUNK: &'static CStr = c"BF.LOADCHUNK";
 
-    fn handle() -> &'static TypeHandle {
+    fn handle() -> &'static TypeHandle<Stored<Self>> {
         &HANDLE
     }
 

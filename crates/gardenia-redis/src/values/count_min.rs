@@ -149,7 +149,7 @@ pub fn add_weighted(sum: &mut CountMin, source: &CountMin, weight: i64) -> Resul
 /// What is stored under the key.
 pub type Counts = Stored<CountMin>;
 
-static HANDLE: TypeHandle = TypeHandle::new();
+static HANDLE: TypeHandle<Stored<CountMin>> = TypeHandle::new();
 
 /// Written in the native format.
 impl Whole for CountMin {
@@ -157,7 +157,7 @@ impl Whole for CountMin {
     const MARK: [u8; 8] = *b"\x89GDN-CM\xff";
     const LOADCHUNK: &'static CStr = c"GD.LOADCHUNK";
 
-    fn handle() -> &'static TypeHandle {
+    fn handle() -> &'static TypeHandle<Stored<Self>> {
         &HANDLE
     }
 

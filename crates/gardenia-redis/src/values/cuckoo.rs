@@ -445,7 +445,7 @@ impl Chain {
 /// What is stored under the key.
 pub type Cuckoos = Stored<Chain>;
 
-static HANDLE: TypeHandle = TypeHandle::new();
+static HANDLE: TypeHandle<Stored<Chain>> = TypeHandle::new();
 
 /// Numbers of the head: bucket size, iterations, expansion, filters, of 2 bytes each; and the deleted keys, 8 bytes.
 const HEAD: usize = 16;
@@ -457,7 +457,7 @@ impl Whole for Chain {
     const MARK: [u8; 8] = *b"\x89GDN-CF\xff";
     const LOADCHUNK: &'static CStr = c"CF.LOADCHUNK";
 
-    fn handle() -> &'static TypeHandle {
+    fn handle() -> &'static TypeHandle<Stored<Self>> {
         &HANDLE
     }
 

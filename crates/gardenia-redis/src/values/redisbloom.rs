@@ -11,13 +11,13 @@ use crate::redisbloom::layout::Bytes;
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
 
-static BLOOM: TypeHandle = TypeHandle::new();
+static BLOOM: TypeHandle<BloomChain> = TypeHandle::new();
 
 impl Value for BloomChain {
     const NAME: &'static CStr = c"MBbloom--";
     const VERSION: i32 = bloom::RDB_VERSION as i32;
 
-    fn handle() -> &'static TypeHandle {
+    fn handle() -> &'static TypeHandle<Self> {
         &BLOOM
     }
 
@@ -62,7 +62,7 @@ impl Value for BloomChain {
 /// filter comes by `CF.LOADCHUNK`.
 pub type StoredCuckooChain = Stored<CuckooChain>;
 
-static CUCKOO: TypeHandle = TypeHandle::new();
+static CUCKOO: TypeHandle<StoredCuckooChain> = TypeHandle::new();
 
 /// Written as its fields, numbers of 8 bytes and strings behind their length.
 impl Whole for CuckooChain {
@@ -70,7 +70,7 @@ impl Whole for CuckooChain {
     const MARK: [u8; 8] = *b"\x89GDN-RC\xff";
     const LOADCHUNK: &'static CStr = c"CF.LOADCHUNK";
 
-    fn handle() -> &'static TypeHandle {
+    fn handle() -> &'static TypeHandle<Stored<Self>> {
         &CUCKOO
     }
 
@@ -101,7 +101,7 @@ impl Whole for CuckooChain {
     }
 }
 
-static COUNT_MIN: TypeHandle = TypeHandle::new();
+static COUNT_MIN: TypeHandle<CountMinTable> = TypeHandle::new();
 
 /// What the dump of a sketch begins with. RedisBloom has no such dump: this one is ours.
 pub const COUNT_MIN_MARK: [u8; 8] = *b"\x89RBL-CM\xff";
@@ -110,7 +110,7 @@ impl Value for CountMinTable {
     const NAME: &'static CStr = c"CMSk-TYPE";
     const VERSION: i32 = count_min::RDB_VERSION as i32;
 
-    fn handle() -> &'static TypeHandle {
+    fn handle() -> &'static TypeHandle<Self> {
         &COUNT_MIN
     }
 

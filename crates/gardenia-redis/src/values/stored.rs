@@ -12,8 +12,8 @@ use std::ffi::CStr;
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 
-/// A value that is a string of bytes where it is stored.
-pub trait Whole: Sized + 'static {
+/// A value that is a string of bytes where it is stored. As every [`Value`] it can be freed on another thread.
+pub trait Whole: Sized + Send + 'static {
     /// Name of the engine's data type, nine characters.
     const NAME: &'static CStr;
     /// What a dump begins with. RedisBloom's begin with a count of items, 8 bytes little-endian: a mark that ends in 0xff is
@@ -23,7 +23,7 @@ pub trait Whole: Sized + 'static {
     const LOADCHUNK: &'static CStr;
 
     /// Where the engine's number of the type is kept.
-    fn handle() -> &'static TypeHandle;
+    fn handle() -> &'static TypeHandle<Stored<Self>>;
 
     /// Writes all that makes the value what it is.
     fn write(&self, to: impl Write) -> io::Result<()>;
@@ -177,7 +177,7 @@ impl<T: Whole> Value for Stored<T> {
     const NAME: &'static CStr = T::NAME;
     const VERSION: i32 = 1;
 
-    fn handle() -> &'static TypeHandle {
+    fn handle() -> &'static TypeHandle<Self> {
         T::handle()
     }
 
@@ -353,13 +353,13 @@ mod tests {
     #[derive(Debug, PartialEq)]
     struct Text(String);
 
-    static HANDLE: TypeHandle = TypeHandle::new();
+    static HANDLE: TypeHandle<Stored<Text>> = TypeHandle::new();
 
     impl Whole for Text {
         const NAME: &'static CStr = c"gdn-text-";
         const MARK: [u8; 8] = *b"\x89GDN-TX\xff";
         const LOADCHUNK: &'static CStr = c"TX.LOADCHUNK";
-        fn handle() -> &'static TypeHandle {
+        fn handle() -> &'static TypeHandle<Stored<Self>> {
             &HANDLE
         }
         fn write(&self, mut to: impl Write) -> io::Result<()> {

@@ -363,7 +363,7 @@ impl TopK {
 /// What is stored under the key.
 pub type Top = Stored<TopK>;
 
-static HANDLE: TypeHandle = TypeHandle::new();
+static HANDLE: TypeHandle<Stored<TopK>> = TypeHandle::new();
 
 /// The memory of a value beside the bytes that it is written as: an empty place is 8 bytes there, and [`PLACE`] in memory.
 const UNPACKED: u64 = PLACE.div_ceil(8) + 1;
@@ -374,7 +374,7 @@ impl Whole for TopK {
     const MARK: [u8; 8] = *b"\x89GDN-TK\xff";
     const LOADCHUNK: &'static CStr = c"GD.LOADCHUNK";
 
-    fn handle() -> &'static TypeHandle {
+    fn handle() -> &'static TypeHandle<Stored<Self>> {
         &HANDLE
     }
 

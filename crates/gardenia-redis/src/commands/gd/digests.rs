@@ -6,6 +6,7 @@
 
 use super::{Refusal, announce, filter, filter_mut, refused, told, words};
 use crate::engine::context::{Context, Failure};
+use crate::engine::ffi::Keys;
 use crate::values::any::Refused;
 use gardenia::Digest;
 
@@ -49,11 +50,11 @@ fn pack(answers: &[bool; BATCH], bits: &mut [u8]) {
     }
 }
 
-pub(super) fn exists(ctx: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn exists(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, blob] = ctx.args() else { return Err(Failure::Arity) };
     let digests = unpack(blob.bytes())?;
     let mut bits = bitmap(digests.len())?;
-    let mut key = ctx.open(*name);
+    let mut key = keys.open(*name);
     if let Some(key) = &mut key {
         let filter = filter(key)?;
         let (mut room, mut found) = ([Digest(0); BATCH], [false; BATCH]);
@@ -67,14 +68,14 @@ pub(super) fn exists(ctx: &Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn add(ctx: &Context<'_>) -> Result<(), Failure> {
-    told(ctx, add_all(ctx))
+pub(super) fn add(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
+    told(ctx, add_all(ctx, keys))
 }
 
-fn add_all(ctx: &Context<'_>) -> Result<(), Refusal> {
+fn add_all(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Refusal> {
     let [_, name, blob] = ctx.args() else { return Err(Failure::Arity.into()) };
     let digests = unpack(blob.bytes())?;
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     let mut filter = filter_mut(&mut key)?;
     if !filter.inserts() {
         return Err(refused(Refused::Fixed));
@@ -99,12 +100,13 @@ fn add_all(ctx: &Context<'_>) -> Result<(), Refusal> {
     }
     let engine = ctx.engine();
     let changed = if filter.is_set() { bits.iter().any(|bits| *bits != 0) } else { taken > 0 };
+    drop(key);
     if changed {
         match error {
             None => engine.replicate_verbatim(),
             Some(_) => ctx.replicate_made(c"GD.HADD", *name, &[&blob.bytes()[..taken * 8]]),
         }
-        announce(ctx, *name, c"gd.hadd");
+        announce(ctx, keys, *name, c"gd.hadd");
     }
     match error {
         None => engine.reply_bytes(&bits),

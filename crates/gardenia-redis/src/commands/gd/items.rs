@@ -3,7 +3,7 @@
 use super::{Refusal, announce, filter, filter_mut, refused, reply_refused, told};
 use crate::commands::found::reply_each;
 use crate::engine::context::{Context, Failure};
-use crate::engine::ffi::Str;
+use crate::engine::ffi::{Keys, Str};
 use crate::values::BATCH;
 use crate::values::any::{Kept, Refused};
 use gardenia::Digest;
@@ -25,13 +25,13 @@ fn digests<'r>(filter: &Kept<'_>, items: &[Str<'_>], room: &'r mut [Digest; BATC
     &room[..items.len()]
 }
 
-pub(super) fn add(ctx: &Context<'_>) -> Result<(), Failure> {
-    told(ctx, add_all(ctx))
+pub(super) fn add(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
+    told(ctx, add_all(ctx, keys))
 }
 
-fn add_all(ctx: &Context<'_>) -> Result<(), Refusal> {
+fn add_all(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Refusal> {
     let (name, items) = arguments(ctx)?;
-    let mut key = ctx.open_mut(name)?;
+    let mut key = keys.open_mut(name)?;
     let mut filter = filter_mut(&mut key)?;
     if !filter.inserts() {
         return Err(refused(Refused::Fixed));
@@ -46,30 +46,32 @@ fn add_all(ctx: &Context<'_>) -> Result<(), Refusal> {
         }
         taken += items.len();
     }
+    let is_set = filter.is_set();
+    drop(key);
     let (new, engine) = (&new[..taken], ctx.engine());
     engine.reply_array(taken + usize::from(error.is_some()));
     new.iter().for_each(|new| engine.reply_bool(*new));
     if let Some(why) = error {
         reply_refused(ctx, why);
     }
-    let changed = if filter.is_set() { new.contains(&true) } else { taken > 0 };
+    let changed = if is_set { new.contains(&true) } else { taken > 0 };
     if changed {
         if error.is_none() {
             engine.replicate_verbatim();
         } else {
             // To a set those that it has are nothing new.
-            let every = !filter.is_set();
+            let every = !is_set;
             let accepted = items.iter().zip(new).filter(|(_, new)| **new || every).map(|(item, _)| *item);
             engine.replicate(c"GD.ADD", name, &accepted.collect::<Vec<_>>());
         }
-        announce(ctx, name, c"gd.add");
+        announce(ctx, keys, name, c"gd.add");
     }
     Ok(())
 }
 
-pub(super) fn exists(ctx: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn exists(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let (name, items) = arguments(ctx)?;
-    let mut key = ctx.open(name);
+    let mut key = keys.open(name);
     let filter = key.as_mut().map(filter).transpose()?;
     reply_each(ctx, items, |items, found| {
         let mut room = [Digest(0); BATCH];
@@ -80,9 +82,9 @@ pub(super) fn exists(ctx: &Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn count(ctx: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn count(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let (name, items) = arguments(ctx)?;
-    let mut key = ctx.open(name);
+    let mut key = keys.open(name);
     let filter = key.as_mut().map(filter).transpose()?;
     let engine = ctx.engine();
     engine.reply_array(items.len());
@@ -97,13 +99,13 @@ pub(super) fn count(ctx: &Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn del(ctx: &Context<'_>) -> Result<(), Failure> {
-    told(ctx, delete_all(ctx))
+pub(super) fn del(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
+    told(ctx, delete_all(ctx, keys))
 }
 
-fn delete_all(ctx: &Context<'_>) -> Result<(), Refusal> {
+fn delete_all(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Refusal> {
     let (name, items) = arguments(ctx)?;
-    let mut key = ctx.open_mut(name)?;
+    let mut key = keys.open_mut(name)?;
     let mut filter = filter_mut(&mut key)?;
     let mut removed = Vec::with_capacity(items.len());
     for item in items {
@@ -113,6 +115,7 @@ fn delete_all(ctx: &Context<'_>) -> Result<(), Refusal> {
             other => removed.push(other),
         }
     }
+    drop(key);
     let engine = ctx.engine();
     engine.reply_array(removed.len());
     for removed in &removed {
@@ -126,7 +129,7 @@ fn delete_all(ctx: &Context<'_>) -> Result<(), Refusal> {
     let gone: Vec<Str<'_>> = gone.map(|(item, _)| *item).collect();
     if !gone.is_empty() {
         engine.replicate(c"GD.DEL", name, &gone);
-        announce(ctx, name, c"gd.del");
+        announce(ctx, keys, name, c"gd.del");
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::{EXISTS, NOT_MADE, Refusal, announce, find, told, words};
 use crate::commands::bf::pass_on_creation;
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
-use crate::engine::ffi::Setting;
+use crate::engine::ffi::{Keys, Setting};
 use crate::engine::settings::{InitialSize, MAX_CAPACITY};
 use crate::values::any::Any;
 use crate::values::bloom::{Bloom, Plan, Scaling};
@@ -117,17 +117,17 @@ fn build(spec: &Spec, limit: u64) -> Result<Made, String> {
     }))
 }
 
-pub(super) fn reserve(ctx: &Context<'_>) -> Result<(), Failure> {
-    told(ctx, make(ctx))
+pub(super) fn reserve(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
+    told(ctx, make(ctx, keys))
 }
 
-fn make(ctx: &Context<'_>) -> Result<(), Refusal> {
+fn make(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Refusal> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity.into()) };
     if rest.len() < 2 {
         return Err(Failure::Arity.into());
     }
     let spec = filled(parse(rest).map_err(words)?, InitialSize::get().unsigned_abs()).map_err(words)?;
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     if !key.is_empty() {
         return Err(if find(&mut key).is_other() { WRONG_TYPE } else { EXISTS }.into());
     }
@@ -145,7 +145,8 @@ fn make(ctx: &Context<'_>) -> Result<(), Refusal> {
             pass_on_creation(ctx, *name, &plan);
         }
     }
-    announce(ctx, *name, c"gd.reserve");
+    drop(key);
+    announce(ctx, keys, *name, c"gd.reserve");
     ctx.reply_ok();
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::{
     EXISTS, NO_MEMORY, NOT_FOUND, NOT_MADE, Refusal, STILL_LOADING, announce, filter, find, told, words,
 };
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
-use crate::engine::ffi::{Ctx, Key};
+use crate::engine::ffi::{Ctx, Key, Keys};
 use crate::values::any::{Any, Kept, Loaded, bytes, kind_name};
 use crate::values::bloom::Bloom;
 use crate::values::count_min::Counts;
@@ -13,9 +13,9 @@ use gardenia::hash::HasherId;
 use gardenia::{Ability, DecodeError, SizeError};
 use std::ffi::CStr;
 
-pub(super) fn card(ctx: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn card(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name] = ctx.args() else { return Err(Failure::Arity) };
-    let items = match ctx.open(*name) {
+    let items = match keys.open(*name) {
         None => Some(0),
         Some(mut key) => filter(&mut key)?.items(),
     };
@@ -80,9 +80,9 @@ impl Facts {
     }
 }
 
-pub(super) fn info(ctx: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn info(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name] = ctx.args() else { return Err(Failure::Arity) };
-    let mut key = ctx.open(*name).ok_or(NOT_FOUND)?;
+    let mut key = keys.open(*name).ok_or(NOT_FOUND)?;
     let filter = filter(&mut key)?;
     let Facts { kind, planned, fpp, memory, identity, abilities } = Facts::of(&filter);
     let (engine, (planned_items, planned_fpp)) = (ctx.engine(), planned);
@@ -123,13 +123,13 @@ pub(super) fn info(ctx: &Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn dump(ctx: &Context<'_>) -> Result<(), Failure> {
-    told(ctx, dump_file(ctx))
+pub(super) fn dump(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
+    told(ctx, dump_file(ctx, keys))
 }
 
-fn dump_file(ctx: &Context<'_>) -> Result<(), Refusal> {
+fn dump_file(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Refusal> {
     let [_, name] = ctx.args() else { return Err(Failure::Arity.into()) };
-    let mut key = ctx.open(*name).ok_or(NOT_FOUND)?;
+    let mut key = keys.open(*name).ok_or(NOT_FOUND)?;
     let bytes = match key.value::<Counts>() {
         Some(Counts::Whole(sketch)) => bytes(sketch.memory_bytes(), |to| sketch.write_to(to)),
         Some(Counts::Arriving(_)) => return Err(STILL_LOADING.into()),
@@ -155,18 +155,18 @@ fn not_loaded(error: DecodeError) -> Refusal {
     }
 }
 
-pub(super) fn load(ctx: &Context<'_>) -> Result<(), Failure> {
-    told(ctx, load_file(ctx))
+pub(super) fn load(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
+    told(ctx, load_file(ctx, keys))
 }
 
-fn load_file(ctx: &Context<'_>) -> Result<(), Refusal> {
+fn load_file(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Refusal> {
     let (name, bytes, replace) = match ctx.args() {
         [_, name, bytes] => (name, bytes, false),
         [_, name, bytes, word] if word.bytes().eq_ignore_ascii_case(b"REPLACE") => (name, bytes, true),
         [_, _, _, _] => return Err(c"ERR after the bytes only REPLACE can follow".into()),
         _ => return Err(Failure::Arity.into()),
     };
-    let mut key = ctx.open_mut(*name)?;
+    let mut key = keys.open_mut(*name)?;
     if !key.is_empty() {
         if find(&mut key).is_other() {
             return Err(WRONG_TYPE.into());
@@ -183,29 +183,30 @@ fn load_file(ctx: &Context<'_>) -> Result<(), Refusal> {
     if !set {
         return Err(NOT_MADE.into());
     }
+    drop(key);
     ctx.engine().replicate_verbatim();
-    announce(ctx, *name, c"gd.load");
+    announce(ctx, keys, *name, c"gd.load");
     ctx.reply_ok();
     Ok(())
 }
 
-pub(super) fn merge(ctx: &Context<'_>) -> Result<(), Failure> {
-    told(ctx, merge_all(ctx))
+pub(super) fn merge(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
+    told(ctx, merge_all(ctx, keys))
 }
 
-fn merge_all(ctx: &Context<'_>) -> Result<(), Refusal> {
+fn merge_all(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Refusal> {
     let [_, name, sources @ ..] = ctx.args() else { return Err(Failure::Arity.into()) };
     if sources.is_empty() {
         return Err(Failure::Arity.into());
     }
-    // A copy takes everything in, and only then its place: one key may be both, and an error changes nothing.
-    let mut target = ctx.open_mut(*name)?;
-    let (is_new, mut sum) = match target.is_empty() {
-        true => (true, None),
-        false => (false, Some(copy(&mut target)?)),
-    };
+    // The sum is a copy that takes the target's place at the end: an error changes nothing, and one key is open at a time,
+    // because any two may be the same.
+    let mut target = keys.open_mut(*name)?;
+    let mut sum = if target.is_empty() { None } else { Some(copy(&mut target)?) };
+    let is_new = sum.is_none();
+    drop(target);
     for (at, source) in sources.iter().enumerate() {
-        let mut key = ctx.open(*source).ok_or_else(|| words(format!("source {} is not there", at + 1)))?;
+        let mut key = keys.open(*source).ok_or_else(|| words(format!("source {} is not there", at + 1)))?;
         match &mut sum {
             None => sum = Some(copy(&mut key)?),
             Some(sum) => unite(sum, &filter(&mut key)?, at + 1)?,
@@ -215,11 +216,13 @@ fn merge_all(ctx: &Context<'_>) -> Result<(), Refusal> {
     if is_new && memory(&sum) > ctx.limit() {
         return Err(NO_MEMORY.into());
     }
+    let mut target = keys.open_mut(*name)?;
     if !put(&mut target, sum) {
         return Err(NOT_MADE.into());
     }
+    drop(target);
     ctx.engine().replicate_verbatim();
-    announce(ctx, *name, c"gd.merge");
+    announce(ctx, keys, *name, c"gd.merge");
     ctx.reply_ok();
     Ok(())
 }
