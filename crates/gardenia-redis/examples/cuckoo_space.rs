@@ -4,7 +4,7 @@
 //! `cargo run --release -p gardenia-redis --example cuckoo_space`
 
 use gardenia_redis::redisbloom::cuckoo::{CuckooChain, Limits};
-use gardenia_redis::values::cuckoo::Plan;
+use gardenia_redis::values::cuckoo::CuckooPlan;
 
 /// Keys that are not in and asked for.
 const PROBES: u64 = 200_000;
@@ -28,7 +28,7 @@ fn main() {
     ];
     for (capacity, expansion, keys) in cases {
         let mut theirs = CuckooChain::new(capacity, 2, 20, expansion, u64::MAX).expect("it is small");
-        let plan = Plan { capacity, bucket_size: 2, iterations: 20, expansion, seed: 7 };
+        let plan = CuckooPlan { capacity, bucket_size: 2, iterations: 20, expansion, seed: 7 };
         let mut ours = plan.build(u64::MAX).expect("it is small");
         for key in 0..keys {
             let key = u64::to_le_bytes(key);

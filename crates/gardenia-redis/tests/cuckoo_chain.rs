@@ -1,7 +1,7 @@
 //! Cuckoo filters in a list, against an exact count of keys, against their own rate, and against RedisBloom's.
 
 use gardenia_redis::redisbloom::cuckoo::{CuckooChain, Limits};
-use gardenia_redis::values::cuckoo::{Chain, Plan, Refused};
+use gardenia_redis::values::cuckoo::{Chain, CuckooPlan, Refused};
 use gardenia_redis::values::stored::Whole;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -12,11 +12,11 @@ fn key(number: u64) -> [u8; 8] {
     number.to_le_bytes()
 }
 
-fn plan(capacity: u64, bucket_size: u16, expansion: u16, seed: u64) -> Plan {
-    Plan { capacity, bucket_size, iterations: 20, expansion, seed }
+fn plan(capacity: u64, bucket_size: u16, expansion: u16, seed: u64) -> CuckooPlan {
+    CuckooPlan { capacity, bucket_size, iterations: 20, expansion, seed }
 }
 
-fn filled(plan: Plan, keys: u64) -> Chain {
+fn filled(plan: CuckooPlan, keys: u64) -> Chain {
     let mut chain = plan.build(FREE).unwrap();
     (0..keys).for_each(|number| chain.insert(&key(number), || FREE).unwrap());
     chain

@@ -12,7 +12,7 @@ use gardenia_redis::engine::ffi::{self, Keys, Loading, Module, RawCtx, RawString
 use gardenia_redis::redisbloom::count_min::{CountMinTable, WeightedSum};
 use gardenia_redis::redisbloom::layout::LayoutError;
 use gardenia_redis::values::any::Any;
-use gardenia_redis::values::bloom::{Bloom, Plan, Refused};
+use gardenia_redis::values::bloom::{Bloom, BloomPlan, Refused};
 use gardenia_redis::values::count_min::{Counts, NotMade, NotMerged, add_weighted, by_dim};
 use gardenia_redis::values::top_k::TopK;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -498,7 +498,7 @@ fn main() {
     resized_memory_is_the_engines();
 
     // Also that of large filters, however the library was built.
-    let large = Plan::new(0.01, 10_000_000, 2, 7).build(u64::MAX).unwrap();
+    let large = BloomPlan::new(0.01, 10_000_000, 2, 7).build(u64::MAX).unwrap();
     assert!(
         GIVEN.load(Relaxed) >= before + large.filter().memory_bytes()
             && large.filter().memory_bytes() > 8 << 20
@@ -507,11 +507,11 @@ fn main() {
     assert_eq!(GIVEN.load(Relaxed), before);
 
     // No memory is an error, and nothing is lost by it.
-    let plan = Plan::new(0.01, 1_000_000, 2, 7);
+    let plan = BloomPlan::new(0.01, 1_000_000, 2, 7);
     MOST.store(1 << 20, Relaxed);
     assert_eq!(plan.build(u64::MAX).err(), Some(Refused::Memory));
     assert_eq!(GIVEN.load(Relaxed), before);
-    let mut filter = Plan::new(0.01, 100, 2, 7).build(u64::MAX).unwrap();
+    let mut filter = BloomPlan::new(0.01, 100, 2, 7).build(u64::MAX).unwrap();
     let refused = (0u64..).find_map(|item| filter.insert(&item.to_le_bytes(), || u64::MAX).err());
     assert_eq!(refused, Some(Refused::Memory));
     let items = filter.items();

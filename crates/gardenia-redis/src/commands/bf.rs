@@ -14,7 +14,7 @@ use crate::engine::settings::{ErrorRate, ExpansionFactor, InitialSize, MAX_CAPAC
 use crate::redisbloom::bloom::{BloomChain, InsertError};
 use crate::redisbloom::layout::{ChunkError, LayoutError};
 use crate::values::BATCH;
-use crate::values::bloom::{Bloom, Plan, Refused, Scaling};
+use crate::values::bloom::{Bloom, BloomPlan, Refused, Scaling};
 use crate::values::stored::Whole as _;
 use gardenia::index::SchemeId;
 use std::ffi::CStr;
@@ -67,7 +67,7 @@ fn not_added(refused: Refused) -> &'static CStr {
 
 /// What a command says about a filter that is to be made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wish {
+pub struct BloomReserve {
     error: f64,
     capacity: u64,
     expansion: u32,
@@ -77,7 +77,7 @@ pub struct Wish {
     scheme: SchemeId,
 }
 
-impl Wish {
+impl BloomReserve {
     /// What the settings say.
     #[must_use]
     pub fn by_settings() -> Self {
@@ -93,16 +93,16 @@ impl Wish {
     }
 
     /// The plan, with a seed if none was given.
-    fn plan(&self, seed: impl FnOnce() -> u64) -> Plan {
+    fn plan(&self, seed: impl FnOnce() -> u64) -> BloomPlan {
         let seed = self.seed.unwrap_or_else(seed);
-        let plan = Plan::new(self.error, self.capacity, self.expansion, seed);
+        let plan = BloomPlan::new(self.error, self.capacity, self.expansion, seed);
         let (tightening, peak) = (self.tightening.unwrap_or(plan.tightening), self.peak.unwrap_or(plan.peak));
-        Plan { tightening, peak, scheme: self.scheme, ..plan }
+        BloomPlan { tightening, peak, scheme: self.scheme, ..plan }
     }
 }
 
 /// Parses what follows the key of BF.RESERVE.
-pub fn parse_reserve(args: &[impl AsRef<[u8]>], settings: Wish) -> Result<Wish, Failure> {
+pub fn parse_reserve(args: &[impl AsRef<[u8]>], settings: BloomReserve) -> Result<BloomReserve, Failure> {
     let [error, capacity, options @ ..] = args else { return Err(Failure::Arity) };
     let error = parse_number(error.as_ref()).ok_or(c"ERR bad error rate")?;
     if !(error > 0.0 && error < 1.0) {
@@ -112,7 +112,7 @@ pub fn parse_reserve(args: &[impl AsRef<[u8]>], settings: Wish) -> Result<Wish, 
     if !(1..=MAX_CAPACITY).contains(&capacity) {
         return Err(c"ERR capacity must be in the range [1, 1073741824]".into());
     }
-    let mut wish = Wish { error, capacity: capacity.unsigned_abs(), ..settings };
+    let mut asked = BloomReserve { error, capacity: capacity.unsigned_abs(), ..settings };
     let (mut expands, mut fixed) = (false, false);
     let mut options = options.iter().map(AsRef::as_ref);
     while let Some(option) = options.next() {
@@ -124,21 +124,21 @@ pub fn parse_reserve(args: &[impl AsRef<[u8]>], settings: Wish) -> Result<Wish, 
             if !(0..=MAX_EXPANSION).contains(&expansion) {
                 return Err(c"ERR expansion must be in the range [0, 32768]".into());
             }
-            (wish.expansion, expands) = (expansion as u32, expansion > 0);
+            (asked.expansion, expands) = (expansion as u32, expansion > 0);
         } else if option.eq_ignore_ascii_case(b"SEED") {
             let seed = options.next().and_then(|value| str::from_utf8(value).ok()?.parse().ok());
-            wish.seed = Some(seed.ok_or(c"ERR bad seed")?);
+            asked.seed = Some(seed.ok_or(c"ERR bad seed")?);
         } else if option.eq_ignore_ascii_case(b"TIGHTENING") {
             let share = options.next().and_then(parse_number).filter(|&share| share > 0.0 && share < 1.0);
-            wish.tightening = Some(share.ok_or(c"ERR bad tightening")?);
+            asked.tightening = Some(share.ok_or(c"ERR bad tightening")?);
         } else if option.eq_ignore_ascii_case(b"PEAK") {
             let peak = options.next().and_then(parse_integer).filter(|peak| (0..64).contains(peak));
-            wish.peak = Some(peak.ok_or(c"ERR bad peak")? as u32);
+            asked.peak = Some(peak.ok_or(c"ERR bad peak")? as u32);
         } else if option.eq_ignore_ascii_case(b"SCHEME") {
             let name = options.next().ok_or(c"ERR bad scheme")?;
             let mut schemes = SchemeId::ALL.into_iter();
             let scheme = schemes.find(|scheme| scheme.name().as_bytes().eq_ignore_ascii_case(name));
-            wish.scheme = scheme.ok_or(c"ERR bad scheme")?;
+            asked.scheme = scheme.ok_or(c"ERR bad scheme")?;
         } else {
             return Err(c"Unknown argument received".into());
         }
@@ -147,45 +147,45 @@ pub fn parse_reserve(args: &[impl AsRef<[u8]>], settings: Wish) -> Result<Wish, 
         return Err(c"Nonscaling filters cannot expand".into());
     }
     if fixed {
-        wish.expansion = 0;
+        asked.expansion = 0;
     }
-    Ok(wish)
+    Ok(asked)
 }
 
 /// What BF.INSERT shall do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Insertion {
-    wish: Wish,
+    asked: BloomReserve,
     create: bool,
     /// Where the items begin in what was parsed.
     items: usize,
 }
 
 /// Parses what follows the key of BF.INSERT.
-pub fn parse_insert(args: &[impl AsRef<[u8]>], settings: Wish) -> Result<Insertion, Failure> {
-    let (mut wish, mut create, mut fixed) = (settings, true, false);
+pub fn parse_insert(args: &[impl AsRef<[u8]>], settings: BloomReserve) -> Result<Insertion, Failure> {
+    let (mut asked, mut create, mut fixed) = (settings, true, false);
     let mut options = args.iter().map(AsRef::as_ref).enumerate();
     while let Some((at, option)) = options.next() {
         let mut value = || options.next().map(|(_, value)| value);
         if option.eq_ignore_ascii_case(b"ITEMS") {
             let items = at + 1;
             if fixed {
-                wish.expansion = 0;
+                asked.expansion = 0;
             }
             return if items < args.len() {
-                Ok(Insertion { wish, create, items })
+                Ok(Insertion { asked, create, items })
             } else {
                 Err(Failure::Arity)
             };
         } else if option.eq_ignore_ascii_case(b"CAPACITY") {
             let capacity = value().and_then(parse_integer).filter(|n| (1..=MAX_CAPACITY).contains(n));
-            wish.capacity = capacity.ok_or(c"Bad capacity")?.unsigned_abs();
+            asked.capacity = capacity.ok_or(c"Bad capacity")?.unsigned_abs();
         } else if option.eq_ignore_ascii_case(b"ERROR") {
             let error = value().and_then(parse_number).filter(|&error| error > 0.0 && error < 1.0);
-            wish.error = error.ok_or(c"Bad error rate")?;
+            asked.error = error.ok_or(c"Bad error rate")?;
         } else if option.eq_ignore_ascii_case(b"EXPANSION") {
             let expansion = value().and_then(parse_integer).filter(|n| (0..=MAX_EXPANSION).contains(n));
-            wish.expansion = expansion.ok_or(c"Bad expansion")? as u32;
+            asked.expansion = expansion.ok_or(c"Bad expansion")? as u32;
         } else if option.eq_ignore_ascii_case(b"NOCREATE") {
             create = false;
         } else if option.eq_ignore_ascii_case(b"NONSCALING") {
@@ -293,22 +293,22 @@ fn with_filter<R>(
 
 /// What a filter was made of.
 enum Made {
-    Ours(Plan),
-    RedisBloom(Wish),
+    Ours(BloomPlan),
+    RedisBloom(BloomReserve),
 }
 
 /// Makes a filter under a key that is empty.
-fn make(ctx: &Context<'_>, key: &mut Key<'_>, wish: Wish) -> Result<Made, Failure> {
-    if ctx.makes_redisbloom(wish.seed) {
-        let growth = Some(wish.expansion).filter(|&growth| growth > 0);
-        let chain = BloomChain::new(wish.error, wish.capacity, growth, u64::MAX);
+fn make(ctx: &Context<'_>, key: &mut Key<'_>, asked: BloomReserve) -> Result<Made, Failure> {
+    if ctx.makes_redisbloom(asked.seed) {
+        let growth = Some(asked.expansion).filter(|&growth| growth > 0);
+        let chain = BloomChain::new(asked.error, asked.capacity, growth, u64::MAX);
         let chain = chain.map_err(|error| match error {
             LayoutError::TooLarge { .. } | LayoutError::Memory { .. } => NO_MEMORY,
             _ => NOT_MADE,
         })?;
-        return if key.set(chain) { Ok(Made::RedisBloom(wish)) } else { Err(NOT_MADE) };
+        return if key.set(chain) { Ok(Made::RedisBloom(asked)) } else { Err(NOT_MADE) };
     }
-    let plan = wish.plan(|| ctx.random());
+    let plan = asked.plan(|| ctx.random());
     let filter = plan.build(ctx.limit()).map_err(not_made)?;
     if key.set(Bloom::Whole(filter)) { Ok(Made::Ours(plan)) } else { Err(NOT_MADE) }
 }
@@ -317,7 +317,7 @@ fn make(ctx: &Context<'_>, key: &mut Key<'_>, wish: Wish) -> Result<Made, Failur
 fn pass_on(ctx: &Context<'_>, key: Str<'_>, made: &Made) {
     match made {
         Made::Ours(plan) => pass_on_creation(ctx, key, plan),
-        Made::RedisBloom(Wish { error, capacity, expansion, .. }) => {
+        Made::RedisBloom(BloomReserve { error, capacity, expansion, .. }) => {
             let args = [error.to_string(), capacity.to_string(), "EXPANSION".into(), expansion.to_string()];
             ctx.replicate_made(c"BF.RESERVE", key, &args);
         }
@@ -325,13 +325,13 @@ fn pass_on(ctx: &Context<'_>, key: Str<'_>, made: &Made) {
 }
 
 /// Passes on that a filter of our own was made, with everything that it was made of.
-pub(super) fn pass_on_creation(ctx: &Context<'_>, key: Str<'_>, plan: &Plan) {
+pub(super) fn pass_on_creation(ctx: &Context<'_>, key: Str<'_>, plan: &BloomPlan) {
     ctx.replicate_made(c"BF.RESERVE", key, &words_of(plan));
 }
 
 /// What follows the key in a BF.RESERVE of this plan.
-fn words_of(plan: &Plan) -> Vec<String> {
-    let Plan { error, capacity, expansion, seed, tightening, peak, scheme } = plan;
+fn words_of(plan: &BloomPlan) -> Vec<String> {
+    let BloomPlan { error, capacity, expansion, seed, tightening, peak, scheme } = plan;
     // Rust writes the shortest text that reads as the same double.
     let mut words = vec![
         error.to_string(),
@@ -354,12 +354,12 @@ fn words_of(plan: &Plan) -> Vec<String> {
 
 fn reserve(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
-    let wish = parse_reserve(rest, Wish::by_settings())?;
+    let asked = parse_reserve(rest, BloomReserve::by_settings())?;
     let mut key = keys.open_mut(*name)?;
     if !key.is_empty() {
         return Err(if find(&mut key).is_other() { WRONG_TYPE } else { EXISTS });
     }
-    let made = make(ctx, &mut key, wish)?;
+    let made = make(ctx, &mut key, asked)?;
     drop(key);
     pass_on(ctx, *name, &made);
     ctx.engine().changed(*name);
@@ -390,7 +390,7 @@ fn add(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     if !key.is_empty() {
         return Err(WRONG_TYPE);
     }
-    let made = make(ctx, &mut key, Wish::by_settings())?;
+    let made = make(ctx, &mut key, BloomReserve::by_settings())?;
     let Found::Filter(mut filter) = find(&mut key) else { return Err(NOT_MADE) };
     let new = match filter.insert(item.bytes(), || ctx.limit()) {
         Ok(new) => new,
@@ -414,30 +414,30 @@ fn madd(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     if items.is_empty() {
         return Err(Failure::Arity);
     }
-    add_many(ctx, keys, *name, items, Some(Wish::by_settings()), true)
+    add_many(ctx, keys, *name, items, Some(BloomReserve::by_settings()), true)
 }
 
 fn insert(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
-    let Insertion { wish, create, items } = parse_insert(rest, Wish::by_settings())?;
-    add_many(ctx, keys, *name, &rest[items..], create.then_some(wish), false)
+    let Insertion { asked, create, items } = parse_insert(rest, BloomReserve::by_settings())?;
+    add_many(ctx, keys, *name, &rest[items..], create.then_some(asked), false)
 }
 
-/// Adds items, to a filter that is made of `wish` if there is none. What was accepted is passed on: as it came if it came
+/// Adds items, to a filter that is made of `asked` if there is none. What was accepted is passed on: as it came if it came
 /// `plain` as BF.MADD and all of it was, else as BF.MADD of the accepted items.
 fn add_many<'a>(
     ctx: &Context<'a>,
     keys: &mut Keys<'_>,
     name: Str<'a>,
     items: &[Str<'a>],
-    wish: Option<Wish>,
+    asked: Option<BloomReserve>,
     plain: bool,
 ) -> Result<(), Failure> {
     let mut key = keys.open_mut(name)?;
     let engine = ctx.engine();
     let mut made = None;
     if key.is_empty() {
-        made = Some(make(ctx, &mut key, wish.ok_or(NOT_FOUND)?)?);
+        made = Some(make(ctx, &mut key, asked.ok_or(NOT_FOUND)?)?);
     }
     let mut filter = find(&mut key).filter()?;
     let mut few = [false; BATCH];
@@ -677,7 +677,7 @@ fn debug(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    const SETTINGS: Wish = Wish {
+    const SETTINGS: BloomReserve = BloomReserve {
         error: 0.01,
         capacity: 100,
         expansion: 2,
@@ -720,8 +720,11 @@ mod tests {
             assert_eq!(parse_reserve(&words(line), SETTINGS), Err(Failure::Text(text)), "{line}");
         }
         assert_eq!(parse_reserve(&words("0.1"), SETTINGS), Err(Failure::Arity));
-        let wish = parse_reserve(&words("0.1 7 expansion 4 seed 18446744073709551615"), SETTINGS).unwrap();
-        assert_eq!(wish, Wish { error: 0.1, capacity: 7, expansion: 4, seed: Some(u64::MAX), ..SETTINGS });
+        let asked = parse_reserve(&words("0.1 7 expansion 4 seed 18446744073709551615"), SETTINGS).unwrap();
+        assert_eq!(
+            asked,
+            BloomReserve { error: 0.1, capacity: 7, expansion: 4, seed: Some(u64::MAX), ..SETTINGS }
+        );
         for line in ["0.1 7 NONSCALING", "0.1 7 EXPANSION 0", "0.1 7 nonscaling EXPANSION 0"] {
             assert_eq!(parse_reserve(&words(line), SETTINGS).unwrap().expansion, 0, "{line}");
         }
@@ -747,17 +750,17 @@ mod tests {
             assert_eq!(parse_insert(&words(line), SETTINGS), Err(Failure::Arity), "{line}");
         }
         let all = words("capacity 7 error 0.5 expansion 3 nocreate nonscaling items items a");
-        let wish = Wish { error: 0.5, capacity: 7, expansion: 0, ..SETTINGS };
-        assert_eq!(parse_insert(&all, SETTINGS), Ok(Insertion { wish, create: false, items: 9 }));
+        let asked = BloomReserve { error: 0.5, capacity: 7, expansion: 0, ..SETTINGS };
+        assert_eq!(parse_insert(&all, SETTINGS), Ok(Insertion { asked, create: false, items: 9 }));
     }
 
     #[test]
     fn a_plan_survives_being_passed_on() {
         for (error, capacity, expansion) in [(0.01, 100, 2), (1e-9, 5, 32_768), (0.3, 10_000, 0), (0.1, 7, 1)]
         {
-            let plan = Plan::new(error, capacity, expansion, u64::MAX - 7);
+            let plan = BloomPlan::new(error, capacity, expansion, u64::MAX - 7);
             for scheme in SchemeId::ALL {
-                let plan = Plan { scheme, ..plan };
+                let plan = BloomPlan { scheme, ..plan };
                 assert_eq!(parse_reserve(&words_of(&plan), SETTINGS).unwrap().plan(|| 0), plan);
             }
         }

@@ -16,7 +16,7 @@ use crate::engine::settings::{
 use crate::redisbloom::cuckoo::{CuckooChain, InsertError, Limits};
 use crate::redisbloom::layout::LayoutError;
 use crate::values::BATCH;
-use crate::values::cuckoo::{Chain, Cuckoos, Plan, Refused};
+use crate::values::cuckoo::{Chain, CuckooPlan, Cuckoos, Refused};
 use crate::values::redisbloom::StoredCuckooChain;
 use crate::values::stored::Whole;
 use std::ffi::CStr;
@@ -66,7 +66,7 @@ fn refused(why: Refused) -> Failure {
 
 /// What a command says about a filter that is to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct CuckooReserve {
     capacity: u64,
     bucket_size: u16,
     iterations: u16,
@@ -74,7 +74,7 @@ pub struct Wish {
     seed: Option<u64>,
 }
 
-impl Wish {
+impl CuckooReserve {
     /// What the settings say.
     #[must_use]
     pub fn by_settings() -> Self {
@@ -90,9 +90,9 @@ impl Wish {
     }
 
     /// The plan, with a seed if none was given.
-    fn plan(&self, seed: impl FnOnce() -> u64) -> Plan {
+    fn plan(&self, seed: impl FnOnce() -> u64) -> CuckooPlan {
         let Self { capacity, bucket_size, iterations, expansion, .. } = *self;
-        Plan { capacity, bucket_size, iterations, expansion, seed: self.seed.unwrap_or_else(seed) }
+        CuckooPlan { capacity, bucket_size, iterations, expansion, seed: self.seed.unwrap_or_else(seed) }
     }
 }
 
@@ -136,51 +136,51 @@ impl Choice {
 }
 
 /// Parses what follows the key of CF.RESERVE.
-pub fn parse_reserve(args: &[impl AsRef<[u8]>], settings: Wish) -> Result<Wish, Failure> {
+pub fn parse_reserve(args: &[impl AsRef<[u8]>], settings: CuckooReserve) -> Result<CuckooReserve, Failure> {
     let [capacity, options @ ..] = args else { return Err(Failure::Arity) };
     let capacity = parse_integer(capacity.as_ref()).ok_or(c"Bad capacity")?;
-    let mut wish = settings;
+    let mut asked = settings;
     let mut options = options.iter().map(AsRef::as_ref);
     while let Some(option) = options.next() {
         let is = |word: &[u8]| option.eq_ignore_ascii_case(word);
         if is(BUCKET_SIZE.word) {
-            wish.bucket_size = BUCKET_SIZE.parse(options.next())?;
+            asked.bucket_size = BUCKET_SIZE.parse(options.next())?;
         } else if is(ITERATIONS.word) {
-            wish.iterations = ITERATIONS.parse(options.next())?;
+            asked.iterations = ITERATIONS.parse(options.next())?;
         } else if is(EXPANSION.word) {
-            wish.expansion = EXPANSION.parse(options.next())?;
+            asked.expansion = EXPANSION.parse(options.next())?;
         } else if is(b"SEED") {
             let seed = options.next().and_then(|value| str::from_utf8(value).ok()?.parse().ok());
-            wish.seed = Some(seed.ok_or(c"Couldn't parse SEED")?);
+            asked.seed = Some(seed.ok_or(c"Couldn't parse SEED")?);
         } else {
             return Err(c"Unknown argument received".into());
         }
     }
-    if !(2 * i64::from(wish.bucket_size)..=MAX_CAPACITY).contains(&capacity) {
+    if !(2 * i64::from(asked.bucket_size)..=MAX_CAPACITY).contains(&capacity) {
         return Err(c"Capacity must be in the range [2 * BUCKETSIZE, 1073741824]".into());
     }
-    wish.capacity = capacity.unsigned_abs();
-    Ok(wish)
+    asked.capacity = capacity.unsigned_abs();
+    Ok(asked)
 }
 
 /// What CF.INSERT shall do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Insertion {
-    wish: Wish,
+    asked: CuckooReserve,
     create: bool,
     /// Where the items begin in what was parsed.
     items: usize,
 }
 
 /// Parses what follows the key of CF.INSERT.
-pub fn parse_insert(args: &[impl AsRef<[u8]>], settings: Wish) -> Result<Insertion, Failure> {
-    let (mut wish, mut create) = (settings, true);
+pub fn parse_insert(args: &[impl AsRef<[u8]>], settings: CuckooReserve) -> Result<Insertion, Failure> {
+    let (mut asked, mut create) = (settings, true);
     let mut options = args.iter().map(AsRef::as_ref).enumerate();
     while let Some((at, option)) = options.next() {
         if option.eq_ignore_ascii_case(b"ITEMS") {
             let items = at + 1;
             return if items < args.len() {
-                Ok(Insertion { wish, create, items })
+                Ok(Insertion { asked, create, items })
             } else {
                 Err(Failure::Arity)
             };
@@ -188,7 +188,7 @@ pub fn parse_insert(args: &[impl AsRef<[u8]>], settings: Wish) -> Result<Inserti
             let capacity = options.next().and_then(|(_, value)| parse_integer(value));
             let capacity = capacity.filter(|n| (1..=MAX_CAPACITY).contains(n)).ok_or(c"Bad capacity")?;
             // What CF.RESERVE takes: it is passed on as one.
-            wish.capacity = capacity.unsigned_abs().max(2 * u64::from(wish.bucket_size));
+            asked.capacity = capacity.unsigned_abs().max(2 * u64::from(asked.bucket_size));
         } else if option.eq_ignore_ascii_case(b"NOCREATE") {
             create = false;
         } else {
@@ -367,19 +367,19 @@ fn with_filter<R>(
 
 /// What a filter was made of.
 enum Made {
-    Ours(Plan),
-    RedisBloom(Wish),
+    Ours(CuckooPlan),
+    RedisBloom(CuckooReserve),
 }
 
 /// Makes a filter under a key that is empty.
-fn make(ctx: &Context<'_>, key: &mut Key<'_>, wish: Wish) -> Result<Made, Failure> {
-    if ctx.makes_redisbloom(wish.seed) {
-        let Wish { capacity, bucket_size, iterations, expansion, .. } = wish;
+fn make(ctx: &Context<'_>, key: &mut Key<'_>, asked: CuckooReserve) -> Result<Made, Failure> {
+    if ctx.makes_redisbloom(asked.seed) {
+        let CuckooReserve { capacity, bucket_size, iterations, expansion, .. } = asked;
         let chain = CuckooChain::new(capacity, bucket_size, iterations, expansion, u64::MAX);
         let chain = StoredCuckooChain::Whole(chain.map_err(|_| NO_MEMORY)?);
-        return if key.set(chain) { Ok(Made::RedisBloom(wish)) } else { Err(NOT_MADE) };
+        return if key.set(chain) { Ok(Made::RedisBloom(asked)) } else { Err(NOT_MADE) };
     }
-    let plan = wish.plan(|| ctx.random());
+    let plan = asked.plan(|| ctx.random());
     let chain = plan.build(ctx.limit()).map_err(refused)?;
     if key.set(Cuckoos::Whole(chain)) { Ok(Made::Ours(plan)) } else { Err(NOT_MADE) }
 }
@@ -388,8 +388,8 @@ fn make(ctx: &Context<'_>, key: &mut Key<'_>, wish: Wish) -> Result<Made, Failur
 fn pass_on(ctx: &Context<'_>, key: Str<'_>, made: &Made) {
     let args = match made {
         Made::Ours(plan) => creation(plan),
-        Made::RedisBloom(wish) => {
-            let mut args = creation(&wish.plan(|| 0));
+        Made::RedisBloom(asked) => {
+            let mut args = creation(&asked.plan(|| 0));
             args.truncate(args.len() - 2); // without a seed
             args
         }
@@ -398,8 +398,8 @@ fn pass_on(ctx: &Context<'_>, key: Str<'_>, made: &Made) {
 }
 
 /// What follows the key of the CF.RESERVE that makes this; the seed is last.
-fn creation(plan: &Plan) -> Vec<String> {
-    let Plan { capacity, bucket_size, iterations, expansion, seed } = plan;
+fn creation(plan: &CuckooPlan) -> Vec<String> {
+    let CuckooPlan { capacity, bucket_size, iterations, expansion, seed } = plan;
     vec![
         capacity.to_string(),
         "BUCKETSIZE".into(),
@@ -415,12 +415,12 @@ fn creation(plan: &Plan) -> Vec<String> {
 
 fn reserve(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
-    let wish = parse_reserve(rest, Wish::by_settings())?;
+    let asked = parse_reserve(rest, CuckooReserve::by_settings())?;
     let mut key = keys.open_mut(*name)?;
     if !key.is_empty() {
         return Err(if find(&mut key).is_other() { WRONG_TYPE } else { EXISTS });
     }
-    let made = make(ctx, &mut key, wish)?;
+    let made = make(ctx, &mut key, asked)?;
     drop(key);
     pass_on(ctx, *name, &made);
     ctx.engine().changed(*name);
@@ -460,7 +460,7 @@ fn add_one(ctx: &Context<'_>, keys: &mut Keys<'_>, absent: bool, event: &CStr) -
     if !key.is_empty() {
         return Err(WRONG_TYPE);
     }
-    let made = make(ctx, &mut key, Wish::by_settings())?;
+    let made = make(ctx, &mut key, CuckooReserve::by_settings())?;
     let Found::Filter(mut filter) = find(&mut key) else { return Err(NOT_MADE) };
     if let Err(why) = filter.insert(item.bytes(), false, || ctx.limit()) {
         key.delete();
@@ -488,13 +488,13 @@ fn insertnx(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
 /// there.
 fn add_many(ctx: &Context<'_>, keys: &mut Keys<'_>, absent: bool, event: &CStr) -> Result<(), Failure> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
-    let Insertion { wish, create, items } = parse_insert(rest, Wish::by_settings())?;
+    let Insertion { asked, create, items } = parse_insert(rest, CuckooReserve::by_settings())?;
     let (name, items) = (*name, &rest[items..]);
     let mut key = keys.open_mut(name)?;
     let engine = ctx.engine();
     let mut made = None;
     if key.is_empty() {
-        made = Some(make(ctx, &mut key, create.then_some(wish).ok_or(NOT_FOUND)?)?);
+        made = Some(make(ctx, &mut key, create.then_some(asked).ok_or(NOT_FOUND)?)?);
     }
     let outcomes = find(&mut key).filter()?.insert_all(items, absent, || ctx.limit());
     drop(key);
@@ -728,7 +728,8 @@ mod tests {
     use super::*;
 
     /// What RedisBloom makes of a key that is added to.
-    const SETTINGS: Wish = Wish { capacity: 1024, bucket_size: 2, iterations: 20, expansion: 1, seed: None };
+    const SETTINGS: CuckooReserve =
+        CuckooReserve { capacity: 1024, bucket_size: 2, iterations: 20, expansion: 1, seed: None };
 
     fn words(line: &str) -> Vec<&str> {
         line.split(' ').filter(|word| !word.is_empty()).collect()
@@ -767,16 +768,16 @@ mod tests {
             assert_eq!(parse_reserve(&words(line), SETTINGS), Err(Failure::Text(text)), "{line}");
         }
         assert_eq!(parse_reserve(&words(""), SETTINGS), Err(Failure::Arity));
-        assert_eq!(parse_reserve(&words("4"), SETTINGS), Ok(Wish { capacity: 4, ..SETTINGS }));
+        assert_eq!(parse_reserve(&words("4"), SETTINGS), Ok(CuckooReserve { capacity: 4, ..SETTINGS }));
         let all = "510 bucketsize 255 maxiterations 65535 expansion 32768 seed 18446744073709551615";
-        let wish = Wish {
+        let asked = CuckooReserve {
             capacity: 510,
             bucket_size: 255,
             iterations: 65_535,
             expansion: 32_768,
             seed: Some(u64::MAX),
         };
-        assert_eq!(parse_reserve(&words(all), SETTINGS), Ok(wish));
+        assert_eq!(parse_reserve(&words(all), SETTINGS), Ok(asked));
     }
 
     #[test]
@@ -795,9 +796,9 @@ mod tests {
         for line in ["", "ITEMS", "NOCREATE", "CAPACITY 7"] {
             assert_eq!(parse_insert(&words(line), SETTINGS), Err(Failure::Arity), "{line}");
         }
-        let wish = Wish { capacity: 7, ..SETTINGS };
+        let asked = CuckooReserve { capacity: 7, ..SETTINGS };
         let all = words("capacity 7 nocreate items items a");
-        assert_eq!(parse_insert(&all, SETTINGS), Ok(Insertion { wish, create: false, items: 4 }));
+        assert_eq!(parse_insert(&all, SETTINGS), Ok(Insertion { asked, create: false, items: 4 }));
     }
 
     #[test]
@@ -807,7 +808,7 @@ mod tests {
             assert_eq!(parse_reserve(&creation(&plan), SETTINGS).unwrap().plan(|| 0), plan);
         }
         // The smallest that CF.INSERT makes, too.
-        let plan = parse_insert(&words("CAPACITY 1 ITEMS a"), SETTINGS).unwrap().wish.plan(|| 7);
+        let plan = parse_insert(&words("CAPACITY 1 ITEMS a"), SETTINGS).unwrap().asked.plan(|| 7);
         assert_eq!(parse_reserve(&creation(&plan), SETTINGS).unwrap().plan(|| 0), plan);
     }
 }

@@ -31,7 +31,7 @@ const INCREMENT: Failure = Failure::Text(
 
 /// What a table is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wish {
+pub struct TopKReserve {
     k: u32,
     width: u32,
     depth: u32,
@@ -39,7 +39,7 @@ pub struct Wish {
 }
 
 /// Parses what follows the key of TOPK.RESERVE.
-pub fn parse_reserve(args: &[impl AsRef<[u8]>]) -> Result<Wish, Failure> {
+pub fn parse_reserve(args: &[impl AsRef<[u8]>]) -> Result<TopKReserve, Failure> {
     let size = |text: &[u8], error: &'static CStr| {
         let size = parse_integer(text).and_then(|size| u32::try_from(size).ok());
         size.filter(|size| *size > 0).ok_or(Failure::Text(error))
@@ -50,14 +50,14 @@ pub fn parse_reserve(args: &[impl AsRef<[u8]>]) -> Result<Wish, Failure> {
         [_, _, _] => (0, 0, 0.0), // read below, behind k
         _ => return Err(Failure::Arity),
     };
-    let mut wish = Wish { k: size(k.as_ref(), c"TopK: invalid k")?, width, depth, decay };
+    let mut asked = TopKReserve { k: size(k.as_ref(), c"TopK: invalid k")?, width, depth, decay };
     if let [width, depth, decay] = rest {
-        wish.width = size(width.as_ref(), c"TopK: invalid width")?;
-        wish.depth = size(depth.as_ref(), c"TopK: invalid depth")?;
+        asked.width = size(width.as_ref(), c"TopK: invalid width")?;
+        asked.depth = size(depth.as_ref(), c"TopK: invalid depth")?;
         let decay = parse_number(decay.as_ref()).filter(|decay| *decay > 0.0 && *decay <= 1.0);
-        wish.decay = decay.ok_or(c"TopK: invalid decay value. must be '<= 1' & '> 0'")?;
+        asked.decay = decay.ok_or(c"TopK: invalid decay value. must be '<= 1' & '> 0'")?;
     }
-    Ok(wish)
+    Ok(asked)
 }
 
 /// Parses the increments of TOPK.INCRBY, every second one of these words.
@@ -108,7 +108,7 @@ fn reserve(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     if !key.is_empty() {
         return Err(EXISTS);
     }
-    let Wish { k, width, depth, decay } = parse_reserve(rest)?;
+    let TopKReserve { k, width, depth, decay } = parse_reserve(rest)?;
     let top = TopK::new(k, width, depth, decay, ctx.limit()).map_err(|_| NO_MEMORY)?;
     if !key.set(Top::Whole(top)) {
         return Err(NO_MEMORY);
@@ -242,8 +242,8 @@ mod tests {
     #[test]
     fn reserve_says_what_is_wrong() {
         let reserve = |line: &str| parse_reserve(&words(line));
-        assert_eq!(reserve("50"), Ok(Wish { k: 50, width: 8, depth: 7, decay: 0.9 }));
-        assert_eq!(reserve("3 50 4 1"), Ok(Wish { k: 3, width: 50, depth: 4, decay: 1.0 }));
+        assert_eq!(reserve("50"), Ok(TopKReserve { k: 50, width: 8, depth: 7, decay: 0.9 }));
+        assert_eq!(reserve("3 50 4 1"), Ok(TopKReserve { k: 3, width: 50, depth: 4, decay: 1.0 }));
         for line in ["", "3 50", "3 50 4", "3 50 4 0.9 1"] {
             assert_eq!(reserve(line), Err(Failure::Arity), "{line}");
         }

@@ -22,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// What a filter is made of: two filters of one plan agree in everything after the same items.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
+pub struct BloomPlan {
     /// The error rate that is kept.
     pub error: f64,
     /// Items of the first slice.
@@ -46,7 +46,7 @@ const PEAK_ITEMS: u64 = 50_000;
 /// The whole rate to the first slice: what is left to others is not worth a bit.
 const ALL_TO_THE_FIRST: f64 = 1e-12;
 
-impl Plan {
+impl BloomPlan {
     /// A filter for these needs; how its error rate is shared out follows (see the top of this file).
     #[must_use]
     pub fn new(error: f64, capacity: u64, expansion: u32, seed: u64) -> Self {
@@ -105,7 +105,7 @@ impl Plan {
 }
 
 /// The plan of the last small filter, without its seed, and an empty filter of it.
-static LAST: Mutex<Option<(Plan, ScalableBloom)>> = Mutex::new(None);
+static LAST: Mutex<Option<(BloomPlan, ScalableBloom)>> = Mutex::new(None);
 /// Filters up to this size are kept as models.
 const MODEL_BYTES: usize = 4 << 10;
 
@@ -327,7 +327,7 @@ mod tests {
 
     const FREE: u64 = u64::MAX;
 
-    fn filled(plan: &Plan, items: u32) -> Scaling {
+    fn filled(plan: &BloomPlan, items: u32) -> Scaling {
         let mut filter = plan.build(FREE).unwrap();
         for item in 0..items {
             filter.insert(&item.to_le_bytes(), || FREE).unwrap();
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn from_100_items_to_800_000_it_takes_16_bits_per_item_at_most() {
-        let mut filter = Plan::new(0.01, 100, 2, 7).build(FREE).unwrap();
+        let mut filter = BloomPlan::new(0.01, 100, 2, 7).build(FREE).unwrap();
         let mut item = 0u64;
         while filter.items() < 800_000 {
             filter.insert(&item.to_le_bytes(), || FREE).unwrap();
@@ -351,19 +351,23 @@ mod tests {
     #[test]
     fn a_filter_that_is_filled_as_planned_takes_no_more_than_half_of_the_rate_costs() {
         for capacity in [1_000, 100_000] {
-            let filter = Plan::new(0.01, capacity, 2, 7).build(FREE).unwrap();
+            let filter = BloomPlan::new(0.01, capacity, 2, 7).build(FREE).unwrap();
             let half = gardenia::ScalableBloom::builder().fpp(0.01).tightening(0.5).items(capacity);
             assert_eq!(filter.filter().bits(), half.shape(0).unwrap().0.cells);
         }
-        let fixed = Plan::new(0.01, 1_000, 0, 7).build(FREE).unwrap();
+        let fixed = BloomPlan::new(0.01, 1_000, 0, 7).build(FREE).unwrap();
         assert!(fixed.filter().bits() < 9_900);
     }
 
     #[test]
     fn a_filter_made_after_a_model_is_as_one_that_was_sized() {
-        for plan in [Plan::new(0.01, 100, 2, 7), Plan::new(0.02, 100, 2, 7), Plan::new(0.01, 100_000, 2, 7)] {
+        for plan in [
+            BloomPlan::new(0.01, 100, 2, 7),
+            BloomPlan::new(0.02, 100, 2, 7),
+            BloomPlan::new(0.01, 100_000, 2, 7),
+        ] {
             for seed in [7, 8] {
-                let plan = Plan { seed, ..plan };
+                let plan = BloomPlan { seed, ..plan };
                 let (made, sized) = (plan.build(FREE).unwrap(), plan.model(FREE).unwrap());
                 assert_eq!(made.filter().to_bytes().unwrap(), sized.to_bytes().unwrap());
             }
@@ -373,7 +377,7 @@ mod tests {
 
     #[test]
     fn one_that_does_not_grow_takes_its_capacity_and_knows_what_it_has() {
-        let mut filter = Plan::new(0.01, 50, 0, 7).build(FREE).unwrap();
+        let mut filter = BloomPlan::new(0.01, 50, 0, 7).build(FREE).unwrap();
         let mut item = 0u32;
         while filter.items() < 50 {
             filter.insert(&item.to_le_bytes(), || FREE).unwrap();
@@ -388,16 +392,16 @@ mod tests {
 
     #[test]
     fn growth_stops_at_the_limit_and_nothing_changes() {
-        let mut filter = filled(&Plan::new(0.01, 1_000, 2, 7), 0);
+        let mut filter = filled(&BloomPlan::new(0.01, 1_000, 2, 7), 0);
         let limit = || 3_000;
         let refused = (0u32..).find_map(|item| filter.insert(&item.to_le_bytes(), limit).err()).unwrap();
         assert_eq!((refused, filter.items()), (Refused::Memory, 1_000));
-        assert_eq!(Plan::new(0.01, 1_000_000, 2, 7).build(1 << 20).unwrap_err(), Refused::Memory);
+        assert_eq!(BloomPlan::new(0.01, 1_000_000, 2, 7).build(1 << 20).unwrap_err(), Refused::Memory);
     }
 
     #[test]
     fn batches_are_as_one_by_one() {
-        let plan = Plan::new(0.05, 100, 3, 7);
+        let plan = BloomPlan::new(0.05, 100, 3, 7);
         let items: Vec<[u8; 4]> = (0..5_000u32).map(|item| (item % 3_000).to_le_bytes()).collect();
         let (mut one, mut many) = (plan.build(FREE).unwrap(), plan.build(FREE).unwrap());
         for items in items.chunks(BATCH) {
@@ -414,7 +418,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_what_is_damaged_is_not() {
-        for plan in [Plan::new(0.01, 100, 2, 7), Plan::new(0.01, 10_000, 0, 8)] {
+        for plan in [BloomPlan::new(0.01, 100, 2, 7), BloomPlan::new(0.01, 10_000, 0, 8)] {
             let filter = filled(&plan, 5_000);
             let mut bytes = Vec::new();
             filter.write(&mut bytes).unwrap();

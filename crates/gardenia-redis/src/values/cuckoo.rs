@@ -53,7 +53,7 @@ const SLOTS: u64 = 4;
 
 /// What a filter is made of: two filters of one plan agree in everything after the same commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct CuckooPlan {
     /// Keys of the first filter.
     pub capacity: u64,
     /// Decides the bits of a fingerprint (see the top of this file).
@@ -66,7 +66,7 @@ pub struct Plan {
     pub seed: u64,
 }
 
-impl Plan {
+impl CuckooPlan {
     /// The filter, empty; refused if it takes more than `limit` bytes.
     pub fn build(&self, limit: u64) -> Result<Chain, Refused> {
         let Self { capacity, bucket_size, iterations, expansion, seed } = *self;
@@ -531,7 +531,8 @@ mod tests {
     use super::*;
 
     const FREE: u64 = u64::MAX;
-    const PLAN: Plan = Plan { capacity: 100, bucket_size: 2, iterations: 20, expansion: 2, seed: 7 };
+    const PLAN: CuckooPlan =
+        CuckooPlan { capacity: 100, bucket_size: 2, iterations: 20, expansion: 2, seed: 7 };
 
     fn key(number: u64) -> [u8; 8] {
         number.to_le_bytes()
@@ -547,7 +548,7 @@ mod tests {
         Chain::read(bytes, bytes.len() as u64)
     }
 
-    fn filled(plan: Plan, keys: u64) -> Chain {
+    fn filled(plan: CuckooPlan, keys: u64) -> Chain {
         let mut chain = plan.build(FREE).unwrap();
         (0..keys).for_each(|number| chain.insert(&key(number), || FREE).unwrap());
         chain
@@ -599,14 +600,14 @@ mod tests {
     #[test]
     fn a_filter_takes_its_capacity_and_then_grows_or_is_full() {
         for capacity in [4, 8, 9, 100, 1_000, 20_000] {
-            let mut chain = filled(Plan { capacity, expansion: 0, ..PLAN }, capacity);
+            let mut chain = filled(CuckooPlan { capacity, expansion: 0, ..PLAN }, capacity);
             assert_eq!((chain.filters(), chain.items()), (1, capacity));
             let why = (capacity..).find_map(|number| chain.insert(&key(number), || FREE).err());
             assert_eq!(why, Some(Refused::Full));
             let load = chain.items() as f64 / chain.layers[0].filter.cells() as f64;
             assert!(load > 0.9 || capacity < 1_000, "{capacity}: {load}");
             for expansion in [1, 3] {
-                let chain = filled(Plan { capacity, expansion, ..PLAN }, 5 * capacity);
+                let chain = filled(CuckooPlan { capacity, expansion, ..PLAN }, 5 * capacity);
                 let buckets: Vec<u64> = chain.layers.iter().map(Layer::buckets).collect();
                 assert!(buckets.windows(2).all(|two| two[1] == two[0] * u64::from(expansion)), "{buckets:?}");
                 assert!(buckets.len() > 1);
@@ -629,9 +630,9 @@ mod tests {
                 }
             }
         }
-        let small = Plan { capacity: 10, ..PLAN };
-        assert_eq!(refused(&mut filled(Plan { expansion: 0, ..small }, 0), FREE), Refused::Full);
-        let mut chain = filled(Plan { expansion: 1, ..small }, 0);
+        let small = CuckooPlan { capacity: 10, ..PLAN };
+        assert_eq!(refused(&mut filled(CuckooPlan { expansion: 0, ..small }, 0), FREE), Refused::Full);
+        let mut chain = filled(CuckooPlan { expansion: 1, ..small }, 0);
         assert_eq!((refused(&mut chain, FREE), chain.filters()), (Refused::Expansions, MAX_LAYERS));
         let mut chain = filled(small, 0);
         assert_eq!(refused(&mut chain, 1_000), Refused::Memory);
@@ -639,13 +640,13 @@ mod tests {
         let (mut out, keys, before) = ([true; 2], [key(chain.items()); 2], bytes(&chain));
         chain.insert_all(&keys, &mut out, || 1_000);
         assert_eq!((out, bytes(&chain)), ([false; 2], before));
-        assert_eq!(Plan { capacity: 1 << 20, ..PLAN }.build(1 << 20).unwrap_err(), Refused::Memory);
-        assert_eq!(Plan { capacity: 1 << 40, ..PLAN }.build(FREE).unwrap_err(), Refused::Memory);
+        assert_eq!(CuckooPlan { capacity: 1 << 20, ..PLAN }.build(1 << 20).unwrap_err(), Refused::Memory);
+        assert_eq!(CuckooPlan { capacity: 1 << 40, ..PLAN }.build(FREE).unwrap_err(), Refused::Memory);
     }
 
     #[test]
     fn more_copies_than_one_filter_takes_go_to_the_next() {
-        let mut chain = Plan { capacity: 1_000, expansion: 1, ..PLAN }.build(FREE).unwrap();
+        let mut chain = CuckooPlan { capacity: 1_000, expansion: 1, ..PLAN }.build(FREE).unwrap();
         let most = 8 * MAX_LAYERS as u64;
         for copies in 1..=most {
             chain.insert(b"rose", || FREE).unwrap();
@@ -668,7 +669,7 @@ mod tests {
         (0..9).for_each(|_| chain.insert(b"rose", || FREE).unwrap());
         assert!(chain.layers[0].room == cells && chain.layers[0].filter.fill() > 0.75);
         assert_eq!((filters, chain.filters()), (1, 2));
-        let mut fixed = Plan { expansion: 0, ..PLAN }.build(FREE).unwrap();
+        let mut fixed = CuckooPlan { expansion: 0, ..PLAN }.build(FREE).unwrap();
         (0..8).for_each(|_| fixed.insert(b"rose", || FREE).unwrap());
         assert_eq!(fixed.insert(b"rose", || FREE), Err(Refused::Full));
     }
@@ -741,7 +742,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_and_what_is_damaged_is_not() {
         for expansion in [0, 1, 4] {
-            let plan = Plan { capacity: 300, expansion, ..PLAN };
+            let plan = CuckooPlan { capacity: 300, expansion, ..PLAN };
             let mut chain = filled(plan, if expansion == 0 { 300 } else { 1_500 });
             chain.remove(&key(3));
             let written = bytes(&chain);
@@ -764,8 +765,8 @@ mod tests {
             assert!(expansion != 1 || damaged(4, 0).is_none(), "more than one filter, and no growth");
         }
         // Filters that do not belong together.
-        let (one, other) = (filled(PLAN, 1), filled(Plan { seed: 8, ..PLAN }, 1));
-        let odd = filled(Plan { capacity: 150, ..PLAN }, 1);
+        let (one, other) = (filled(PLAN, 1), filled(CuckooPlan { seed: 8, ..PLAN }, 1));
+        let odd = filled(CuckooPlan { capacity: 150, ..PLAN }, 1);
         for (second, good) in [(&one, true), (&other, false), (&odd, false)] {
             let mut both = bytes(&one);
             both[6] = 2;

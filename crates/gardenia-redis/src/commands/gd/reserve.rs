@@ -6,7 +6,7 @@ use crate::engine::context::{Context, Failure, WRONG_TYPE};
 use crate::engine::ffi::{Keys, Setting};
 use crate::engine::settings::{InitialSize, MAX_CAPACITY};
 use crate::values::any::Any;
-use crate::values::bloom::{Bloom, Plan, Scaling};
+use crate::values::bloom::{Bloom, BloomPlan, Scaling};
 use gardenia::index::SchemeId;
 use gardenia::spec::{Param, SpecError, Takes, Value};
 use gardenia::{Ability, AnyFilter, Kind, Spec};
@@ -74,7 +74,7 @@ pub(super) enum Made {
     /// A key of `GD.*`.
     Any(AnyFilter),
     /// A key of `BF.*`, and the plan that it was made of.
-    Scaling(Plan, Scaling),
+    Scaling(BloomPlan, Scaling),
 }
 
 /// The filter of a filled spec; refused if it takes more than `limit` bytes, before any are taken.
@@ -99,7 +99,7 @@ fn build(spec: &Spec, limit: u64) -> Result<Made, String> {
             Some(Value::Word(name)) => SchemeId::from_name(name),
             _ => None,
         };
-        let plan = Plan {
+        let plan = BloomPlan {
             error: real(Param::Fpp),
             capacity: whole(Param::Items),
             expansion: whole(Param::Growth) as u32,
