@@ -5,6 +5,7 @@ use gardenia::{AnyFilter, Digest, Filter, ReadOptions};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
+    let bytes = &gardenia_fuzz::sealed(bytes)[..];
     let options = ReadOptions::new().max_bytes(1 << 24).max_expansion(1 << 24);
     let asked = [Digest(0), Digest(u64::MAX), Digest(0x9e37_79b9_7f4a_7c15)];
     if let Ok(view) = AnyFilter::view_with(bytes, &options) {
