@@ -795,6 +795,12 @@ impl<M: Held> AnyFilter<M> {
         M::estimated_items(self)
     }
 
+    /// Whether it holds no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        each!(self, filter => filter.is_empty())
+    }
+
     /// Whether `key` may be present.
     #[must_use]
     pub fn contains(&self, key: impl Key) -> bool {

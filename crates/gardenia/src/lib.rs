@@ -103,6 +103,7 @@
 //! * `std` (default): streaming to and from `std::io`. Without it the crate needs `alloc` and 64-bit atomics.
 //! * `mmap` (default): atomic saving, memory-mapped opening, huge pages for large filters.
 //! * `derive`: `#[derive(Key)]`.
+//! * `uuid`: `uuid::Uuid` as a key.
 //! * `serde`: filters inside your own formats.
 #![cfg_attr(not(feature = "std"), no_std)]
 

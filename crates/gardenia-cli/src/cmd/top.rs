@@ -186,7 +186,7 @@ impl Found {
     /// For programs: at least, at most, line.
     fn columns(&self) -> Vec<u8> {
         let mut text = Vec::new();
-        for Hitter { key, lower, upper } in &self.hitters {
+        for Hitter { key, lower, upper, .. } in &self.hitters {
             let _ = write!(text, "{lower}\t{upper}\t"); // a vector takes all
             text.extend_from_slice(key);
             text.push(b'\n');

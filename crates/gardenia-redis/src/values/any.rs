@@ -219,7 +219,7 @@ impl Kept<'_> {
             Self::Any(AnyFilter::Dynamic(filter)) => insert_into_layers(filter, digests, new, limit),
             Self::Any(AnyFilter::Bitwise(filter)) => insert_into_levels(filter, digests, new, limit),
             Self::Any(filter) => filter.insert_digests(digests, new).map_err(|error| match error {
-                InsertError::Full(Full { taken, copies }) => {
+                InsertError::Full(Full { taken, copies, .. }) => {
                     (taken as usize, if copies { Refused::Copies } else { Refused::Full })
                 }
                 _ => (0, Refused::Fixed),

@@ -268,7 +268,7 @@ impl Scaling {
     pub fn describe(&self) -> impl Iterator<Item = String> + '_ {
         self.filter.slices().enumerate().map(|(number, slice)| {
             let capacity = self.filter.slice_capacity(number);
-            let ScalableSlice { bits, hashes, items } = slice;
+            let ScalableSlice { bits, hashes, items, .. } = slice;
             let bytes = bits.div_ceil(64) * 8;
             let ratio = gardenia::theory::scalable::peaked_fpp(
                 self.filter.target(),

@@ -367,6 +367,7 @@ mod tests {
     /// Memory that cannot be read as bytes, as owned words on a big-endian machine.
     struct Plain(Vec<u64>);
 
+    impl crate::cells::memory::sealed::Sealed for Plain {}
     impl Memory for Plain {
         fn words(&self) -> usize {
             self.0.len()

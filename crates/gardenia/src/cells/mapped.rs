@@ -68,6 +68,7 @@ impl MappedWords {
     }
 }
 
+impl super::memory::sealed::Sealed for MappedWords {}
 impl Memory for MappedWords {
     #[inline]
     fn words(&self) -> usize {

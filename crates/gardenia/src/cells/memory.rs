@@ -16,8 +16,13 @@ use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU8, AtomicU64};
 
+/// Memory is what this crate says it is: unsafe code counts on the number of its words.
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+
 /// Readable 64-bit words. Bit `i` of a cell array is bit `i % 64` of word `i / 64`.
-pub trait Memory {
+pub trait Memory: sealed::Sealed {
     /// Number of words.
     fn words(&self) -> usize;
     /// Word `at`.
@@ -193,6 +198,7 @@ impl fmt::Debug for Owned {
     }
 }
 
+impl sealed::Sealed for Owned {}
 impl Memory for Owned {
     #[inline]
     fn words(&self) -> usize {
@@ -261,6 +267,7 @@ impl Shared {
     }
 }
 
+impl sealed::Sealed for Shared {}
 impl Memory for Shared {
     #[inline]
     fn words(&self) -> usize {
@@ -280,6 +287,7 @@ impl Memory for Shared {
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes<B>(pub B);
 
+impl<B: AsRef<[u8]>> sealed::Sealed for Bytes<B> {}
 impl<B: AsRef<[u8]>> Memory for Bytes<B> {
     #[inline]
     fn words(&self) -> usize {

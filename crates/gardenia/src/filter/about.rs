@@ -15,6 +15,7 @@ use core::sync::atomic::Ordering::Relaxed;
 ///
 /// Equality, merging and decoding all ask this type, so that the checks cannot drift apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Identity {
     /// Kind of filter.
     pub kind: Kind,

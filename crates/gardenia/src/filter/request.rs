@@ -155,6 +155,12 @@ macro_rules! bit_filter_facts {
             self.bits.count_ones() as f64 / self.bits.len() as f64
         }
 
+        /// Whether it holds no keys: no cell is set. All cells are looked at.
+        #[must_use]
+        pub fn is_empty(&self) -> bool {
+            self.fill() == 0.0
+        }
+
         /// Bytes of memory that the bits take.
         #[must_use]
         pub fn memory_bytes(&self) -> usize {
@@ -185,6 +191,12 @@ macro_rules! counter_filter_facts {
         #[must_use]
         pub fn fill(&self) -> f64 {
             self.cells.count_nonzero() as f64 / self.cells.len() as f64
+        }
+
+        /// Whether it holds no keys: no cell is set. All cells are looked at.
+        #[must_use]
+        pub fn is_empty(&self) -> bool {
+            self.fill() == 0.0
         }
 
         /// Bytes of memory that the cells take.

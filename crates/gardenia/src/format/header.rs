@@ -28,6 +28,7 @@ const SECRET_STORED: u16 = 1;
 
 /// What a file says about its filter before the payload.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Header {
     /// Version of the format that the file was written in.
     pub version: u16,

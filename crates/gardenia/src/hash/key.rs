@@ -1,25 +1,4 @@
-//! The canonical bytes of keys, the same on every platform and in every language.
-//!
-//! | key | bytes |
-//! |---|---|
-//! | text, bytes, a `char` | the (UTF-8) bytes, no length, no terminator |
-//! | integers up to 64 bits, `NonZero` ones | the 64-bit two's complement, little-endian: `5u8` = `5i64`; `u64::MAX` = `-1` |
-//! | `i128`, `u128` | as above when in −2⁶³..2⁶⁴, else 16 bytes little-endian |
-//! | `bool` | as the integers 0 and 1 |
-//! | `f32`, `f64` | the 64 bits of the `f64`, little-endian, with −0 as 0 and every NaN as `0x7ff8_0000_0000_0000`: `0.5f32` = `0.5f64` |
-//! | `Ipv4Addr`, `Ipv6Addr`, `IpAddr` | the 4 or 16 bytes of the address, in network order; an IPv4 address mapped into IPv6 has 16 |
-//! | `Duration` | seconds (u64) and nanoseconds (u32), little-endian |
-//! | `SystemTime` | seconds since 1970 (i64) and nanoseconds after them (u32), little-endian |
-//! | `OsStr`, `Path` and their owned forms | the bytes of the name on Unix, elsewhere its text as UTF-8 (a surrogate alone as three bytes); `a/b` and `a//b` differ |
-//! | tuples, [`List`] | each part as its length (u64, little-endian) and its bytes |
-//! | `Option` | `None` as no bytes, `Some(key)` as a tuple of one part |
-//! | a struct with `#[derive(Key)]` | as a tuple of its fields, in their order |
-//! | an enum with `#[derive(Key)]` | as a tuple of the name of the variant and its fields |
-//! | references, `Box`, `Rc`, `Arc`, `Cow` | as what they point to |
-//! | [`Hashed`] | what `std::hash::Hash` feeds: not portable, refused when a filter is saved |
-//!
-//! Two values of one type have the same bytes only if they are equal. Values of different types can have the same bytes, as a tuple and
-//! some text can; tuples among themselves never coincide.
+//! The canonical bytes of keys, the same on every platform and in every language: see [`Key`].
 
 use super::{Digest, KeyHasher};
 use alloc::borrow::Cow;
@@ -34,6 +13,28 @@ use core::num::NonZero;
 use core::time::Duration;
 
 /// Something with canonical bytes, which every engine and language agrees on.
+///
+/// | key | bytes |
+/// |---|---|
+/// | text, bytes, a `char` | the (UTF-8) bytes, no length, no terminator |
+/// | integers up to 64 bits, `NonZero` ones | the 64-bit two's complement, little-endian: `5u8` = `5i64`; `u64::MAX` = `-1` |
+/// | `i128`, `u128` | as above when in −2⁶³..2⁶⁴, else 16 bytes little-endian |
+/// | `bool` | as the integers 0 and 1 |
+/// | `f32`, `f64` | the 64 bits of the `f64`, little-endian, with −0 as 0 and every NaN as `0x7ff8_0000_0000_0000`: `0.5f32` = `0.5f64` |
+/// | `Ipv4Addr`, `Ipv6Addr`, `IpAddr` | the 4 or 16 bytes of the address, in network order; an IPv4 address mapped into IPv6 has 16 |
+/// | `Uuid` (feature `uuid`) | its 16 bytes, in the order in which it is written |
+/// | `Duration` | seconds (u64) and nanoseconds (u32), little-endian |
+/// | `SystemTime` | seconds since 1970 (i64) and nanoseconds after them (u32), little-endian |
+/// | `OsStr`, `Path` and their owned forms | the bytes of the name on Unix, elsewhere its text as UTF-8 (a surrogate alone as three bytes); `a/b` and `a//b` differ |
+/// | tuples, [`List`] | each part as its length (u64, little-endian) and its bytes |
+/// | `Option` | `None` as no bytes, `Some(key)` as a tuple of one part |
+/// | a struct with `#[derive(Key)]` | as a tuple of its fields, in their order |
+/// | an enum with `#[derive(Key)]` | as a tuple of the name of the variant and its fields |
+/// | references, `Box`, `Rc`, `Arc`, `Cow` | as what they point to |
+/// | [`Hashed`] | what `std::hash::Hash` feeds: not portable, refused when a filter is saved |
+///
+/// Two values of one type have the same bytes only if they are equal. Values of different types can have the same bytes, as a tuple and
+/// some text can; tuples among themselves never coincide.
 ///
 /// A struct or an enum becomes a key with `#[derive(Key)]` (feature `derive`), also for filters that are saved:
 ///
@@ -210,6 +211,10 @@ keys_as! {
     NonZero<i64>: number => number.get();
     NonZero<isize>: number => number.get();
     NonZero<i128>: number => number.get();
+}
+#[cfg(feature = "uuid")]
+keys_as! {
+    uuid::Uuid: id => *id.as_bytes();
 }
 
 /// The bits that stand for a number: equal numbers have the same, and so have all that are none.
@@ -454,6 +459,8 @@ mod tests {
         assert_eq!(bytes(Ipv4Addr::LOCALHOST), [127, 0, 0, 1]);
         assert_eq!(bytes(IpAddr::from(Ipv4Addr::LOCALHOST)), [127, 0, 0, 1]);
         assert_eq!(bytes(IpAddr::from(Ipv6Addr::LOCALHOST)), bytes(1u128.to_be_bytes()));
+        #[cfg(feature = "uuid")]
+        assert_eq!(bytes(uuid::Uuid::from_u128(1)), bytes(1u128.to_be_bytes()));
         assert_eq!(bytes(Duration::new(1, 2)), [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]);
         assert_eq!(bytes(NonZero::new(-7i8)), bytes(Some(-7i64)));
         assert_eq!((bytes(None::<u8>), bytes(Some("a"))), (Vec::new(), bytes(("a",))));

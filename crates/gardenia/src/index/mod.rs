@@ -47,18 +47,34 @@ pub(crate) mod rows;
 pub(crate) mod shifts;
 mod triple;
 
-pub use any::{AnyScheme, AnyWalk};
-pub use dcso::{Dcso, DcsoWalk};
-pub use double::{Double, DoubleOdd, DoubleWalk};
-pub use enhanced::{Enhanced, EnhancedWalk};
-pub use enhanced_with::{Cube, EnhancedCube, EnhancedSquare, EnhancedWith, EnhancedWithWalk, Offset, Square};
-pub use fractional::{Fractional, FractionalWalk};
-pub use independent::{Independent, IndependentWalk};
-pub use partition::{
-    Partition, PartitionIndependent, PartitionIndependentWalk, PartitionPrime, PartitionWalk,
-};
+pub use any::AnyScheme;
+#[doc(hidden)]
+pub use any::AnyWalk;
+pub use dcso::Dcso;
+#[doc(hidden)]
+pub use dcso::DcsoWalk;
+#[doc(hidden)]
+pub use double::DoubleWalk;
+pub use double::{Double, DoubleOdd};
+pub use enhanced::Enhanced;
+#[doc(hidden)]
+pub use enhanced::EnhancedWalk;
+#[doc(hidden)]
+pub use enhanced_with::EnhancedWithWalk;
+pub use enhanced_with::{Cube, EnhancedCube, EnhancedSquare, EnhancedWith, Offset, Square};
+pub use fractional::Fractional;
+#[doc(hidden)]
+pub use fractional::FractionalWalk;
+pub use independent::Independent;
+#[doc(hidden)]
+pub use independent::IndependentWalk;
+pub use partition::{Partition, PartitionIndependent, PartitionPrime};
+#[doc(hidden)]
+pub use partition::{PartitionIndependentWalk, PartitionWalk};
 pub use rows::Form;
-pub use triple::{Triple, TripleWalk};
+pub use triple::Triple;
+#[doc(hidden)]
+pub use triple::TripleWalk;
 
 use crate::hash::Digest;
 use crate::numbered::numbered;

@@ -156,47 +156,6 @@ fn digest_avx512<K: Key>(hasher: &KeyHasher, keys: &[K], digests: &mut [Digest])
     hasher.digest_all(keys, digests);
 }
 
-/// The answer for one digest.
-///
-/// Even one key gains, although the vector code is called and not inlined: it is a fifth of the portable one.
-#[inline]
-pub(crate) fn contains_one(pattern: &Pattern, memory: &impl Memory, digest: Digest) -> bool {
-    #[cfg(all(target_arch = "x86_64", feature = "std"))]
-    if let Some(bytes) = memory.bytes() {
-        debug_assert_eq!(bytes.len(), pattern.here() * 64);
-        let table = bytes.as_ptr();
-        // What both calls rely on: a level is only chosen if the processor has it, and a filter's table has as
-        // many blocks as its pattern says.
-        match pattern.level() {
-            // SAFETY: see above.
-            Level::Avx512 => return unsafe { avx512::contains(pattern, digest, table) },
-            // SAFETY: see above.
-            Level::Avx2 => return unsafe { avx2::contains(pattern, digest, table) },
-            Level::Portable => {}
-        }
-    }
-    portable::contains(*pattern, digest, |at| memory.load(at))
-}
-
-/// Inserts one digest; true if it was certainly new.
-#[inline]
-pub(crate) fn insert_one(pattern: &Pattern, words: &mut [u64], digest: Digest) -> bool {
-    #[cfg(all(target_arch = "x86_64", feature = "std"))]
-    {
-        debug_assert_eq!(words.len(), pattern.here() * 8);
-        let table: *mut u8 = words.as_mut_ptr().cast();
-        // What both calls rely on is the same as above.
-        match pattern.level() {
-            // SAFETY: see above.
-            Level::Avx512 => return unsafe { avx512::insert(pattern, digest, table) },
-            // SAFETY: see above.
-            Level::Avx2 => return unsafe { avx2::insert(pattern, digest, table) },
-            Level::Portable => {}
-        }
-    }
-    portable::insert(*pattern, digest, words)
-}
-
 /// Inserts one digest into blocks that threads share; true if it was certainly new.
 #[inline]
 pub(crate) fn insert_shared(pattern: Pattern, memory: &Shared, digest: Digest) -> bool {

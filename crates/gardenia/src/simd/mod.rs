@@ -7,6 +7,7 @@ mod avx2;
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 mod avx512;
 mod batch;
+mod blocks;
 mod fuse;
 mod level;
 mod pattern;
@@ -16,12 +17,13 @@ pub(crate) mod ribbon;
 mod rows;
 
 pub(crate) use batch::{Bools, Drawn, Given, Keys, Mask, Sink, Source};
+pub(crate) use blocks::Blocks;
 pub(crate) use fuse::Spots;
 pub use level::Level;
-pub(crate) use level::{
-    contains, contains_one, digest_keys, digest_slice, insert, insert_one, insert_shared, insert_shared_many,
-    with_best,
-};
+#[cfg(feature = "std")]
+pub(crate) use level::insert;
+pub(crate) use level::{digest_keys, digest_slice, with_best};
+#[cfg(feature = "std")]
 pub(crate) use pattern::Pattern;
 pub(crate) use prefetch::{prefetch, prefetch_at};
 pub(crate) use rows::positions;

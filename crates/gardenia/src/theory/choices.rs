@@ -365,6 +365,7 @@ fn partitioned(cells: u64, items: u64, hashes: u32, partitions: u64, sets: u32) 
 
 /// Mean and standard deviation of the number of ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Ones {
     /// E\[X\].
     pub mean: f64,

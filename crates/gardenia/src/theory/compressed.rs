@@ -42,6 +42,7 @@ pub fn wire_bits(cells_per_item: f64, hashes: u32) -> f64 {
 
 /// How a compressed filter is made, and what to expect of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CompressedPlan {
     /// Bits per key in memory, m/n.
     pub cells_per_item: f64,

@@ -20,6 +20,7 @@ use super::choices::Ones;
 
 /// What Lemma 4.1 of Kirsch and Mitzenmacher asks of a scheme, in numbers instead of orders.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Overlap {
     /// λ = k²·n/m, the mean number of a query's positions that keys meet.
     pub lambda: f64,

@@ -20,6 +20,7 @@ use super::bloom::{Estimate, spread};
 
 /// What two filters have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Overlap {
     /// Keys in both. By chance it can be a little below 0, or above the keys of either.
     pub common: Estimate,

@@ -15,6 +15,7 @@ mod fixed;
 mod golden;
 mod growing;
 mod growing_rates;
+mod interface;
 mod laws;
 mod libbf;
 mod messages;

@@ -300,6 +300,7 @@ impl<M: Memory> Read for Group<'_, M> {
 /// Words of a slice.
 struct Words<'a>(&'a [u64]);
 
+impl crate::cells::memory::sealed::Sealed for Words<'_> {}
 impl Memory for Words<'_> {
     fn words(&self) -> usize {
         self.0.len()

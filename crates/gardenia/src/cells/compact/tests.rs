@@ -20,6 +20,7 @@ fn bytes_of(words: &[u64]) -> Vec<u8> {
 /// Memory that does not show its bytes.
 struct Hidden<'a>(&'a [u64]);
 
+impl crate::cells::memory::sealed::Sealed for Hidden<'_> {}
 impl Memory for Hidden<'_> {
     fn words(&self) -> usize {
         self.0.len()

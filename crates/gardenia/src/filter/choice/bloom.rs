@@ -306,6 +306,12 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
         ones.sum::<u64>() as f64 / cells as f64
     }
 
+    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fill() == 0.0
+    }
+
     /// Bytes of memory that the bits take.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {

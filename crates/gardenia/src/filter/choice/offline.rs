@@ -52,6 +52,7 @@ impl Ties {
 
 /// How far a [`ChoiceOffline`] has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct OfflineProgress {
     /// Rounds done, the online pass included.
     pub rounds: u64,

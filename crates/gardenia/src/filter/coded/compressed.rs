@@ -305,6 +305,12 @@ impl<S: Scheme> CompressedBloom<S> {
         self.bloom.fill()
     }
 
+    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fill() == 0.0
+    }
+
     /// The false-positive probability as the filter is now, from its fill and scheme.
     /// Cells of small filters are counted, as in [`Bloom::fpp`](crate::Bloom::fpp).
     #[must_use]

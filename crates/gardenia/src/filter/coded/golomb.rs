@@ -420,6 +420,12 @@ impl<M: Memory> GolombSet<M> {
         self.shape.values as f64 / self.shape.range() as f64
     }
 
+    /// Whether it holds no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items() == 0
+    }
+
     /// The false-positive probability: the same as [`fill`](Self::fill).
     ///
     /// ```

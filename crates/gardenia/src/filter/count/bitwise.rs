@@ -37,6 +37,7 @@ use crate::index::Scheme;
 use crate::index::shifts::stated_fpp;
 use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::theory::bitwise::Digit;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 use level::{Above, AddMany, AskMany, Level, Rule, add, raise};
@@ -306,6 +307,12 @@ impl<M: Memory> BitwiseBloom<M> {
     pub fn fill(&self) -> f64 {
         let set: u64 = self.all().map(|level| level.cells.count_nonzero()).sum();
         set as f64 / self.all().map(|level| level.cells.len()).sum::<u64>() as f64
+    }
+
+    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fill() == 0.0
     }
 
     /// Cells at their top, which have lost count and stay.

@@ -545,6 +545,12 @@ impl<M: Memory> Cuckoo<M> {
         self.items as f64 / self.cells() as f64
     }
 
+    /// Whether it holds no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items() == 0
+    }
+
     /// The false-positive probability as the filter is now, from its load; an upper bound if keys have copies, which add
     /// no fingerprint that another key could be taken for.
     #[must_use]

@@ -544,6 +544,12 @@ impl<M: Memory> Quotient<M> {
         self.items as f64 / self.cells() as f64
     }
 
+    /// Whether it holds no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items() == 0
+    }
+
     /// The current false-positive probability, from the load; an upper bound if keys have copies.
     #[must_use]
     pub fn fpp(&self) -> f64 {

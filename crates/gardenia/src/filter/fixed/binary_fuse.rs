@@ -350,6 +350,12 @@ impl<M: Memory> BinaryFuse<M> {
         (0..self.cells()).filter(set).count() as f64 / self.cells() as f64
     }
 
+    /// Whether it holds no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items() == 0
+    }
+
     /// The false-positive probability: 2^−w.
     #[must_use]
     pub fn fpp(&self) -> f64 {

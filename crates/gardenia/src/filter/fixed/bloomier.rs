@@ -388,6 +388,12 @@ impl<M: Memory> Bloomier<M> {
         (0..self.cells.len()).filter(|at| self.cells.get(*at) != 0).count() as f64 / self.cells.len() as f64
     }
 
+    /// Whether it holds no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items() == 0
+    }
+
     /// Bytes of memory that the cells take.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
@@ -431,6 +437,12 @@ impl<M: Memory> MutableBloomier<M> {
     #[must_use]
     pub fn fill(&self) -> f64 {
         (0..self.sides.len()).filter(|at| self.sides.get(*at) != 0).count() as f64 / self.sides.len() as f64
+    }
+
+    /// Whether it holds no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items() == 0
     }
 
     /// Bytes of memory that the cells of both tables take.

@@ -28,6 +28,7 @@ use crate::spec::{FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory::bloom::{Estimate, Shape, estimate_items};
 use crate::theory::scalable::compound;
 use crate::{DecodeError, EncodeError, Full, InsertError, RemoveError, SizeError};
+use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::Cell;
 use core::fmt;
@@ -436,6 +437,12 @@ impl<M: Memory> DynamicBloom<M> {
     pub fn fill(&self) -> f64 {
         let set: u64 = self.layers.iter().map(|layer| layer.cells.count_nonzero()).sum();
         set as f64 / (self.cells() as f64 * self.layers.len() as f64)
+    }
+
+    /// Whether it holds no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items() == 0
     }
 
     /// The false-positive probability as the filter is now: that of all layers together, from their fill, each as in

@@ -64,6 +64,7 @@ pub struct ScalableBloom<M = Owned> {
 
 /// One slice of a [`ScalableBloom`]: a Bloom filter of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ScalableSlice {
     /// Number of bits.
     pub bits: u64,
@@ -547,6 +548,12 @@ impl<M: Memory> ScalableBloom<M> {
     #[must_use]
     pub fn fill(&self) -> f64 {
         self.slices.iter().map(|slice| slice.bits.count_ones()).sum::<u64>() as f64 / self.bits() as f64
+    }
+
+    /// Whether it holds no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items() == 0
     }
 
     /// The false-positive probability as the filter is now: that of all slices together, from their fill, each as in

@@ -9,18 +9,18 @@
 //! Source: Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters" (2007); the lanes are
 //! those of split block filters, with a run of k lanes rotated by three bits of the digest.
 
+#[cfg(feature = "std")]
 use super::radix;
 use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
-#[cfg(feature = "std")]
 use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing};
-use crate::filter::request::{Request, bit_filter_facts};
+use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::{filter_impl, insert_impl};
 use crate::filter::{About, Atomic, Bloom, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::AnyScheme;
 use crate::plan::{Figures, Goal, sizes};
-use crate::simd::{self, Bools, Given, Keys, Level, Mask, Pattern, Sink, Source, ahead};
+use crate::simd::{Blocks, Bools, Given, Keys, Level, Mask, Sink, Source};
 use crate::spec::{FromSpec, Measure, Param, Spec, bit_bytes};
 use crate::theory::blocked::{self, BLOCK_BITS, MAX_BLOCK_HASHES};
 use crate::theory::bloom::{Estimate, Shape};
@@ -41,8 +41,7 @@ use core::fmt;
 #[derive(Clone)]
 pub struct BlockedBloom<M = Owned> {
     hasher: KeyHasher,
-    pattern: Pattern,
-    bits: Bits<M>,
+    blocks: Blocks<M>,
     about: About,
 }
 
@@ -82,9 +81,8 @@ impl Builder<BlockedBloom> {
     /// The filter.
     pub fn build(self) -> Result<BlockedBloom, SizeError> {
         let Shape { cells, hashes } = self.shape()?;
-        let pattern = Pattern::new(cells / BLOCK_BITS, hashes);
-        let about = self.request.about(|items| blocked::fpp(pattern.blocks, items, hashes));
-        Ok(BlockedBloom { hasher: self.request.hasher, pattern, bits: Bits::new(cells)?, about })
+        let about = self.request.about(|items| blocked::fpp(cells / BLOCK_BITS, items, hashes));
+        Ok(BlockedBloom { hasher: self.request.hasher, blocks: Blocks::empty(cells, hashes)?, about })
     }
 }
 
@@ -132,13 +130,12 @@ impl BlockedBloom {
     /// Adds the key with this digest; true if it was certainly absent before.
     #[inline]
     pub fn insert_digest(&mut self, digest: Digest) -> bool {
-        simd::insert_one(&self.pattern, self.bits.words_mut(), digest)
+        self.blocks.insert(digest)
     }
 
     /// Adds digests in order; `new` is told of each whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
-        let (pattern, far) = (self.pattern, self.is_far());
-        simd::insert(pattern, self.bits.words_mut(), far, digests, new);
+        self.blocks.insert_each(digests, new);
     }
 
     /// Adds a whole set with up to `threads` threads; how many keys were certainly absent before.
@@ -162,19 +159,20 @@ impl BlockedBloom {
             return self.insert_many(keys);
         }
         self.about.took::<K>();
-        radix::insert(&self.hasher, self.pattern, self.bits.words_mut(), keys, threads)
+        let pattern = self.blocks.pattern();
+        radix::insert(&self.hasher, pattern, self.blocks.words_mut(), keys, threads)
     }
 
     /// Forgets all keys.
     pub fn clear(&mut self) {
-        self.bits.clear();
+        self.blocks.clear();
         self.about.forget();
     }
 
     /// Takes in the keys of `other`, bit for bit as if they had been inserted here.
     pub fn union_with(&mut self, other: &BlockedBloom<impl Memory>) -> Result<(), Mismatch> {
         self.identity().check(&other.identity())?;
-        self.bits.combine(&other.bits, |a, b| a | b);
+        self.blocks.combine(&other.blocks, |a, b| a | b);
         self.about.took_all(&other.about);
         Ok(())
     }
@@ -183,7 +181,7 @@ impl BlockedBloom {
     /// built from the common keys, as with [`Bloom::intersect_with`](crate::Bloom::intersect_with).
     pub fn intersect_with(&mut self, other: &BlockedBloom<impl Memory>) -> Result<(), Mismatch> {
         self.identity().check(&other.identity())?;
-        self.bits.combine(&other.bits, |a, b| a & b);
+        self.blocks.combine(&other.blocks, |a, b| a & b);
         Ok(())
     }
 
@@ -200,24 +198,23 @@ impl BlockedBloom {
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn fold(&self) -> Result<Self, SizeError> {
-        if !self.pattern.blocks.is_multiple_of(2) {
+        if !self.blocks().is_multiple_of(2) {
             return Err(SizeError::Conflict("only an even number of blocks can be folded"));
         }
         // ⌊d·B/2 / 2⁶⁴⌋ is half of ⌊d·B / 2⁶⁴⌋: neighbours share a block.
-        let mut bits = Bits::new(self.bits.len() / 2)?;
-        let pairs = self.bits.memory().as_slice().chunks_exact(16);
-        for (folded, pair) in bits.words_mut().chunks_exact_mut(8).zip(pairs) {
+        let mut blocks = Blocks::empty(self.bits() / 2, self.hashes())?;
+        let pairs = self.blocks.bits().memory().as_slice().chunks_exact(16);
+        for (folded, pair) in blocks.words_mut().chunks_exact_mut(8).zip(pairs) {
             (0..8).for_each(|lane| folded[lane] = pair[lane] | pair[lane + 8]);
         }
-        let pattern = Pattern::new(self.pattern.blocks / 2, self.pattern.hashes);
-        Ok(Self { hasher: self.hasher.clone(), pattern, bits, about: self.about.clone() })
+        Ok(Self { hasher: self.hasher.clone(), blocks, about: self.about.clone() })
     }
 
     /// The same filter for many threads; nothing is copied.
     #[must_use]
     pub fn into_shared(self) -> AtomicBlockedBloom {
-        let Self { hasher, pattern, bits, about } = self;
-        Atomic(BlockedBloom { hasher, pattern, bits: bits.into_shared_blocks(), about })
+        let Self { hasher, blocks, about } = self;
+        Atomic(BlockedBloom { hasher, blocks: blocks.into_shared(), about })
     }
 }
 
@@ -248,23 +245,22 @@ impl AtomicBlockedBloom {
     /// Adds the key with this digest; true if it was certainly absent before.
     #[inline]
     pub fn insert_digest(&self, digest: Digest) -> bool {
-        simd::insert_shared(self.pattern, self.bits.memory(), digest)
+        self.blocks.insert(digest)
     }
 
     /// Adds all keys, hashing and fetching ahead; how many were certainly absent before.
     pub fn insert_many<K: Key>(&self, keys: &[K]) -> u64 {
         self.about.took::<K>();
-        let (memory, digests) = (self.bits.memory(), Keys { hasher: self.hasher.clone(), keys });
         let mut count = 0;
-        simd::insert_shared_many(self.pattern, memory, self.is_far(), digests, &mut count);
+        self.blocks.insert_each(Keys::new(&self.hasher, keys), &mut count);
         count
     }
 
     /// The same filter for one owner; nothing is copied.
     #[must_use]
     pub fn into_owned(self) -> BlockedBloom {
-        let BlockedBloom { hasher, pattern, bits, about } = self.0;
-        BlockedBloom { hasher, pattern, bits: bits.into_owned(), about }
+        let BlockedBloom { hasher, blocks, about } = self.0;
+        BlockedBloom { hasher, blocks: blocks.into_owned(), about }
     }
 }
 
@@ -294,7 +290,7 @@ impl<M: Memory> BlockedBloom<M> {
     #[inline]
     #[must_use]
     pub fn contains_digest(&self, digest: Digest) -> bool {
-        simd::contains_one(&self.pattern, self.bits.memory(), digest)
+        self.blocks.contains(digest)
     }
 
     /// Asks for the memory of this digest, for callers with a loop of their own: some dozens of keys later
@@ -309,7 +305,7 @@ impl<M: Memory> BlockedBloom<M> {
     /// ```
     #[inline]
     pub fn prefetch(&self, digest: Digest) {
-        self.bits.memory().prefetch(self.pattern.block(digest) * 8);
+        self.blocks.prefetch(digest);
     }
 
     /// Answers for all keys in order, by up to `threads` threads.
@@ -343,12 +339,7 @@ impl<M: Memory> BlockedBloom<M> {
 
     /// Hands the answers for digests to `answers`, in order.
     fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
-        simd::contains(self.pattern, self.bits.memory(), self.is_far(), digests, answers);
-    }
-
-    /// Whether the table is too large to be near the core.
-    fn is_far(&self) -> bool {
-        ahead::is_far_if_cheap(self.memory_bytes() / 8)
+        self.blocks.contains_each(digests, answers);
     }
 
     /// The same filter with other instructions, or the best of them that the processor has. Bits and answers
@@ -366,34 +357,58 @@ impl<M: Memory> BlockedBloom<M> {
     /// ```
     #[must_use]
     pub fn with_level(self, level: Level) -> Self {
-        Self { pattern: self.pattern.at(level), ..self }
+        Self { blocks: self.blocks.at(level), ..self }
     }
 
-    bit_filter_facts!();
+    filter_facts!();
+
+    /// Number of bits, m.
+    #[must_use]
+    pub fn bits(&self) -> u64 {
+        self.blocks.bits().len()
+    }
+
+    /// The share of bits that are set.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        self.blocks.bits().count_ones() as f64 / self.bits() as f64
+    }
+
+    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fill() == 0.0
+    }
+
+    /// Bytes of memory that the bits take.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.blocks.bits().memory().words() * 8
+    }
 
     /// Number of blocks of 512 bits.
     #[must_use]
     pub fn blocks(&self) -> u64 {
-        self.pattern.blocks
+        self.blocks.len()
     }
 
     /// Bits set per key, k.
     #[must_use]
     pub fn hashes(&self) -> u32 {
-        self.pattern.hashes
+        self.blocks.hashes()
     }
 
     /// The false-positive probability as the filter is now: the exact rate at the estimated number of keys.
     #[must_use]
     pub fn fpp(&self) -> f64 {
         let items = self.estimated_items().items;
-        if items.is_finite() { blocked::fpp_at(self.pattern.blocks, items, self.pattern.hashes) } else { 1.0 }
+        if items.is_finite() { blocked::fpp_at(self.blocks(), items, self.hashes()) } else { 1.0 }
     }
 
     /// How many different keys are in, estimated from the fill, with its standard error.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
-        blocked::estimate_items(self.pattern.blocks, self.pattern.hashes, self.bits.count_ones())
+        blocked::estimate_items(self.blocks(), self.hashes(), self.blocks.bits().count_ones())
     }
 
     /// Hasher and shape.
@@ -404,8 +419,8 @@ impl<M: Memory> BlockedBloom<M> {
             hasher: self.hasher.id(),
             mark: self.hasher.mark(),
             scheme: None,
-            hashes: self.pattern.hashes,
-            cells: self.bits.len(),
+            hashes: self.hashes(),
+            cells: self.bits(),
             width: 1,
         }
     }
@@ -413,7 +428,7 @@ impl<M: Memory> BlockedBloom<M> {
 
 impl<M: Memory> fmt::Debug for BlockedBloom<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (hasher, hashes, bits) = (&self.hasher, &self.pattern.hashes, &self.bits);
+        let (hasher, hashes, bits) = (&self.hasher, &self.hashes(), self.blocks.bits());
         f.debug_struct("BlockedBloom")
             .field("hasher", hasher)
             .field("hashes", hashes)
@@ -425,7 +440,7 @@ impl<M: Memory> fmt::Debug for BlockedBloom<M> {
 /// Equal in identity and bits: the same answer to every key. What they were planned for does not count.
 impl<M: Memory, N: Memory> PartialEq<BlockedBloom<N>> for BlockedBloom<M> {
     fn eq(&self, other: &BlockedBloom<N>) -> bool {
-        self.identity() == other.identity() && self.bits == other.bits
+        self.identity() == other.identity() && self.blocks.bits() == other.blocks.bits()
     }
 }
 
@@ -443,12 +458,12 @@ impl<M: Memory> Stored for BlockedBloom<M> {
         Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)
     }
     fn sections(&self) -> Vec<&dyn Memory> {
-        alloc::vec![self.bits.memory()]
+        alloc::vec![self.blocks.bits().memory()]
     }
 }
 
 /// The parts of a stored filter other than its bits, checked.
-fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, Pattern, About), DecodeError> {
+fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, About), DecodeError> {
     header.check_kind(Kind::Blocked)?;
     header.check_width(1)?;
     header.check_params(&[])?;
@@ -462,16 +477,17 @@ fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, Pattern
         return field("hashes", hashes.into(), "a block takes 1 to 16");
     }
     header.check_payload(cells / 8)?;
-    Ok((header.hasher(options)?, Pattern::new(cells / BLOCK_BITS, hashes), header.about()))
+    Ok((header.hasher(options)?, header.about()))
 }
 
 impl format::Restore for BlockedBloom {
     fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
-        let (hasher, pattern, about) = restore(header, options)?;
-        Ok(Self { hasher, pattern, bits: Bits::new(header.identity.cells)?, about })
+        let (hasher, about) = restore(header, options)?;
+        let blocks = Blocks::empty(header.identity.cells, header.identity.hashes)?;
+        Ok(Self { hasher, blocks, about })
     }
     fn sections_mut(&mut self) -> Vec<&mut [u64]> {
-        alloc::vec![self.bits.words_mut()]
+        alloc::vec![self.blocks.words_mut()]
     }
     fn check(&self) -> Result<(), DecodeError> {
         Ok(())
@@ -480,11 +496,11 @@ impl format::Restore for BlockedBloom {
 
 impl<B: AsRef<[u8]>> format::Attach<B> for BlockedBloom<Bytes<B>> {
     fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
-        let (hasher, pattern, about) = restore(header, options)?;
+        let (hasher, about) = restore(header, options)?;
         let (needed, found) = (header.payload_len, payload.as_ref().len() as u64);
         let bits = Bits::borrowed(payload, header.identity.cells);
         let bits = bits.ok_or(DecodeError::Truncated { needed, found })?;
-        Ok(Self { hasher, pattern, bits, about })
+        Ok(Self { hasher, blocks: Blocks::new(bits, header.identity.hashes), about })
     }
 }
 

@@ -29,6 +29,7 @@ use crate::theory::bloom::{Estimate, estimate_items};
 use crate::theory::count_min::{SketchShape, delta, epsilon};
 use crate::{Merge, Mismatch, SizeError};
 use alloc::vec;
+use alloc::vec::Vec;
 use core::fmt;
 
 /// A sketch that tells how often each key of a stream came: never too little, seldom much too much.
@@ -435,6 +436,12 @@ impl<M: Memory> CountMin<M> {
     pub fn fill(&self) -> f64 {
         let covered: u64 = self.grid.census().map(|row| row.covered).sum();
         covered as f64 / (self.columns() as f64 * f64::from(self.rows()))
+    }
+
+    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fill() == 0.0
     }
 
     /// Counters at their top, which have lost count and stay.

@@ -69,6 +69,7 @@ impl Row {
 
 /// A moment of a stream, and how far off it may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Moment {
     /// The estimate.
     pub value: f64,

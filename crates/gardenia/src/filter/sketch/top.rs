@@ -66,6 +66,7 @@ pub struct Top {
 
 /// A frequent key, and bounds on the sum of its weights that always hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Hitter {
     /// The key's canonical bytes.
     pub key: Vec<u8>,

@@ -493,6 +493,12 @@ impl<M: Memory> A2Bloom<M> {
         (low + high) as f64 / self.bits() as f64
     }
 
+    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fill() == 0.0
+    }
+
     /// Bytes of memory that the bits take.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {

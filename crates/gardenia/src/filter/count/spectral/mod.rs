@@ -34,6 +34,8 @@ use crate::index::{AnyScheme, Scheme};
 use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::theory::bloom::{Estimate, estimate_items};
 use crate::{DecodeError, Merge, Mismatch, RemoveError, SizeError};
+use alloc::vec;
+use alloc::vec::Vec;
 use core::fmt;
 use recurring::Marker;
 use store::{Cells, CellsMut, Store, each};
@@ -377,6 +379,12 @@ impl<P: Policy, M: Memory> SpectralBloom<P, M> {
     #[must_use]
     pub fn fill(&self) -> f64 {
         self.count_nonzero() as f64 / self.cells() as f64
+    }
+
+    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fill() == 0.0
     }
 
     /// Cells at their top, which have lost count and stay.

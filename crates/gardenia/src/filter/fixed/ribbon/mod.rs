@@ -269,6 +269,12 @@ impl<M: Memory> Ribbon<M> {
         self.items as f64 / self.slots() as f64
     }
 
+    /// Whether it holds no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items() == 0
+    }
+
     /// Bytes of memory that the table takes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
