@@ -205,8 +205,8 @@ pub(crate) struct MemoryArgs {
 ///
 /// A line that is printed may be in the filter: it is, or it is one of the few false positives. A line that is
 /// not printed certainly is not. The file is memory-mapped, so that a large filter answers at once. Replace a filter that
-/// is in use with mv, not with cp: a mapped file that is truncated ends the process, and one that is overwritten in place
-/// gives wrong answers. The commands of gardenia always replace files as mv does.
+/// is in use with mv, not with cp: if a file is truncated or overwritten in place, the query ends with an error and prints no
+/// answers from it. The commands of gardenia always replace files as mv does.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "gardenia query [OPTIONS] FILTER [FILE]...\n       gardenia query [OPTIONS] -F FILTER... [FILE]...",

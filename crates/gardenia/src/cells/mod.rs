@@ -28,7 +28,10 @@ pub use counters::Counters;
 pub(crate) use counters::counter_bytes;
 #[cfg(feature = "mmap")]
 pub(crate) use mapped::MappedWords;
-pub use memory::{Bytes, Memory, Owned, Shared, Still, use_allocator_alone};
+/// For the Redis module, whose engine counts all memory.
+#[doc(hidden)]
+pub use memory::use_allocator_alone;
+pub use memory::{Bytes, Memory, Owned, Shared, Still};
 pub(crate) use packed::{Packed, packed_words};
 pub(crate) use pair::{Pair, pair_bytes};
 pub use region::CellKind;

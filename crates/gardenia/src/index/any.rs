@@ -12,7 +12,7 @@ use crate::theory::distinct::Distinct;
 /// Writes the closed enum of numbered schemes and its dispatch once.
 macro_rules! any_scheme {
     ($($variant:ident($scheme:ty, $new:expr, $walk:ty)),+ $(,)?) => {
-        /// One of the numbered schemes. [`Scheme::visit`] picks the compiled loop once per call: that of the default
+        /// One of the numbered schemes. [`Scheme::dispatch`] picks the compiled loop once per call: that of the default
         /// scheme, or the one that all others share.
         ///
         /// ```
@@ -70,7 +70,7 @@ macro_rules! any_scheme {
             /// Two compiled loops: one for the default scheme, and one that all others share. A loop for each of
             /// eleven schemes was a quarter of the command's machine code.
             #[inline]
-            fn visit<V: SchemeVisitor>(&self, visitor: V) -> V::Output {
+            fn dispatch<V: SchemeVisitor>(&self, visitor: V) -> V::Output {
                 match self {
                     Self::Fractional(scheme) => visitor.visit(scheme),
                     scheme => visitor.visit(scheme),

@@ -126,7 +126,7 @@ numbered! {
 /// A way to choose k positions from a digest.
 ///
 /// Static on purpose: the probe loop is compiled for each scheme. Code that learns the scheme at run time
-/// uses [`AnyScheme`], whose [`visit`](Scheme::visit) picks the compiled loop once per call or batch.
+/// uses [`AnyScheme`], whose [`dispatch`](Scheme::dispatch) picks the compiled loop once per call or batch.
 ///
 /// ```
 /// use gardenia::index::{Enhanced, Scheme};
@@ -276,7 +276,7 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
 
     /// Calls `visitor` with the scheme whose loop is compiled: itself, or what [`AnyScheme`] holds if that is the default.
     #[inline]
-    fn visit<V: SchemeVisitor>(&self, visitor: V) -> V::Output {
+    fn dispatch<V: SchemeVisitor>(&self, visitor: V) -> V::Output {
         visitor.visit(self)
     }
 }
@@ -353,7 +353,7 @@ impl NumberedScheme for AnyScheme {
     }
 }
 
-/// Work to be done with a scheme whose type is known at compile time (see [`Scheme::visit`]).
+/// Work to be done with a scheme whose type is known at compile time (see [`Scheme::dispatch`]).
 pub trait SchemeVisitor {
     /// What the work gives.
     type Output;

@@ -79,13 +79,13 @@ impl Rows {
 
     /// Calls `visit` with the position of `digest` in each row, in order.
     #[inline(always)]
-    pub(crate) fn each(&self, digest: Digest, mut visit: impl FnMut(u64)) {
+    pub(crate) fn each(&self, digest: Digest, mut ask: impl FnMut(u64)) {
         let (x, columns, stride) = (folded(digest), self.columns, self.stride);
         let mut base = 0;
         match self.form {
             Form::Original => {
                 for function in &self.functions {
-                    visit(base + by_words(columns, *function, x));
+                    ask(base + by_words(columns, *function, x));
                     base += stride;
                 }
             }
@@ -93,7 +93,7 @@ impl Rows {
                 for pair in self.functions.as_chunks::<2>().0 {
                     let [mut now, step] = pair.map(|function| by_words(columns, function, x));
                     for _ in 0..self.depth {
-                        visit(base + now);
+                        ask(base + now);
                         now = wrap(now + step, columns.get());
                         base += stride;
                     }

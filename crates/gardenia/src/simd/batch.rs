@@ -21,14 +21,14 @@ const DRAWN: usize = 256;
 
 /// Where the digests of a batch come from, and the loop that suits it.
 pub(crate) trait Source {
-    /// Hands the digests to `visit` in order and its answers to `sink`; if the table is `far`, `fetch` is asked
+    /// Hands the digests to `ask` in order and its answers to `sink`; if the table is `far`, `fetch` is asked
     /// for each `AHEAD` keys earlier: enough to hide a wait for memory, few enough that fetched lines are still
-    /// there. Fetching and visiting alternate, so that memory is never idle.
+    /// there. Fetching and asking alternate, so that memory is never idle.
     fn each<const AHEAD: usize>(
         self,
         far: bool,
         fetch: impl Fn(Digest),
-        visit: impl FnMut(Digest) -> bool,
+        ask: impl FnMut(Digest) -> bool,
         sink: &mut impl Sink,
     );
 
@@ -57,7 +57,7 @@ impl<K: Key> Source for Keys<'_, K> {
         self,
         far: bool,
         fetch: impl Fn(Digest),
-        mut visit: impl FnMut(Digest) -> bool,
+        mut ask: impl FnMut(Digest) -> bool,
         sink: &mut impl Sink,
     ) {
         let Self { hasher, keys } = self;
@@ -65,7 +65,7 @@ impl<K: Key> Source for Keys<'_, K> {
             // Clearing room for a chunk would cost more than a few keys do.
             let mut room = [Digest(0); 64];
             hasher.digest_all(keys, &mut room);
-            return Given(&room[..keys.len()]).each::<AHEAD>(far, fetch, visit, sink);
+            return Given(&room[..keys.len()]).each::<AHEAD>(far, fetch, ask, sink);
         }
         let mut room = [Digest(0); CHUNK];
         let mut rest = keys;
@@ -79,7 +79,7 @@ impl<K: Key> Source for Keys<'_, K> {
                     (at..at + AHEAD).step_by(8).for_each(|at| prefetch(later, at));
                 }
             };
-            probe::<AHEAD>(&room[..now.len()], far, &fetch, &mut visit, sink, between);
+            probe::<AHEAD>(&room[..now.len()], far, &fetch, &mut ask, sink, between);
             rest = later;
         }
     }
@@ -102,10 +102,10 @@ impl Source for Given<'_> {
         self,
         far: bool,
         fetch: impl Fn(Digest),
-        mut visit: impl FnMut(Digest) -> bool,
+        mut ask: impl FnMut(Digest) -> bool,
         sink: &mut impl Sink,
     ) {
-        probe::<AHEAD>(self.0, far, fetch, &mut visit, sink, |_| ());
+        probe::<AHEAD>(self.0, far, fetch, &mut ask, sink, |_| ());
     }
 
     fn chunks(self, work: impl FnMut(&[Digest])) {
@@ -119,7 +119,7 @@ fn probe<const AHEAD: usize>(
     mut digests: &[Digest],
     far: bool,
     fetch: impl Fn(Digest),
-    visit: &mut impl FnMut(Digest) -> bool,
+    ask: &mut impl FnMut(Digest) -> bool,
     sink: &mut impl Sink,
     between: impl Fn(usize),
 ) {
@@ -135,7 +135,7 @@ fn probe<const AHEAD: usize>(
             let mut mask = 0;
             for i in 0..AHEAD {
                 fetch(ahead[i]);
-                mask |= u64::from(visit(group[i])) << i;
+                mask |= u64::from(ask(group[i])) << i;
             }
             sink.take(mask, AHEAD);
             digests = rest;
@@ -143,7 +143,7 @@ fn probe<const AHEAD: usize>(
     }
     for group in digests.chunks(AHEAD) {
         let mut mask = 0;
-        group.iter().enumerate().for_each(|(i, digest)| mask |= u64::from(visit(*digest)) << i);
+        group.iter().enumerate().for_each(|(i, digest)| mask |= u64::from(ask(*digest)) << i);
         sink.take(mask, group.len());
     }
 }
@@ -170,12 +170,12 @@ impl<I: Iterator<Item = Digest>> Source for Drawn<I> {
         mut self,
         far: bool,
         fetch: impl Fn(Digest),
-        mut visit: impl FnMut(Digest) -> bool,
+        mut ask: impl FnMut(Digest) -> bool,
         sink: &mut impl Sink,
     ) {
         let mut digests = [Digest(0); DRAWN];
         while let Some(drawn) = self.draw(&mut digests) {
-            Given(drawn).each::<AHEAD>(far, &fetch, &mut visit, sink);
+            Given(drawn).each::<AHEAD>(far, &fetch, &mut ask, sink);
         }
     }
 

@@ -80,13 +80,8 @@ pub(crate) fn contains<M: Memory>(
             };
         }
     }
-    let visit = |digest| portable::contains(pattern, digest, |at| memory.load(at));
-    digests.each::<{ ahead::ONE_LINE }>(
-        far,
-        |digest| memory.prefetch(pattern.block(digest) * 8),
-        visit,
-        sink,
-    );
+    let ask = |digest| portable::contains(pattern, digest, |at| memory.load(at));
+    digests.each::<{ ahead::ONE_LINE }>(far, |digest| memory.prefetch(pattern.block(digest) * 8), ask, sink);
 }
 
 /// Inserts digests in order, and tells of each whether it was certainly new.
@@ -175,13 +170,8 @@ pub(crate) fn insert_shared_many(
     digests: impl Source,
     sink: &mut impl Sink,
 ) {
-    let visit = |digest| insert_shared(pattern, memory, digest);
-    digests.each::<{ ahead::ONE_LINE }>(
-        far,
-        |digest| memory.prefetch(pattern.block(digest) * 8),
-        visit,
-        sink,
-    );
+    let ask = |digest| insert_shared(pattern, memory, digest);
+    digests.each::<{ ahead::ONE_LINE }>(far, |digest| memory.prefetch(pattern.block(digest) * 8), ask, sink);
 }
 
 /// Writes the batch loops of one vector file: the whole loop has its instructions, hashing included.
@@ -198,8 +188,8 @@ macro_rules! loops {
             sink: &mut impl Sink,
         ) {
             // SAFETY: the caller promises the table.
-            let visit = |digest| unsafe { $file::contains(&pattern, digest, table) };
-            digests.each::<{ ahead::ONE_LINE }>(far, fetch, visit, sink);
+            let ask = |digest| unsafe { $file::contains(&pattern, digest, table) };
+            digests.each::<{ ahead::ONE_LINE }>(far, fetch, ask, sink);
         }
 
         #[target_feature(enable = $feature)]
@@ -212,8 +202,8 @@ macro_rules! loops {
             sink: &mut impl Sink,
         ) {
             // SAFETY: the caller promises the table.
-            let visit = |digest| unsafe { $file::insert(&pattern, digest, table) };
-            digests.each::<{ ahead::ONE_LINE }>(far, fetch, visit, sink);
+            let ask = |digest| unsafe { $file::insert(&pattern, digest, table) };
+            digests.each::<{ ahead::ONE_LINE }>(far, fetch, ask, sink);
         }
     };
 }

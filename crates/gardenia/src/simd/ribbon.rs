@@ -191,14 +191,14 @@ impl<B: Band, M: Memory, D: Source, S: Sink> Work for Contains<'_, '_, B, M, D, 
     #[inline(always)]
     fn run(self) {
         let (table, first) = (&self.table, self.table.layers[0]);
-        let visit = |digest| match table.first::<B>(&first, digest) {
+        let ask = |digest| match table.first::<B>(&first, digest) {
             Found::First(probe) => table.holds::<B>(&probe),
             Found::Later(word) => table.holds::<B>(&table.later::<B>(word)),
         };
         self.digests.each::<{ ahead::TWO_LINES }>(
             self.far,
             |digest| table.fetch::<B>(&first, digest),
-            visit,
+            ask,
             self.sink,
         );
     }
@@ -214,11 +214,11 @@ fn contains_avx512<B: Band, M: Memory>(
     sink: &mut impl Sink,
 ) {
     let first = table.layers[0];
-    let visit = |digest| match table.first::<B>(&first, digest) {
+    let ask = |digest| match table.first::<B>(&first, digest) {
         Found::First(probe) => holds_avx512::<B>(bytes, &probe),
         Found::Later(word) => later_avx512::<B, M>(&table, bytes, word),
     };
-    digests.each::<{ ahead::TWO_LINES }>(far, |digest| table.fetch::<B>(&first, digest), visit, sink);
+    digests.each::<{ ahead::TWO_LINES }>(far, |digest| table.fetch::<B>(&first, digest), ask, sink);
 }
 
 /// The answer for a key that was bumped. Apart, so that the loop stays small.

@@ -69,11 +69,11 @@ impl CountMinSketch {
 
     /// Calls `visit` with the place of a key in each row.
     #[inline]
-    fn rows(&self, key: u64, mut visit: impl FnMut(usize)) {
+    fn rows(&self, key: u64, mut ask: impl FnMut(usize)) {
         let w = self.size.columns;
         let mut start = 0;
         let mut row = |column: u64| {
-            visit((start + column) as usize);
+            ask((start + column) as usize);
             start += w;
         };
         if self.size.form == SketchForm::Original {

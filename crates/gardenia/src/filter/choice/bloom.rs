@@ -115,11 +115,13 @@ impl<S: Scheme> ChoiceBloom<S> {
         let bits = &mut self.bits;
         let new = match self.form {
             ChoiceForm::Groups { choices } => {
-                self.scheme.visit(Set { choose: Groups { choices }, bits, digest })
+                self.scheme.dispatch(Set { choose: Groups { choices }, bits, digest })
             }
-            ChoiceForm::Partitions { partitions } => {
-                self.scheme.visit(Set { choose: Partitions::in_bits(bits.len(), partitions), bits, digest })
-            }
+            ChoiceForm::Partitions { partitions } => self.scheme.dispatch(Set {
+                choose: Partitions::in_bits(bits.len(), partitions),
+                bits,
+                digest,
+            }),
         };
         self.items = self.items.saturating_add(new.into());
         new
@@ -149,11 +151,11 @@ impl<S: Scheme> ChoiceBloom<S> {
         let bits = &mut self.bits;
         match self.form {
             ChoiceForm::Groups { choices } => {
-                self.scheme.visit(SetMany { choose: Groups { choices }, bits, digests, new });
+                self.scheme.dispatch(SetMany { choose: Groups { choices }, bits, digests, new });
             }
             ChoiceForm::Partitions { partitions } => {
                 let choose = Partitions::in_bits(bits.len(), partitions);
-                self.scheme.visit(SetMany { choose, bits, digests, new });
+                self.scheme.dispatch(SetMany { choose, bits, digests, new });
             }
         }
     }
@@ -208,9 +210,9 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
         let bits = &self.bits;
         match self.form {
             ChoiceForm::Groups { choices } => {
-                self.scheme.visit(Contains { choose: Groups { choices }, bits, digest })
+                self.scheme.dispatch(Contains { choose: Groups { choices }, bits, digest })
             }
-            ChoiceForm::Partitions { partitions } => self.scheme.visit(Contains {
+            ChoiceForm::Partitions { partitions } => self.scheme.dispatch(Contains {
                 choose: Partitions::in_bits(bits.len(), partitions),
                 bits,
                 digest,
@@ -239,11 +241,11 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
         let bits = &self.bits;
         match self.form {
             ChoiceForm::Groups { choices } => {
-                self.scheme.visit(ContainsMany { choose: Groups { choices }, bits, digests, answers });
+                self.scheme.dispatch(ContainsMany { choose: Groups { choices }, bits, digests, answers });
             }
             ChoiceForm::Partitions { partitions } => {
                 let choose = Partitions::in_bits(bits.len(), partitions);
-                self.scheme.visit(ContainsMany { choose, bits, digests, answers });
+                self.scheme.dispatch(ContainsMany { choose, bits, digests, answers });
             }
         }
     }
@@ -351,7 +353,7 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
             return 0.0;
         }
         let group = GroupRate { bits: &self.bits, form: self.form, items: self.items as f64 };
-        either(0.0, self.scheme.visit(group), self.choices())
+        either(0.0, self.scheme.dispatch(group), self.choices())
     }
 
     /// How many different keys are in. A filter with choices counts them: the fill tells it only of keys that came one

@@ -175,18 +175,18 @@ impl<S: Scheme> ChoiceOffline<S> {
         let mut outcome = Outcome::default();
         if form.partitions > 0 {
             tally.lend(bits, |board| {
-                outcome = scheme.visit(Pass { form, board, digests, ties, first, threads });
+                outcome = scheme.dispatch(Pass { form, board, digests, ties, first, threads });
                 outcome.more
             });
             ties.skip(digests.len() as u64 * DRAWS);
             *items = digests.len() as u64; // repeats were removed
         } else if first {
             let chosen = &mut self.chosen;
-            *items += scheme.visit(First { form: groups, bits, tally, digests, chosen });
+            *items += scheme.dispatch(First { form: groups, bits, tally, digests, chosen });
         } else {
             let chosen = &mut self.chosen[..];
             tally.lend(bits, |board| {
-                outcome = scheme.visit(Again { form: groups, board, digests, chosen, ties, threads });
+                outcome = scheme.dispatch(Again { form: groups, board, digests, chosen, ties, threads });
                 outcome.more
             });
             ties.skip(digests.len() as u64 * u64::from(groups.choices));
@@ -241,9 +241,9 @@ impl<S: Scheme> ChoiceOffline<S> {
         bits.words_mut()[..form.cells.div_ceil(64) as usize].fill(0);
         let (tally, digests, chosen) = (&mut self.tally, &self.digests[..], &self.chosen[..]);
         if form.partitions > 0 {
-            scheme.visit(partitions::Recount { form, bits, tally, digests });
+            scheme.dispatch(partitions::Recount { form, bits, tally, digests });
         } else {
-            scheme.visit(rounds::Recount { bits, tally, digests, chosen });
+            scheme.dispatch(rounds::Recount { bits, tally, digests, chosen });
         }
     }
 

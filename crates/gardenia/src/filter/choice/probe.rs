@@ -75,12 +75,12 @@ impl<C: Choose, M: Memory, D: Source, A: Sink> SchemeVisitor for ContainsMany<'_
         // Share of present keys among the last, in 256ths: an average that forgets.
         let present = Cell::new(0u32);
         let fetch = |digest| choose.fetch(scheme, bits, digest, present.get() > 64);
-        let visit = |digest| {
+        let ask = |digest| {
             let found = choose.covers(scheme, bits, digest);
             present.set(present.get() - present.get() / 16 + u32::from(found) * 16);
             found
         };
-        digests.each::<{ ahead::LINES }>(true, fetch, visit, answers);
+        digests.each::<{ ahead::LINES }>(true, fetch, ask, answers);
     }
 }
 
@@ -115,8 +115,8 @@ impl<C: Choose, D: Source, A: Sink> SchemeVisitor for SetMany<'_, C, D, A> {
         // Both closures need the bits, one of them to change them.
         let bits = core::cell::RefCell::new(bits);
         let fetch = |digest| choose.fetch(scheme, &**bits.borrow(), digest, true);
-        let visit = |digest| choose.set(scheme, &mut bits.borrow_mut(), digest);
-        digests.each::<{ ahead::LINES }>(far, fetch, visit, new);
+        let ask = |digest| choose.set(scheme, &mut bits.borrow_mut(), digest);
+        digests.each::<{ ahead::LINES }>(far, fetch, ask, new);
     }
 }
 

@@ -95,7 +95,7 @@ pub(super) fn propagate(
     threads: usize,
     report: impl FnMut(u64) -> ControlFlow<()>,
 ) -> Result<Vec<u8>, SizeError> {
-    scheme.visit(Propagate { how, form, cells, digests, threads, report })
+    scheme.dispatch(Propagate { how, form, cells, digests, threads, report })
 }
 
 struct Propagate<'a, R> {

@@ -149,14 +149,14 @@ impl BitwiseBloom {
         let Self { base, above, .. } = self;
         let full = base.full();
         let work = |cells: &mut Counters, row: &Row<'_>| raise(cells, row, full, digest, above);
-        base.scheme.visit(Touch { cells: &mut base.cells, digest, work })
+        base.scheme.dispatch(Touch { cells: &mut base.cells, digest, work })
     }
 
     /// Adds digests in order; `new` is told of each whether it was absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         let Self { base, above, .. } = self;
         let full = base.full();
-        base.scheme.visit(AddMany { base: &mut base.cells, full, above, digests, new });
+        base.scheme.dispatch(AddMany { base: &mut base.cells, full, above, digests, new });
     }
 
     /// Adds `key` as often as `times` says, at once; true if it was absent, as far as the filter can tell,
@@ -271,7 +271,7 @@ impl<M: Memory> BitwiseBloom<M> {
     /// Hands the answers for digests to `answers`, in order.
     fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
         let take = |least, digest| least > 0 || self.above.holds(digest);
-        self.base.scheme.visit(AskMany { filter: self, digests, take, answers });
+        self.base.scheme.dispatch(AskMany { filter: self, digests, take, answers });
     }
 
     /// Writes the counts of digests, in order.
@@ -282,7 +282,7 @@ impl<M: Memory> BitwiseBloom<M> {
             counts.by_ref().take(1).for_each(|count| *count = found);
             false
         };
-        self.base.scheme.visit(AskMany { filter: self, digests, take, answers: &mut 0 });
+        self.base.scheme.dispatch(AskMany { filter: self, digests, take, answers: &mut 0 });
     }
 
     filter_facts!();

@@ -153,12 +153,12 @@ impl CountingBloom {
     /// Adds the key with this digest; true if it was certainly absent before.
     #[inline]
     pub fn insert_digest(&mut self, digest: Digest) -> bool {
-        self.scheme.visit(Touch { cells: &mut self.cells, digest, work: raise })
+        self.scheme.dispatch(Touch { cells: &mut self.cells, digest, work: raise })
     }
 
     /// Adds digests in order; `new` is told of each whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
-        self.scheme.visit(TouchMany { cells: &mut self.cells, digests, work: raise, answers: new });
+        self.scheme.dispatch(TouchMany { cells: &mut self.cells, digests, work: raise, answers: new });
     }
 
     /// Adds `key` as often as `times` says; true if it was certainly absent before. If its count would reach the
@@ -188,13 +188,13 @@ impl CountingBloom {
             row.raise(cells, times as u32); // below the top, so it fits
             Ok(row.least() == 0 && times > 0)
         };
-        self.scheme.visit(Touch { cells: &mut self.cells, digest, work })
+        self.scheme.dispatch(Touch { cells: &mut self.cells, digest, work })
     }
 
     /// Takes the key with this digest out once. If that cannot be, the error says why and nothing has changed.
     #[inline]
     pub fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError> {
-        self.scheme.visit(Touch { cells: &mut self.cells, digest, work: lower })
+        self.scheme.dispatch(Touch { cells: &mut self.cells, digest, work: lower })
     }
 
     /// Forgets all keys.
@@ -273,19 +273,19 @@ impl<M: Memory> CountingBloom<M> {
     #[inline]
     #[must_use]
     pub fn contains_digest(&self, digest: Digest) -> bool {
-        self.scheme.visit(Least { cells: &self.cells, digest }) > 0
+        self.scheme.dispatch(Least { cells: &self.cells, digest }) > 0
     }
 
     /// The count of the key with this digest, by minimum selection.
     #[inline]
     #[must_use]
     pub fn count_digest(&self, digest: Digest) -> u64 {
-        self.scheme.visit(Least { cells: &self.cells, digest }).into()
+        self.scheme.dispatch(Least { cells: &self.cells, digest }).into()
     }
 
     /// Hands the answers for digests to `answers`, in order.
     fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
-        self.scheme.visit(LeastMany { cells: &self.cells, digests, take: |least| least > 0, answers });
+        self.scheme.dispatch(LeastMany { cells: &self.cells, digests, take: |least| least > 0, answers });
     }
 
     /// Writes the counts of digests, in order.
@@ -295,7 +295,7 @@ impl<M: Memory> CountingBloom<M> {
             counts.by_ref().take(1).for_each(|count| *count = u64::from(least));
             false
         };
-        self.scheme.visit(LeastMany { cells: &self.cells, digests, take, answers: &mut 0 });
+        self.scheme.dispatch(LeastMany { cells: &self.cells, digests, take, answers: &mut 0 });
     }
 
     counter_filter_facts!();

@@ -175,8 +175,8 @@ impl<C: Tally, D: Source, F: FnMut(u32) -> bool, A: Sink> SchemeVisitor for Leas
             let mut walk = scheme.walk(digest, cells.len());
             (0..hashes).for_each(|_| cells.prefetch(walk.step()));
         };
-        let visit = |digest| take(least(cells, scheme, digest));
-        digests.each::<{ ahead::LINES }>(ahead::is_far(cells.words()), fetch, visit, answers);
+        let ask = |digest| take(least(cells, scheme, digest));
+        digests.each::<{ ahead::LINES }>(ahead::is_far(cells.words()), fetch, ask, answers);
     }
 }
 
@@ -219,8 +219,8 @@ impl<C: TallyMut, D: Source, F: FnMut(&mut C, &Row<'_>) -> bool, A: Sink> Scheme
             let mut walk = scheme.walk(digest, len);
             (0..hashes).for_each(|_| lines.prefetch(walk.step()));
         };
-        let visit = |digest| Touch { cells: &mut *cells, digest, work: &mut work }.visit(scheme);
-        digests.each::<{ ahead::LINES }>(far, fetch, visit, answers);
+        let ask = |digest| Touch { cells: &mut *cells, digest, work: &mut work }.visit(scheme);
+        digests.each::<{ ahead::LINES }>(far, fetch, ask, answers);
     }
 }
 
@@ -232,7 +232,7 @@ mod tests {
 
     /// A key of `hashes` probes in very few cells, so that positions coincide.
     fn touch<R>(cells: &mut Counters, hashes: u32, work: impl FnOnce(&mut Counters, &Row<'_>) -> R) -> R {
-        Fractional::new(hashes).visit(Touch { cells, digest: Digest(0x9e37_79b9_7f4a_7c15), work })
+        Fractional::new(hashes).dispatch(Touch { cells, digest: Digest(0x9e37_79b9_7f4a_7c15), work })
     }
 
     #[test]

@@ -389,7 +389,7 @@ impl SplitBloom {
     /// Adds the key with this digest; true if it was certainly absent before.
     #[inline]
     pub fn insert_digest(&mut self, digest: Digest) -> bool {
-        self.scheme.visit(Touch { cells: &mut self.cells, digest, work: put_in })
+        self.scheme.dispatch(Touch { cells: &mut self.cells, digest, work: put_in })
     }
 
     /// Adds the keys with these digests in order, and tells of each whether it was certainly absent.
@@ -402,7 +402,7 @@ impl SplitBloom {
     }
 
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
-        self.scheme.visit(TouchMany { cells: &mut self.cells, digests, work: put_in, answers: new });
+        self.scheme.dispatch(TouchMany { cells: &mut self.cells, digests, work: put_in, answers: new });
     }
 
     /// Removes `key` once. If that cannot be, the error says why and nothing has changed.
@@ -440,13 +440,13 @@ impl SplitBloom {
     /// Takes the key with this digest out once. If that cannot be, the error says why and nothing has changed.
     #[inline]
     pub fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError> {
-        self.scheme.visit(Touch { cells: &mut self.cells, digest, work: take_out })
+        self.scheme.dispatch(Touch { cells: &mut self.cells, digest, work: take_out })
     }
 
     /// The count of the key with this digest, by minimum selection.
     #[must_use]
     pub fn count_digest(&self, digest: Digest) -> u64 {
-        self.scheme.visit(Least { cells: &self.cells.file.counters, digest }).into()
+        self.scheme.dispatch(Least { cells: &self.cells.file.counters, digest }).into()
     }
 
     fn count_each(&self, digests: impl Source, counts: &mut [u64]) {
@@ -455,7 +455,7 @@ impl SplitBloom {
             counts.by_ref().take(1).for_each(|count| *count = u64::from(least));
             false
         };
-        self.scheme.visit(LeastMany { cells: &self.cells.file.counters, digests, take, answers: &mut 0 });
+        self.scheme.dispatch(LeastMany { cells: &self.cells.file.counters, digests, take, answers: &mut 0 });
     }
 
     /// Whether `key` may be present: never false for a key that is. Only memory is asked.

@@ -295,7 +295,7 @@ impl Cuckoo {
             lines.prefetch(place.first);
             lines.prefetch(place.second);
         };
-        let visit = |digest| {
+        let ask = |digest| {
             if full.is_some() {
                 return false;
             }
@@ -307,7 +307,7 @@ impl Cuckoo {
             left_out += u64::from(added.is_err());
             added == Ok(true)
         };
-        digests.each::<{ ahead::TWO_LINES }>(far, fetch, visit, new);
+        digests.each::<{ ahead::TWO_LINES }>(far, fetch, ask, new);
         full.map_or(Ok(left_out), Err)
     }
 
@@ -484,7 +484,7 @@ impl<M: Memory> Cuckoo<M> {
 
     /// Visits digests in order with their lines asked for ahead.
     #[inline(always)]
-    fn visit_each(&self, digests: impl Source, visit: impl FnMut(Digest) -> bool, answers: &mut impl Sink) {
+    fn ask_each(&self, digests: impl Source, ask: impl FnMut(Digest) -> bool, answers: &mut impl Sink) {
         let places = self.places();
         let fetch = |digest| {
             let place = places.of(digest);
@@ -494,7 +494,7 @@ impl<M: Memory> Cuckoo<M> {
         digests.each::<{ ahead::TWO_LINES }>(
             ahead::is_far(self.buckets.memory().words()),
             fetch,
-            visit,
+            ask,
             answers,
         );
     }
@@ -506,7 +506,7 @@ impl<M: Memory> Cuckoo<M> {
 
     #[inline(always)]
     fn find_each<F: Four>(&self, digests: impl Source, answers: &mut impl Sink) {
-        self.visit_each(digests, |digest| self.find::<F>(digest), answers);
+        self.ask_each(digests, |digest| self.find::<F>(digest), answers);
     }
 
     /// Writes the counts of digests, in order.
@@ -516,7 +516,7 @@ impl<M: Memory> Cuckoo<M> {
             counts.by_ref().take(1).for_each(|count| *count = self.count_digest(digest));
             false
         };
-        self.visit_each(digests, take, &mut 0);
+        self.ask_each(digests, take, &mut 0);
     }
 
     filter_facts!();

@@ -197,7 +197,7 @@ impl Quotient {
         let lines = Lines::new(self.slots.memory().as_slice());
         let (mut taken, mut full) = (0, false);
         let fetch = |digest| lines.prefetch(scale(digest, shape.cells) * u64::from(shape.width));
-        let visit = |digest: Digest| {
+        let ask = |digest: Digest| {
             if full {
                 return false;
             }
@@ -205,7 +205,7 @@ impl Quotient {
             (full, taken) = (added.is_err(), taken + u64::from(added.is_ok()));
             added == Ok(true)
         };
-        with_best(|| digests.each::<{ ahead::TWO_LINES }>(far, |digest: Digest| fetch(digest.0), visit, new));
+        with_best(|| digests.each::<{ ahead::TWO_LINES }>(far, |digest: Digest| fetch(digest.0), ask, new));
         if full { Err(Full { taken, copies: false }) } else { Ok(()) }
     }
 
@@ -492,7 +492,7 @@ impl<M: Memory> Quotient<M> {
 
     /// Hands the answers for digests to `answers`, in order.
     fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
-        self.visit_each(digests, |digest| self.contains_digest(digest), answers);
+        self.ask_each(digests, |digest| self.contains_digest(digest), answers);
     }
 
     /// Writes the counts of digests, in order.
@@ -502,14 +502,14 @@ impl<M: Memory> Quotient<M> {
             counts.by_ref().take(1).for_each(|count| *count = self.count_digest(digest));
             false
         };
-        self.visit_each(digests, take, &mut 0);
+        self.ask_each(digests, take, &mut 0);
     }
 
     /// Visits digests in order with their slots asked for ahead.
-    fn visit_each(&self, digests: impl Source, visit: impl FnMut(Digest) -> bool, answers: &mut impl Sink) {
+    fn ask_each(&self, digests: impl Source, ask: impl FnMut(Digest) -> bool, answers: &mut impl Sink) {
         let fetch = |digest: Digest| self.slots.prefetch(scale(digest.0, self.shape.cells));
         let far = ahead::is_far(self.slots.memory().words());
-        with_best(|| digests.each::<{ ahead::TWO_LINES }>(far, fetch, visit, answers));
+        with_best(|| digests.each::<{ ahead::TWO_LINES }>(far, fetch, ask, answers));
     }
 
     filter_facts!();

@@ -508,13 +508,13 @@ macro_rules! map_verbs {
 
             fn get_each(&self, digests: impl Source, out: &mut [Option<u32>]) {
                 let mut out = out.iter_mut();
-                let visit = |digest| {
+                let ask = |digest| {
                     let value = self.get_digest(digest);
                     out.by_ref().take(1).for_each(|out| *out = value);
                     false
                 };
                 let far = ahead::is_far_if_cheap(self.memory_bytes() / 8);
-                digests.each::<{ ahead::LINES }>(far, |digest| self.fetch(digest), visit, &mut 0);
+                digests.each::<{ ahead::LINES }>(far, |digest| self.fetch(digest), ask, &mut 0);
             }
 
             /// Whether the key with this digest may be present.

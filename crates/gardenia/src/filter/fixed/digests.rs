@@ -37,7 +37,7 @@ pub(crate) trait Keys<const W: usize>: Sync {
     fn len(&self) -> usize;
 
     /// Hands some of them over, in order.
-    fn each(&self, range: Range<usize>, visit: impl FnMut([u64; W]));
+    fn each(&self, range: Range<usize>, ask: impl FnMut([u64; W]));
 }
 
 impl Keys<1> for Entries<'_> {
@@ -45,8 +45,8 @@ impl Keys<1> for Entries<'_> {
         self.digests.len()
     }
 
-    fn each(&self, range: Range<usize>, mut visit: impl FnMut([u64; 1])) {
-        self.digests[range].iter().for_each(|digest| visit([digest.0]));
+    fn each(&self, range: Range<usize>, mut ask: impl FnMut([u64; 1])) {
+        self.digests[range].iter().for_each(|digest| ask([digest.0]));
     }
 }
 
@@ -55,9 +55,9 @@ impl Keys<2> for Entries<'_> {
         self.digests.len()
     }
 
-    fn each(&self, range: Range<usize>, mut visit: impl FnMut([u64; 2])) {
+    fn each(&self, range: Range<usize>, mut ask: impl FnMut([u64; 2])) {
         let pairs = self.digests[range.clone()].iter().zip(&self.values[range]);
-        pairs.for_each(|(digest, value)| visit([digest.0, (*value).into()]));
+        pairs.for_each(|(digest, value)| ask([digest.0, (*value).into()]));
     }
 }
 
@@ -72,9 +72,9 @@ impl<K: Key + Sync> Keys<1> for Hashing<'_, K> {
         self.keys.len()
     }
 
-    fn each(&self, range: Range<usize>, mut visit: impl FnMut([u64; 1])) {
+    fn each(&self, range: Range<usize>, mut ask: impl FnMut([u64; 1])) {
         let keys = simd::Keys { hasher: self.hasher.clone(), keys: &self.keys[range] };
-        keys.chunks(|digests| digests.iter().for_each(|digest| visit([digest.0])));
+        keys.chunks(|digests| digests.iter().for_each(|digest| ask([digest.0])));
     }
 }
 

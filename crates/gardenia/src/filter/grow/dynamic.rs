@@ -182,7 +182,7 @@ impl DynamicBloom {
         }
         let Layer { cells, items } = &mut self.layers[self.active];
         let work = |cells: &mut Counters, row: &Row<'_>| row.raise(cells, 1);
-        self.scheme.visit(Touch { cells, digest, work });
+        self.scheme.dispatch(Touch { cells, digest, work });
         *items += 1;
         self.find_active(self.active);
         Ok(new)
@@ -217,10 +217,10 @@ impl DynamicBloom {
         let lines = Cell::new(self.layers.get(self.active).map(|layer| TallyMut::lines(&layer.cells)));
         let fetch = |digest| {
             let Some(lines) = lines.get() else { return };
-            scheme.visit(Fetch { digest, cells, line: |at| lines.prefetch(at) });
+            scheme.dispatch(Fetch { digest, cells, line: |at| lines.prefetch(at) });
         };
         let far = ahead::is_far(self.layers[0].cells.memory().words());
-        let visit = |digest| {
+        let ask = |digest| {
             if full {
                 return false;
             }
@@ -233,7 +233,7 @@ impl DynamicBloom {
             taken += u64::from(!full);
             added == Ok(true)
         };
-        digests.each::<{ ahead::LINES }>(far, fetch, visit, new);
+        digests.each::<{ ahead::LINES }>(far, fetch, ask, new);
         if full { Err(Full { taken, copies: false }) } else { Ok(()) }
     }
 
@@ -252,7 +252,7 @@ impl DynamicBloom {
         }
         // A layer without keys claims none, unless damage or wrong removals have left some cells.
         *items = items.saturating_sub(1);
-        self.scheme.visit(Touch {
+        self.scheme.dispatch(Touch {
             cells,
             digest,
             work: |cells: &mut Counters, row: &Row<'_>| row.lower(cells, 1),
@@ -349,7 +349,7 @@ impl<M: Memory> DynamicBloom<M> {
     #[inline(always)]
     fn claims(&self, digest: Digest) -> impl Iterator<Item = (usize, u32)> + '_ {
         let least = move |(number, layer): (usize, &Layer<M>)| {
-            let least = self.scheme.visit(Least { cells: &layer.cells, digest });
+            let least = self.scheme.dispatch(Least { cells: &layer.cells, digest });
             (least > 0).then_some((number, least))
         };
         self.layers.iter().enumerate().rev().filter_map(least)
@@ -371,18 +371,18 @@ impl<M: Memory> DynamicBloom<M> {
 
     /// Visits digests in order, with the first lines of the newest layers asked for ahead.
     #[inline(always)]
-    fn visit_each(&self, digests: impl Source, visit: impl FnMut(Digest) -> bool, answers: &mut impl Sink) {
+    fn ask_each(&self, digests: impl Source, ask: impl FnMut(Digest) -> bool, answers: &mut impl Sink) {
         let newest = &self.layers[self.layers.len().saturating_sub(8)..];
         let fetch = |digest| {
             let line = |at| newest.iter().for_each(|layer| Tally::prefetch(&layer.cells, at));
-            self.scheme.visit(Fetch { digest, cells: self.cells(), line });
+            self.scheme.dispatch(Fetch { digest, cells: self.cells(), line });
         };
-        digests.each::<{ ahead::LINES }>(ahead::is_far(self.memory_bytes() / 8), fetch, visit, answers);
+        digests.each::<{ ahead::LINES }>(ahead::is_far(self.memory_bytes() / 8), fetch, ask, answers);
     }
 
     /// Hands the answers for digests to `answers`, in order.
     fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
-        self.visit_each(digests, |digest| self.contains_digest(digest), answers);
+        self.ask_each(digests, |digest| self.contains_digest(digest), answers);
     }
 
     /// Writes the counts of digests, in order.
@@ -392,7 +392,7 @@ impl<M: Memory> DynamicBloom<M> {
             counts.by_ref().take(1).for_each(|count| *count = self.count_digest(digest));
             false
         };
-        self.visit_each(digests, take, &mut 0);
+        self.ask_each(digests, take, &mut 0);
     }
 
     filter_facts!();

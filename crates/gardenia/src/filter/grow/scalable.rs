@@ -322,7 +322,7 @@ impl ScalableBloom {
         }
         slice.items += 1;
         let digest = of_slice(digest, number);
-        Ok(slice.scheme.visit(Set { bits: &mut slice.bits, digest }))
+        Ok(slice.scheme.dispatch(Set { bits: &mut slice.bits, digest }))
     }
 
     /// Adds a slice, if there can be another, it is allowed, and memory for it can be had.
@@ -358,10 +358,10 @@ impl ScalableBloom {
             for slice in ahead.borrow().iter() {
                 let digest = of_slice(digest, slice.number);
                 let line = |at| slice.lines.prefetch(at);
-                slice.scheme.visit(Fetch { digest, cells: slice.cells, line });
+                slice.scheme.dispatch(Fetch { digest, cells: slice.cells, line });
             }
         };
-        let visit = |digest| {
+        let ask = |digest| {
             if full {
                 return false;
             }
@@ -374,7 +374,7 @@ impl ScalableBloom {
             taken += u64::from(!full);
             added == Ok(true)
         };
-        digests.each::<{ ahead::LINES }>(true, fetch, visit, new);
+        digests.each::<{ ahead::LINES }>(true, fetch, ask, new);
         if full { Err(Full { taken, copies: false }) } else { Ok(()) }
     }
 
@@ -429,7 +429,7 @@ impl<M: Memory> ScalableBloom<M> {
     #[must_use]
     pub fn contains_digest(&self, digest: Digest) -> bool {
         self.slices.iter().enumerate().rev().any(|(number, Slice { scheme, bits, .. })| {
-            scheme.visit(Contains { bits, digest: of_slice(digest, number) })
+            scheme.dispatch(Contains { bits, digest: of_slice(digest, number) })
         })
     }
 
@@ -444,7 +444,7 @@ impl<M: Memory> ScalableBloom<M> {
         let fetch = |digest| {
             for (number, Slice { scheme, bits, .. }) in &far {
                 let digest = of_slice(digest, *number);
-                scheme.visit(Fetch { digest, cells: bits.len(), line: |at| bits.prefetch(at) });
+                scheme.dispatch(Fetch { digest, cells: bits.len(), line: |at| bits.prefetch(at) });
             }
         };
         digests.each::<{ ahead::LINES }>(

@@ -151,12 +151,12 @@ impl<S: Scheme> Bloom<S> {
     /// Adds the key with this digest; true if it was certainly absent before.
     #[inline]
     pub fn insert_digest(&mut self, digest: Digest) -> bool {
-        self.scheme.visit(Set { bits: &mut self.bits, digest })
+        self.scheme.dispatch(Set { bits: &mut self.bits, digest })
     }
 
     /// Adds digests in order; `new` is told of each whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
-        self.scheme.visit(SetMany { bits: &mut self.bits, digests, new });
+        self.scheme.dispatch(SetMany { bits: &mut self.bits, digests, new });
     }
 
     /// Forgets all keys.
@@ -230,7 +230,7 @@ impl<S: Scheme> AtomicBloom<S> {
     /// Adds the key with this digest; true if this call set one of its bits.
     #[inline]
     pub fn insert_digest(&self, digest: Digest) -> bool {
-        self.scheme.visit(SetShared { bits: &self.bits, digest })
+        self.scheme.dispatch(SetShared { bits: &self.bits, digest })
     }
 
     /// The same filter for one owner; nothing is copied.
@@ -267,12 +267,12 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
     #[inline]
     #[must_use]
     pub fn contains_digest(&self, digest: Digest) -> bool {
-        self.scheme.visit(Contains { bits: &self.bits, digest })
+        self.scheme.dispatch(Contains { bits: &self.bits, digest })
     }
 
     /// Hands the answers for digests to `answers`, in order.
     fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
-        self.scheme.visit(ContainsMany { bits: &self.bits, digests, answers });
+        self.scheme.dispatch(ContainsMany { bits: &self.bits, digests, answers });
     }
 
     bit_filter_facts!();

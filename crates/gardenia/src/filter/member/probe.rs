@@ -94,12 +94,12 @@ impl<M: Memory, D: Source, A: Sink> SchemeVisitor for ContainsMany<'_, M, D, A> 
             let lines = if present.get() > 64 { hashes } else { hashes.min(FIRST) };
             fetch(bits, lines, scheme.walk(digest, bits.len()));
         };
-        let visit = |digest| {
+        let ask = |digest| {
             let found = Contains { bits, digest }.visit(scheme);
             present.set(present.get() - present.get() / 16 + u32::from(found) * 16);
             found
         };
-        digests.each::<{ ahead::LINES }>(is_far(bits), fetch, visit, answers);
+        digests.each::<{ ahead::LINES }>(is_far(bits), fetch, ask, answers);
     }
 }
 

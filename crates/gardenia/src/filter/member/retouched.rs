@@ -246,12 +246,12 @@ impl<M: Memory> RetouchedBloom<M> {
     #[inline]
     #[must_use]
     pub fn contains_digest(&self, digest: Digest) -> bool {
-        self.scheme.visit(Contains { bits: &self.bits, digest })
+        self.scheme.dispatch(Contains { bits: &self.bits, digest })
     }
 
     /// Hands the answers for digests to `answers`, in order.
     fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
-        self.scheme.visit(ContainsMany { bits: &self.bits, digests, answers });
+        self.scheme.dispatch(ContainsMany { bits: &self.bits, digests, answers });
     }
 
     /// The different positions of a key.

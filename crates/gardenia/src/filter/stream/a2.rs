@@ -238,7 +238,7 @@ impl A2Bloom {
     pub fn insert_digest(&mut self, digest: Digest) -> bool {
         let mut lap = self.turn.lap();
         let (pair, capacity) = (&mut self.pair, self.capacity);
-        let new = self.scheme.visit(Put { pair, lap: &mut lap, capacity, digest });
+        let new = self.scheme.dispatch(Put { pair, lap: &mut lap, capacity, digest });
         self.turn.set(lap);
         new
     }
@@ -247,7 +247,7 @@ impl A2Bloom {
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         let mut lap = self.turn.lap();
         let (pair, capacity) = (&mut self.pair, self.capacity);
-        self.scheme.visit(PutMany { pair, lap: &mut lap, capacity, digests, new });
+        self.scheme.dispatch(PutMany { pair, lap: &mut lap, capacity, digests, new });
         self.turn.set(lap);
     }
 
@@ -290,7 +290,7 @@ impl AtomicA2Bloom {
     #[inline]
     pub fn insert_digest(&self, digest: Digest) -> bool {
         let (pair, turn, capacity) = (&self.pair, &self.turn, self.capacity);
-        self.scheme.visit(PutShared { pair, turn, capacity, digest })
+        self.scheme.dispatch(PutShared { pair, turn, capacity, digest })
     }
 
     /// A copy of one moment, for one owner: writers wait for it, queries do not.
@@ -404,8 +404,8 @@ impl<D: Source, A: Sink> SchemeVisitor for PutMany<'_, D, A> {
             let mut walk = scheme.walk(digest, len);
             (0..hashes).for_each(|_| lines.prefetch(walk.step()));
         };
-        let visit = |digest| Put { pair: &mut *pair, lap: &mut *lap, capacity, digest }.visit(scheme);
-        digests.each::<{ ahead::LINES }>(far, fetch, visit, new);
+        let ask = |digest| Put { pair: &mut *pair, lap: &mut *lap, capacity, digest }.visit(scheme);
+        digests.each::<{ ahead::LINES }>(far, fetch, ask, new);
     }
 }
 
@@ -452,12 +452,12 @@ impl<M: Memory> A2Bloom<M> {
     #[inline]
     #[must_use]
     pub fn contains_digest(&self, digest: Digest) -> bool {
-        self.scheme.visit(Look { pair: &self.pair, turn: &self.turn, digest })
+        self.scheme.dispatch(Look { pair: &self.pair, turn: &self.turn, digest })
     }
 
     /// Hands the answers for digests to `answers`, in order.
     fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
-        self.scheme.visit(LookMany { pair: &self.pair, turn: &self.turn, digests, answers });
+        self.scheme.dispatch(LookMany { pair: &self.pair, turn: &self.turn, digests, answers });
     }
 
     filter_facts!();

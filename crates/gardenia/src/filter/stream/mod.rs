@@ -31,10 +31,10 @@ fn ask_each<S: Scheme>(
         let mut walk = scheme.walk(digest, cells);
         (0..lines).for_each(|_| prefetch(walk.step()));
     };
-    let visit = |digest| {
+    let ask = |digest| {
         let found = ask(digest);
         present.set(present.get() - present.get() / 16 + u32::from(found) * 16);
         found
     };
-    digests.each::<{ ahead::LINES }>(ahead::is_far(words), fetch, visit, answers);
+    digests.each::<{ ahead::LINES }>(ahead::is_far(words), fetch, ask, answers);
 }

@@ -367,12 +367,12 @@ impl StableBloom {
     /// Adds the key with this digest; true if it was absent, or forgotten.
     #[inline]
     pub fn insert_digest(&mut self, digest: Digest) -> bool {
-        self.scheme.visit(Renew { cells: &mut self.cells, aging: &mut self.aging, digest })
+        self.scheme.dispatch(Renew { cells: &mut self.cells, aging: &mut self.aging, digest })
     }
 
     /// Adds digests in order; `new` is told of each whether it was absent, or forgotten.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
-        self.scheme.visit(RenewMany { cells: &mut self.cells, aging: &mut self.aging, digests, new });
+        self.scheme.dispatch(RenewMany { cells: &mut self.cells, aging: &mut self.aging, digests, new });
     }
 
     /// Forgets all keys, and starts the stream of random places again.
@@ -489,8 +489,8 @@ impl<D: Source, A: Sink> SchemeVisitor for RenewMany<'_, D, A> {
             lines.prefetch(start);
             lines.prefetch(start + reach); // past the end nothing happens
         };
-        let visit = |digest| Renew { cells: &mut *cells, aging: &mut *aging, digest }.visit(scheme);
-        digests.each::<{ ahead::LINES }>(far, fetch, visit, new);
+        let ask = |digest| Renew { cells: &mut *cells, aging: &mut *aging, digest }.visit(scheme);
+        digests.each::<{ ahead::LINES }>(far, fetch, ask, new);
     }
 }
 
@@ -521,16 +521,16 @@ impl<M: Memory> StableBloom<M> {
     #[must_use]
     pub fn contains_digest(&self, digest: Digest) -> bool {
         match self.cells.even() {
-            Some(cells) => self.scheme.visit(Known { cells: &cells, digest }),
-            None => self.scheme.visit(Known { cells: &self.cells, digest }),
+            Some(cells) => self.scheme.dispatch(Known { cells: &cells, digest }),
+            None => self.scheme.dispatch(Known { cells: &self.cells, digest }),
         }
     }
 
     /// Hands the answers for digests to `answers`, in order.
     fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
         match self.cells.even() {
-            Some(cells) => self.scheme.visit(KnownMany { cells: &cells, digests, answers }),
-            None => self.scheme.visit(KnownMany { cells: &self.cells, digests, answers }),
+            Some(cells) => self.scheme.dispatch(KnownMany { cells: &cells, digests, answers }),
+            None => self.scheme.dispatch(KnownMany { cells: &self.cells, digests, answers }),
         }
     }
 

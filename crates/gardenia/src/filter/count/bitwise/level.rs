@@ -108,7 +108,7 @@ impl<M: Memory> Level<M> {
     /// The least of a key's cells: its digit, or more where other keys share all of them.
     #[inline]
     pub(super) fn least(&self, digest: Digest) -> u32 {
-        self.scheme.visit(Least { cells: &self.cells, digest: here(digest, self.number) })
+        self.scheme.dispatch(Least { cells: &self.cells, digest: here(digest, self.number) })
     }
 
     /// What the least of a key's cells says of its count. No digit is above full, so more is not believed.
@@ -126,7 +126,7 @@ impl Level<Owned> {
             None => row.lower(cells, from - to),
         };
         let digest = here(digest, self.number);
-        self.scheme.visit(Touch { cells: &mut self.cells, digest, work });
+        self.scheme.dispatch(Touch { cells: &mut self.cells, digest, work });
     }
 }
 
@@ -184,7 +184,7 @@ impl<M: Memory> Above<M> {
     fn leasts(&self, digest: Digest) -> impl Iterator<Item = (&Level<M>, u32)> {
         self.levels.iter().map(move |level| {
             let rare = Rare { cells: &level.cells, digest: here(digest, level.number) };
-            (level, level.scheme.visit(rare))
+            (level, level.scheme.dispatch(rare))
         })
     }
 
@@ -335,14 +335,14 @@ impl<D: Source, A: Sink> SchemeVisitor for AddMany<'_, D, A> {
             let mut walk = scheme.walk(digest, len);
             (0..hashes).for_each(|_| lines.prefetch(walk.step()));
             for (number, scheme, len, lines) in &higher {
-                lines.prefetch(scheme.visit(FirstCell { len: *len, digest: here(digest, *number) }));
+                lines.prefetch(scheme.dispatch(FirstCell { len: *len, digest: here(digest, *number) }));
             }
         };
-        let visit = |digest| {
+        let ask = |digest| {
             let work = |cells: &mut Counters, row: &Row<'_>| raise(cells, row, full, digest, above);
             Touch { cells: &mut *base, digest, work }.visit(scheme)
         };
-        digests.each::<{ ahead::LINES }>(far, fetch, visit, new);
+        digests.each::<{ ahead::LINES }>(far, fetch, ask, new);
     }
 }
 
@@ -367,10 +367,10 @@ impl<M: Memory, D: Source, F: FnMut(u32, Digest) -> bool, A: Sink> SchemeVisitor
             (0..scheme.hashes()).for_each(|_| base.cells.prefetch(walk.step()));
             for level in &higher {
                 let first = FirstCell { len: level.cells.len(), digest: here(digest, level.number) };
-                level.cells.prefetch(level.scheme.visit(first));
+                level.cells.prefetch(level.scheme.dispatch(first));
             }
         };
-        let visit = |digest| take(Least { cells: &base.cells, digest }.visit(scheme), digest);
-        digests.each::<{ ahead::LINES }>(ahead::is_far(words(base)), fetch, visit, answers);
+        let ask = |digest| take(Least { cells: &base.cells, digest }.visit(scheme), digest);
+        digests.each::<{ ahead::LINES }>(ahead::is_far(words(base)), fetch, ask, answers);
     }
 }

@@ -66,7 +66,7 @@ impl<M: Memory> Marker<M> {
     /// Whether a key has moved.
     #[inline(never)]
     fn contains(&self, digest: Digest) -> bool {
-        self.scheme.visit(Contains { bits: &self.bits, digest: third(digest) })
+        self.scheme.dispatch(Contains { bits: &self.bits, digest: third(digest) })
     }
 }
 
@@ -74,7 +74,7 @@ impl Marker<Owned> {
     /// Notes that a key has moved.
     #[inline(never)]
     fn insert(&mut self, digest: Digest) {
-        self.scheme.visit(Set { bits: &mut self.bits, digest: third(digest) });
+        self.scheme.dispatch(Set { bits: &mut self.bits, digest: third(digest) });
     }
 }
 
@@ -82,7 +82,7 @@ impl<C: Cells, M: Memory> Secondary<C, M> {
     /// The least of a key's secondary cells.
     #[inline(never)]
     fn least(&self, digest: Digest) -> u32 {
-        C::visit(&self.scheme, Least { cells: &self.cells, digest: second(digest) })
+        C::dispatch(&self.scheme, Least { cells: &self.cells, digest: second(digest) })
     }
 
     /// The count of a key whose primary cells have this least value, which recurs or not.
@@ -141,7 +141,7 @@ impl<C: CellsMut> Secondary<C, Owned> {
     #[inline(never)]
     fn raise(&mut self, digest: Digest, by: u32) {
         let work = |cells: &mut C, row: &Row<'_>| row.raise(cells, by);
-        C::visit(&self.scheme, Touch { cells: &mut self.cells, digest: second(digest), work });
+        C::dispatch(&self.scheme, Touch { cells: &mut self.cells, digest: second(digest), work });
         self.marker.iter_mut().for_each(|marker| marker.insert(digest));
     }
 
@@ -167,7 +167,7 @@ impl<C: CellsMut> Secondary<C, Owned> {
                 row.lower(cells, 1);
             }
         };
-        C::visit(&self.scheme, Touch { cells: &mut self.cells, digest: second(digest), work });
+        C::dispatch(&self.scheme, Touch { cells: &mut self.cells, digest: second(digest), work });
     }
 }
 
@@ -191,14 +191,14 @@ impl<C: CellsMut, D: Source, A: Sink> SchemeVisitor for InsertMany<'_, C, D, A> 
                 scheme.positions(third(digest), len).take(FIRST).for_each(|at| lines.prefetch(at));
             }
         };
-        let visit = |digest| {
+        let ask = |digest| {
             let work = |primary: &mut C, row: &Row<'_>| {
                 secondary.insert(digest, primary, row, 1);
                 row.least() == 0
             };
             Touch { cells: &mut *primary, digest, work }.visit(scheme)
         };
-        digests.each::<{ ahead::LINES }>(far, fetch, visit, new);
+        digests.each::<{ ahead::LINES }>(far, fetch, ask, new);
     }
 }
 
@@ -222,7 +222,7 @@ impl<C: Cells, M: Memory, D: Source, F: FnMut(u32)> SchemeVisitor for CountMany<
                 scheme.positions(third(digest), len).take(FIRST).for_each(|at| bits.prefetch(at));
             }
         };
-        let visit = |digest| {
+        let ask = |digest| {
             let (least, recurs) = match marker {
                 Some(_) => (least(primary, scheme, digest), false), // the marker is asked instead
                 None => {
@@ -234,6 +234,6 @@ impl<C: Cells, M: Memory, D: Source, F: FnMut(u32)> SchemeVisitor for CountMany<
             take(if least == 0 { 0 } else { secondary.count(digest, least, recurs) });
             false
         };
-        digests.each::<{ ahead::LINES }>(ahead::is_far(primary.words()), fetch, visit, &mut 0);
+        digests.each::<{ ahead::LINES }>(ahead::is_far(primary.words()), fetch, ask, &mut 0);
     }
 }

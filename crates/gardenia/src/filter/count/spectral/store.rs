@@ -36,7 +36,7 @@ pub(super) trait Cells: Tally + fmt::Debug {
     type Own: CellsMut;
     /// Does the work with this scheme: compiled for each where that pays, else asking at every probe which it
     /// is.
-    fn visit<V: SchemeVisitor>(scheme: &AnyScheme, work: V) -> V::Output;
+    fn dispatch<V: SchemeVisitor>(scheme: &AnyScheme, work: V) -> V::Output;
     /// A copy in own memory.
     fn copy(&self) -> Result<Self::Own, DecodeError>;
     /// Bytes of memory.
@@ -66,8 +66,8 @@ pub(super) trait CellsMut: Cells + TallyMut {
 impl<M: Memory> Cells for Counters<M> {
     type Own = Counters;
     #[inline]
-    fn visit<V: SchemeVisitor>(scheme: &AnyScheme, work: V) -> V::Output {
-        scheme.visit(work)
+    fn dispatch<V: SchemeVisitor>(scheme: &AnyScheme, work: V) -> V::Output {
+        scheme.dispatch(work)
     }
     fn copy(&self) -> Result<Counters, DecodeError> {
         Ok(self.to_owned()?)
@@ -165,7 +165,7 @@ impl TallyMut for Packed<Owned> {
 
 impl<M: Memory> Cells for Packed<M> {
     type Own = Packed<Owned>;
-    fn visit<V: SchemeVisitor>(scheme: &AnyScheme, work: V) -> V::Output {
+    fn dispatch<V: SchemeVisitor>(scheme: &AnyScheme, work: V) -> V::Output {
         work.visit(scheme)
     }
     fn copy(&self) -> Result<Packed<Owned>, DecodeError> {

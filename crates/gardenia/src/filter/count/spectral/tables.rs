@@ -49,9 +49,9 @@ impl<C: CellsMut> Tables<C, Owned> {
                     raise(policy, cells, row, 1);
                     row.least() == 0
                 };
-                C::visit(scheme, TouchMany { cells: primary, digests, work, answers: new });
+                C::dispatch(scheme, TouchMany { cells: primary, digests, work, answers: new });
             }
-            Some(secondary) => C::visit(scheme, InsertMany { primary, secondary, digests, new }),
+            Some(secondary) => C::dispatch(scheme, InsertMany { primary, secondary, digests, new }),
         }
     }
 
@@ -80,7 +80,7 @@ impl<C: CellsMut> Tables<C, Owned> {
             }
             Ok(row.least() == 0)
         };
-        C::visit(scheme, Touch { cells: primary, digest, work })
+        C::dispatch(scheme, Touch { cells: primary, digest, work })
     }
 
     /// Removes a key once, where the algorithm allows it.
@@ -95,14 +95,14 @@ impl<C: CellsMut> Tables<C, Owned> {
             }
             Ok(())
         };
-        C::visit(scheme, Touch { cells: primary, digest, work })
+        C::dispatch(scheme, Touch { cells: primary, digest, work })
     }
 }
 
 impl<C: Cells, M: Memory> Tables<C, M> {
     /// Hands the answers for digests to `answers`, in order.
     pub(super) fn contains_each(&self, scheme: &AnyScheme, digests: impl Source, answers: &mut impl Sink) {
-        C::visit(scheme, LeastMany { cells: &self.primary, digests, take: |least| least > 0, answers });
+        C::dispatch(scheme, LeastMany { cells: &self.primary, digests, take: |least| least > 0, answers });
     }
 
     /// Hands the counts of digests to `take`, in order.
@@ -114,9 +114,9 @@ impl<C: Cells, M: Memory> Tables<C, M> {
                     take(least);
                     false
                 };
-                C::visit(scheme, LeastMany { cells: primary, digests, take, answers: &mut 0 });
+                C::dispatch(scheme, LeastMany { cells: primary, digests, take, answers: &mut 0 });
             }
-            Some(secondary) => C::visit(scheme, CountMany { primary, secondary, digests, take }),
+            Some(secondary) => C::dispatch(scheme, CountMany { primary, secondary, digests, take }),
         }
     }
 }

@@ -187,9 +187,9 @@ impl<const W: usize> Peeled<W> {
     }
 
     /// Hands over all keys, in no order that means anything.
-    pub(in crate::filter::fixed) fn each(&self, mut visit: impl FnMut(Picked)) {
+    pub(in crate::filter::fixed) fn each(&self, mut ask: impl FnMut(Picked)) {
         for (key, side) in (0..3).flat_map(|part| self.part(part)) {
-            visit(match self.layout.shape().arity {
+            ask(match self.layout.shape().arity {
                 3 => self.picked::<3>(key, side).0,
                 _ => self.picked::<4>(key, side).0,
             });
