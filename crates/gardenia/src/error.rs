@@ -3,7 +3,7 @@
 use alloc::string::String;
 use thiserror::Error;
 
-/// A filter that cannot be built: the parameters are out of range or too large.
+/// A filter cannot be built: parameters are missing, contradictory, out of range or too large.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SizeError {
@@ -85,7 +85,7 @@ pub enum SizeError {
     Conflict(&'static str),
 }
 
-/// Two filters that cannot be combined, and what differs first.
+/// Two filters cannot be combined. Holds what differs first.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 #[error("the filters differ in {what}: {ours} here, {theirs} there")]
@@ -98,7 +98,7 @@ pub struct Mismatch {
     pub theirs: String,
 }
 
-/// A filter that has no room for a key; what was in before still is.
+/// The filter has no room for a key. What it held before it still holds.
 ///
 /// ```
 /// let mut filter = gardenia::Cuckoo::new(1_000, 0.01)?;
@@ -117,7 +117,7 @@ pub struct Full {
     pub copies: bool,
 }
 
-/// Keys that cannot be put in.
+/// Keys cannot be inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InsertError {
@@ -139,7 +139,7 @@ pub enum InsertError {
     },
 }
 
-/// A key that cannot be removed; the filter has not changed.
+/// A key cannot be removed; the filter has not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RemoveError {
@@ -214,7 +214,7 @@ pub enum PointError {
     },
 }
 
-/// A filter that cannot be stored.
+/// A filter cannot be stored.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -252,7 +252,7 @@ pub enum EncodeError {
     Io(#[from] std::io::Error),
 }
 
-/// Bytes that are no filter, or not the one that was asked for.
+/// Bytes cannot be read as a filter, or not as the one that was expected.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -407,7 +407,7 @@ impl core::fmt::Display for Part {
     }
 }
 
-/// A static filter or map that cannot be built of its keys.
+/// A static filter or map cannot be built from its keys.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum BuildError {

@@ -120,7 +120,7 @@ macro_rules! kinds {
             };
         }
 
-        /// A filter of any kind, as files, the command line and engines hold it.
+        /// A filter of any kind, chosen at run time.
         ///
         /// ```
         /// use gardenia::{AnyFilter, Bloom};

@@ -105,7 +105,12 @@
 //! * `derive`: `#[derive(Key)]`.
 //! * `uuid`: `uuid::Uuid` as a key.
 //! * `serde`: filters inside your own formats.
+//!
+//! The minimum Rust version is 1.89. A new minor version of the crate may raise it.
 #![cfg_attr(not(feature = "std"), no_std)]
+
+#[cfg(not(target_has_atomic = "64"))]
+compile_error!("gardenia needs a target with 64-bit atomics: filters that threads share consist of them");
 
 extern crate alloc;
 

@@ -14,7 +14,7 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// A filter of any kind, to be asked: in memory of its own, or in a mapped file.
+/// A filter of any kind to query, in memory or in a mapped file.
 ///
 /// One type for both, and its loops are compiled here once, so that programs that open filters need not compile them again.
 ///

@@ -95,7 +95,7 @@ pub trait Remove: Insert {
     fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError>;
 }
 
-/// A filter that knows how often a key went in.
+/// A filter that counts keys.
 pub trait Count: Filter {
     /// How often the key with this digest went in, by the filter's estimate; 0 if it is certainly absent.
     fn count_digest(&self, digest: Digest) -> u64;
@@ -112,7 +112,7 @@ pub trait Count: Filter {
     }
 }
 
-/// A filter that can take in another.
+/// A filter that can be merged with another.
 pub trait Merge: Sized {
     /// Afterwards `self` answers as if all keys of both had been inserted into it.
     fn merge(&mut self, other: &Self) -> Result<(), Mismatch>;

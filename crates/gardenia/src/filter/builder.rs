@@ -6,7 +6,7 @@ use crate::index::SchemeId;
 use alloc::sync::Arc;
 use core::fmt;
 
-/// How a filter other than the plainest is made: [`Bloom::builder`](crate::Bloom::builder) and so on.
+/// Builder for any filter: [`Bloom::builder`](crate::Bloom::builder) and so on.
 ///
 /// Every builder chooses the hash function. What else it offers depends on the filter, and is listed below by the type that
 /// is built; some things can be asked for in one way only, and `build` says what is missing or too much.

@@ -42,7 +42,7 @@ pub mod methods {
 use crate::hash::SecretKey;
 use crate::theory::distance::MAX_WORK;
 
-/// What a reader allows and knows.
+/// Limits and secrets for reading a filter.
 ///
 /// A file that was not written by a friend may claim much in few bytes. Memory and work are bounded by its own size, or by the
 /// limits given here: a payload is not allocated before its bytes are known to exist, and what a filter takes beyond them,

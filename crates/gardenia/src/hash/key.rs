@@ -12,7 +12,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::num::NonZero;
 use core::time::Duration;
 
-/// Something with canonical bytes, which every engine and language agrees on.
+/// A value with canonical bytes, which are the same on every machine and in every language.
 ///
 /// | key | bytes |
 /// |---|---|

@@ -37,8 +37,7 @@ pub enum ChoiceForm {
     },
 }
 
-/// A Bloom filter whose keys choose among groups of positions, so that fewer bits are set: `contains` is never
-/// false for a key that is in.
+/// A Bloom filter that sets fewer bits, because each key chooses among groups of positions.
 ///
 /// Keys that come one by one take the group that sets the fewest new bits. That pays from some 16 bits per key on.
 /// Much more is gained when all keys are known up front: see [`Builder::<ChoiceBloom>::effort`].

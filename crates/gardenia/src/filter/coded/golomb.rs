@@ -34,7 +34,8 @@ const MAX_RANGE: u64 = 1 << 62;
 const RUN_BITS: f64 = 2400.0;
 /// Runs whose places are told relative to one word.
 const GROUP: u64 = 16;
-/// A static set of digests in about log₂(1/fpp) + 1.5 bits per key: two thirds of a Bloom filter, at a slower query.
+/// A static set in about log₂(1/fpp) + 1.5 bits per key: two thirds of a Bloom filter, with slower
+/// queries.
 ///
 /// ```
 /// use gardenia::GolombSet;

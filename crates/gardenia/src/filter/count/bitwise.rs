@@ -42,8 +42,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use level::{Above, AddMany, AskMany, Level, Rule, add, raise};
 
-/// A counting filter without a largest count, whose counts may be too high or too low: a stack of levels, one digit
-/// of the count on each.
+/// A counting filter without a largest count; counts may be too high or too low. It is a stack of
+/// levels, with one digit of the count on each.
 ///
 /// ```
 /// let mut bed = gardenia::BitwiseBloom::new(1_000, 0.001)?;

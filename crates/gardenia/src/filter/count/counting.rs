@@ -27,7 +27,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A Bloom filter whose keys can be counted, and removed again.
+/// A Bloom filter that counts keys and can remove them.
 ///
 /// ```
 /// let mut bed = gardenia::CountingBloom::new(1_000, 0.01)?;

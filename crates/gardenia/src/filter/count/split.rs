@@ -30,8 +30,8 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
-/// A counting Bloom filter whose counters live in a file, and whose queries cost what those of a [`Bloom`] filter
-/// cost.
+/// A counting Bloom filter with its counters in a file: in memory it is as small as a Bloom filter,
+/// and queries are as fast.
 ///
 /// Two files belong to it: the bits (`bed.gdn`), a plain filter that any program opens, as it was at the last
 /// [`flush`](Self::flush) or [`close`](Self::close); and the counters (`bed.counters`), which are changed in

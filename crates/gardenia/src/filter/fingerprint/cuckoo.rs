@@ -33,7 +33,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A filter of fingerprints, which can be counted and removed again; it can be full.
+/// A filter of fingerprints: counts and removes keys, and can be full.
 ///
 /// ```
 /// let mut bed = gardenia::Cuckoo::new(1_000, 0.01)?;

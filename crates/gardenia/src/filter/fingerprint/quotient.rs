@@ -33,7 +33,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A filter of sorted fingerprints, which can be counted, removed, merged and listed; it can be full.
+/// A filter of sorted fingerprints: counts, removes, merges and lists them, and can be full.
 ///
 /// ```
 /// let mut filter = gardenia::Quotient::new(1_000, 0.01)?;

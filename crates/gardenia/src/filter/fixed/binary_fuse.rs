@@ -27,7 +27,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A static set: built of all its keys at once, it errs with probability 2⁻⁸, 2⁻¹⁶ or 2⁻³² in 9, 18 or 36 bits per key.
+/// A static set, built from all its keys at once, with a false-positive rate of 2⁻⁸, 2⁻¹⁶ or 2⁻³²
+/// in 9, 18 or 36 bits per key.
 ///
 /// ```
 /// use gardenia::BinaryFuse;

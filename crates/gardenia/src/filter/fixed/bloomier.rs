@@ -31,7 +31,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A static map: built of all keys and their values at once.
+/// A static map, built from all keys and their values at once.
 ///
 /// ```
 /// use gardenia::Bloomier;
@@ -55,7 +55,7 @@ pub struct Bloomier<M = Owned> {
     about: About,
 }
 
-/// A static map whose values can be changed; its keys are those that it was built of.
+/// A static map whose values can be changed; its keys cannot.
 ///
 /// ```
 /// use gardenia::error::UpdateError;

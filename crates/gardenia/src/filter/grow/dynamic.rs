@@ -33,7 +33,7 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 use core::fmt;
 
-/// A Bloom filter that grows with its keys, which can be removed again; its rate grows with it.
+/// A Bloom filter that grows and can remove keys; its false-positive rate grows with it.
 ///
 /// ```
 /// let mut bed = gardenia::DynamicBloom::new(1_000, 0.001)?;

@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::fmt;
 
-/// A Bloom filter that grows with its keys and keeps its rate.
+/// A Bloom filter that grows with its keys and keeps its false-positive rate.
 ///
 /// ```
 /// let mut bed = gardenia::ScalableBloom::new(0.01)?;

@@ -28,7 +28,7 @@ use crate::{DecodeError, EncodeError, Merge, Mismatch, SizeError};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A set of keys at one cache line per key: the fastest filter of the family.
+/// The fastest filter: all bits of a key are in one cache line.
 ///
 /// ```
 /// use gardenia::BlockedBloom;
@@ -45,8 +45,8 @@ pub struct BlockedBloom<M = Owned> {
     about: About,
 }
 
-/// A blocked filter that many threads fill at once: `insert` takes `&self`. Beside its bits it holds a byte per
-/// block, at most 64 KiB.
+/// A [`BlockedBloom`] that many threads fill and query at once: `insert` needs only `&self`. It
+/// holds an extra byte per block, at most 64 KiB.
 ///
 /// ```
 /// use gardenia::AtomicBlockedBloom;

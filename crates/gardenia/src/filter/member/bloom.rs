@@ -25,7 +25,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A set of keys in few bits each: `contains` is never false for a key that is in.
+/// The Bloom filter: a set of keys in a few bits each, without false negatives.
 ///
 /// `S` is the scheme; leave it at the default unless you study the others. `M` is the memory: [`Owned`]
 /// here, [`Shared`] in [`AtomicBloom`], a mapped file from [`Bloom::open_mapped`].
@@ -46,7 +46,7 @@ pub struct Bloom<S = Fractional, M = Owned> {
     about: About,
 }
 
-/// A Bloom filter that many threads fill at once: `insert` takes `&self`.
+/// A [`Bloom`] filter that many threads fill and query at once: `insert` needs only `&self`.
 ///
 /// ```
 /// use gardenia::AtomicBloom;

@@ -44,7 +44,7 @@ numbered! {
     }
 }
 
-/// A Bloom filter from which known false positives were removed: some elements went with them.
+/// A Bloom filter without certain false positives, at the cost of some false negatives.
 ///
 /// ```
 /// use gardenia::filter::Clearing;

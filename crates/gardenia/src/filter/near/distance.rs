@@ -78,7 +78,7 @@ impl Space {
     }
 }
 
-/// A filter that tells whether a point is close to one that went in: neither answer is certain.
+/// Reports whether a point is close to one that was inserted; neither answer is certain.
 ///
 /// ```
 /// use gardenia::DistanceSensitiveBloom;

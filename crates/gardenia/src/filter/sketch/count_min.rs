@@ -32,7 +32,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A sketch that tells how often each key of a stream came: never too little, seldom much too much.
+/// Counts how often each key of a stream occurs: never too low, seldom much too high.
 ///
 /// ```
 /// let mut visits = gardenia::CountMin::new(0.001, 0.01)?; // within 0.1 % of all visits, 99 times in 100

@@ -26,7 +26,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A sketch of counts that rise and fall: unbiased estimates, second moments, differences of streams.
+/// Counts that rise and fall: unbiased estimates, second moments, differences of streams.
 ///
 /// ```
 /// let mut stock = gardenia::CountSketch::new(0.01, 0.01)?;

@@ -22,7 +22,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::{Bound, RangeBounds};
 
-/// How often keys between two numbers came: never too little, seldom much too much.
+/// Counts the keys between two numbers: never too low, seldom much too high.
 ///
 /// ```
 /// let mut latency = gardenia::RangeCountMin::new(20, 0.01, 0.01)?; // numbers below 2²⁰

@@ -34,8 +34,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A filter that **forgets**: the last [`window`](A2Bloom::window) keys are found for certain, older ones for a
-/// while, then no more.
+/// A filter for endless streams: finds the last [`window`](Self::window) keys for certain, and
+/// forgets older ones.
 ///
 /// ```
 /// let mut seen = gardenia::A2Bloom::new(1_000, 0.01)?;
@@ -70,7 +70,7 @@ pub struct A2Bloom<M = Owned> {
     about: About,
 }
 
-/// An [`A2Bloom`] that many threads fill and ask at once: `insert` takes `&self`.
+/// An [`A2Bloom`] that many threads fill and query at once: `insert` needs only `&self`.
 ///
 /// Queries never wait. A key is found by every query that begins after its insertion returned (and that is
 /// synchronised with it: by a join, a channel, a lock), as long as it is one of the last [`window`](A2Bloom::window)

@@ -37,7 +37,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::hint::select_unpredictable;
 
-/// A filter that may **forget** keys, the older the surer, and in return never fills up.
+/// A filter for endless streams that never fills up: it may forget keys, older ones more surely.
 ///
 /// Its rate of false positives settles at [`stable_fpp`](Self::stable_fpp), however long the stream; how surely
 /// a key is still known after so many others, [`forgotten_after`](Self::forgotten_after) tells.

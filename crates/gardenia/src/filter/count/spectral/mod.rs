@@ -40,7 +40,7 @@ use core::fmt;
 use recurring::Marker;
 use store::{Cells, CellsMut, Store, each};
 
-/// A Bloom filter that tells how often a key came, by one of the three algorithms of its paper.
+/// A Bloom filter that counts how often keys occur, with one of the three algorithms of its paper.
 ///
 /// ```
 /// use gardenia::filter::MinimumIncrease;

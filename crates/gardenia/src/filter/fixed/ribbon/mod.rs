@@ -52,7 +52,7 @@ const MAX_LAYERS: usize = 16;
 /// Tries of the last layer, each with other coefficients and more room.
 const MAX_ATTEMPTS: u32 = 64;
 
-/// A fixed set of keys, in at most 1.01 times the bits that its error rate takes at least.
+/// A static set in at most 1.01 times the fewest bits that its false-positive rate needs.
 ///
 /// All keys are there when it is built; equal ones count once. None can be added later, and none removed:
 ///
