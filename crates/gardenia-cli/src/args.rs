@@ -215,7 +215,7 @@ Examples:
   gardenia query seen.gdn new.txt            lines that may have been seen
   gardenia query -v seen.gdn new.txt         lines that are certainly new
   gardenia query -c seen.gdn *.txt           how many, in all inputs together
-  gardenia query seen.gdn log.gz             .gz and .zst are unpacked
+  gardenia query seen.gdn log.gz             .gz, .zst, .xz, .bz2 and .lz4 are unpacked
   tail -f log | gardenia query bad.gdn       as they come
   gardenia query --csv -f email bad.gdn users.csv            by a column
   gardenia query -F bad.gdn -F worse.gdn --label log.txt     which of several filters

@@ -23,9 +23,11 @@ pub(crate) fn decode(error: DecodeError) -> anyhow::Error {
         DecodeError::Magic { found: [0x1f, 0x8b, ..], .. } => {
             hinted("a compressed file (gzip), not a filter", "unpack it first: zcat FILE | gardenia … -")
         }
-        DecodeError::Magic { .. } => {
-            hinted("not a Gardenia filter", "`gardenia build` makes one from lines of text")
-        }
+        // What is shorter than the mark of the format is not a truncated filter, but some other file.
+        DecodeError::Magic { .. } | DecodeError::Truncated { needed: ..=8, .. } => hinted(
+            "not a Gardenia filter",
+            "the filter comes first, then the files of lines; `gardenia build` makes a filter from lines of text",
+        ),
         DecodeError::Kind { found, .. } if found == Kind::Top.name() => {
             hinted("the file holds counts of frequent lines, not a filter", "`gardenia top FILE` prints them")
         }

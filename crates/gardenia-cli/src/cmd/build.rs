@@ -46,7 +46,7 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
         Filling::retouched(args, &spec, &sources, spare)?
     } else if spec.needs_all_keys() {
         Filling::at_once(args, &spec, collected(args, &sources, spec.hasher())?)?
-    } else if !spec.needs_items() {
+    } else if !spec.needs_items() && !counts_first(&spec) {
         let mut filling = Filling::new(args, &spec)?;
         filling.fill(args, &spec, &sources)?;
         filling
@@ -67,6 +67,13 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     filling.report(args, &output);
     filling.filter.close()?;
     message::left_out(filling.left_out, &output.name())
+}
+
+/// Whether the lines are counted although the filter could do without: the rate of a dynamic filter rises with each layer, so that one
+/// layer for all of them is best.
+fn counts_first(spec: &Spec) -> bool {
+    let open = ![Param::Items, Param::Bits, Param::Cells].into_iter().any(|param| spec.has(param));
+    spec.kind() == Kind::Dynamic && open
 }
 
 /// The files of a split filter. As everywhere, a link is followed.
@@ -294,6 +301,14 @@ impl Filling {
         }
         let (planned, planned_fpp) = (filter.about().planned_items(), filter.about().planned_fpp());
         let grows = filter.can(Ability::Forget) || filter.can(Ability::Grow);
+        if filter.kind() == Kind::Dynamic && self.stored() > planned && filter.fpp() > planned_fpp {
+            let (layer, wanted) = (human::count(planned), human::share(planned_fpp));
+            say(&format!(
+                "gardenia: warning: {} in layers of {layer}: false positives {fpp}, not {wanted}",
+                human::plural(self.stored(), "line")
+            ));
+            say(&format!("hint: build it again with --items {}", self.stored()));
+        }
         if planned > 0 && self.stored() > planned && !grows {
             let came = match filter.can(Ability::Copies) {
                 true => human::plural(self.stored(), "line"),

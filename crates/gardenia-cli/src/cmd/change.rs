@@ -75,7 +75,12 @@ fn held(filter: &Target) -> Option<(f64, u64, u64)> {
     let fills =
         !matches!(filter.kind(), Kind::Stable | Kind::A2 | Kind::Scalable | Kind::Dynamic | Kind::CountMin);
     let estimate = filter.estimated_items().filter(|_| fills && planned > 0)?;
-    Some((estimate.items - 3.0 * estimate.std_error, estimate.items.round() as u64, planned))
+    // Of a filter that is full to the last cell nothing can be estimated but that there are too many.
+    let surely = match estimate.items.is_finite() {
+        true => estimate.items - 3.0 * estimate.std_error,
+        false => f64::INFINITY,
+    };
+    Some((surely, estimate.items.round() as u64, planned))
 }
 
 pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {

@@ -67,7 +67,7 @@ Examples:
   gardenia dedup -c access.log | sort -rn | head       counts of all lines; reads the files twice
 
 --json prints on stderr, in one line: read, printed and dropped lines, lost (expected number of new lines that were \
-dropped) with lost_low and lost_high (95%), wrong (expected number of lines that -d printed though they came once), \
+dropped; null if the filter is too full to tell) with lost_low and lost_high (95%), wrong (expected number of lines that -d printed though they came once), \
 fpp (present rate), memory_bytes, and mode.
 
 Exit codes: 0 done, 2 error, 128 and the signal's number after a signal. An input that cannot be read does not stop the others.")]
@@ -464,6 +464,9 @@ fn count(answers: &[bool]) -> u64 {
     answers.iter().map(|&answer| u64::from(answer)).sum()
 }
 
+/// Above this rate it cannot be told how many lines are lost: the estimate is a sum of odds, and these rise without bound.
+const FULL: f64 = 0.5;
+
 /// What `--json` prints: fields are added, never renamed or removed.
 #[derive(Serialize)]
 struct Report {
@@ -471,11 +474,12 @@ struct Report {
     read: u64,
     printed: u64,
     dropped: u64,
-    /// Expected number of lines that were dropped though they should have been printed.
-    lost: f64,
+    /// Expected number of lines that were dropped though they should have been printed; none if the filter is so full that it cannot
+    /// be told.
+    lost: Option<f64>,
     /// The number is between these, 95 times in 100.
-    lost_low: u64,
-    lost_high: u64,
+    lost_low: Option<u64>,
+    lost_high: Option<u64>,
     /// Expected number of lines that -d printed though they came once.
     wrong: f64,
     /// Present rate at which new lines are taken for known.
@@ -495,8 +499,11 @@ impl Report {
         memory_bytes: u64,
         mode: &'static str,
     ) -> Self {
-        let (lost_low, lost_high) = lost.interval();
-        let (lost, wrong, dropped) = (lost.expected(), wrong.expected(), read - printed);
+        let (wrong, dropped) = (wrong.expected(), read - printed);
+        let known = fpp <= FULL;
+        let (low, high) = lost.interval();
+        let [lost_low, lost_high] = [low, high].map(|lines| known.then(|| lines.min(dropped)));
+        let lost = known.then(|| lost.expected().min(dropped as f64));
         Self { read, printed, dropped, lost, lost_low, lost_high, wrong, fpp, memory_bytes, mode }
     }
 
@@ -533,12 +540,15 @@ impl Report {
         let (printed, dropped) = (human::count(self.printed), human::count(self.dropped));
         let lost = match self.mode {
             "exact" => "none lost".to_owned(),
-            _ => format!(
-                "probably {} lost ({} to {}, 95%)",
-                human::number(self.lost),
-                human::count(self.lost_low),
-                human::count(self.lost_high)
-            ),
+            _ => match (self.lost, self.lost_low, self.lost_high) {
+                (Some(lost), Some(low), Some(high)) => format!(
+                    "probably {} lost ({} to {}, 95%)",
+                    human::number(lost),
+                    human::count(low),
+                    human::count(high)
+                ),
+                _ => "an unknown number of them lost: the filter is full".to_owned(),
+            },
         };
         let wrong = match self.wrong > 0.0 {
             true => format!(", {} printed wrongly", human::number(self.wrong)),

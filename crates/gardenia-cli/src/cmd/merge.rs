@@ -171,7 +171,7 @@ fn report(args: &MergeArgs, output: &Output<'_>, filter: &AnyFilter, overlap: Op
         _ => {
             let (planned, wanted) = (filter.about().planned_items(), filter.about().planned_fpp());
             let many = keys.is_none_or(|keys| keys.items - 3.0 * keys.std_error > planned as f64);
-            if planned > 0 && many {
+            if planned > 0 && many && filter.fpp() > wanted {
                 let (planned, wanted) = (human::plural(planned, "key"), human::share(wanted));
                 say(&format!(
                     "gardenia: warning: each was planned for {planned}: false positives {rate}, not {wanted}"

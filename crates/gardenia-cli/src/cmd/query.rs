@@ -41,7 +41,7 @@ pub(crate) fn run(args: &QueryArgs) -> anyhow::Result<Outcome> {
         (None, None) => {
             let mut stdout = io::stdout().lock();
             let found = search.run(Some(&mut stdout), none())?;
-            if args.count {
+            if args.count && !args.quiet {
                 writeln!(stdout, "{}", found.1).context("stdout")?;
             }
             stdout.flush().context("stdout")?;

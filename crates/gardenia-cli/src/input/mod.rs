@@ -79,7 +79,7 @@ impl Source {
     /// Starts reading.
     fn open(&self, form: Form) -> anyhow::Result<Opened> {
         let bytes = Arc::new(AtomicU64::new(0));
-        let open = || -> io::Result<_> {
+        let open = || -> anyhow::Result<_> {
             let (reader, bytes): (Box<dyn Read + Send>, _) = match self {
                 Self::Stdin => (Box::new(io::stdin()), bytes.clone()),
                 Self::File(path) => (Box::new(File::open(path)?), bytes.clone()),

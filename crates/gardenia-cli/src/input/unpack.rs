@@ -1,45 +1,157 @@
-//! Compressed input is unpacked as it is read. It is known by its first bytes, whatever the file is called.
+//! Compressed input is unpacked as it is read, and input that is no text is refused. Both are known by their first bytes, whatever the
+//! file is called.
 
-use std::io::{self, Read};
+use crate::message::hinted;
+use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How a gzip member and a Zstandard frame begin.
-const GZIP: &[u8] = &[0x1f, 0x8b];
-const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// What an input begins with, and what is done with it.
+struct Format {
+    magic: &'static [Byte],
+    reading: Reading,
+}
+
+/// A byte of a magic.
+#[derive(Clone, Copy)]
+enum Byte {
+    Is(u8),
+    /// From '1' to '9'.
+    Digit,
+    Any,
+}
+use Byte::{Any, Digit, Is};
+
+enum Reading {
+    Unpacked(fn(Reader) -> io::Result<Reader>),
+    /// Its name, and what to do instead. Read as lines it would give "not found" for each of them.
+    Refused(&'static str, &'static str),
+}
+use Reading::{Refused, Unpacked};
+
+/// All of them. A text that begins in such a way can be told by the bytes that follow: blocks of bzip2 begin with the digits of π, pages of
+/// Parquet with a header, and every second byte of Latin text in UTF-16 is zero.
+const FORMATS: [Format; 10] = [
+    Format {
+        magic: &[Is(0x1f), Is(0x8b)],
+        reading: Unpacked(|packed| Ok(Box::new(flate2::read::MultiGzDecoder::new(packed)))),
+    },
+    Format {
+        magic: &[Is(0x28), Is(0xb5), Is(0x2f), Is(0xfd)],
+        reading: Unpacked(|packed| Ok(Box::new(zstd::Decoder::new(packed)?))),
+    },
+    Format {
+        magic: &[Is(0xfd), Is(b'7'), Is(b'z'), Is(b'X'), Is(b'Z'), Is(0)],
+        reading: Unpacked(|packed| Ok(Box::new(lzma_rust2::XzReader::new(packed, true)))),
+    },
+    Format {
+        magic: &[
+            Is(b'B'),
+            Is(b'Z'),
+            Is(b'h'),
+            Digit,
+            Is(0x31),
+            Is(0x41),
+            Is(0x59),
+            Is(0x26),
+            Is(0x53),
+            Is(0x59),
+        ],
+        reading: Unpacked(|packed| Ok(Box::new(bzip2::read::MultiBzDecoder::new(packed)))),
+    },
+    Format {
+        magic: &[Is(0x04), Is(0x22), Is(0x4d), Is(0x18)],
+        reading: Unpacked(|packed| Ok(Box::new(Lz4::new(io::BufReader::new(packed))))),
+    },
+    Format {
+        magic: &[Is(b'P'), Is(b'K'), Is(3), Is(4)],
+        reading: Refused("a ZIP archive", "unzip -p FILE | gardenia …"),
+    },
+    Format {
+        magic: &[Is(b'P'), Is(b'A'), Is(b'R'), Is(b'1'), Is(0x15)],
+        reading: Refused("a Parquet file", "write the column as text or CSV first"),
+    },
+    Format {
+        magic: &[Is(b'7'), Is(b'z'), Is(0xbc), Is(0xaf), Is(0x27), Is(0x1c)],
+        reading: Refused("a 7z archive", "7z x -so FILE | gardenia …"),
+    },
+    Format {
+        magic: &[Is(0xff), Is(0xfe), Any, Is(0)],
+        reading: Refused("text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | gardenia …"),
+    },
+    Format {
+        magic: &[Is(0xfe), Is(0xff), Is(0), Any],
+        reading: Refused("text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | gardenia …"),
+    },
+];
+
+impl Format {
+    /// Whether an input that begins with these bytes can be of this format.
+    fn can_be(&self, start: &[u8]) -> bool {
+        self.magic.iter().zip(start).all(|(magic, &byte)| match magic {
+            Is(value) => *value == byte,
+            Digit => byte.is_ascii_digit() && byte != b'0',
+            Any => true,
+        })
+    }
+}
+
+/// Frames of LZ4, one after the other: the decoder stops after each.
+struct Lz4(Option<lz4_flex::frame::FrameDecoder<io::BufReader<Reader>>>);
+
+impl Lz4 {
+    fn new(packed: io::BufReader<Reader>) -> Self {
+        Self(Some(lz4_flex::frame::FrameDecoder::new(packed)))
+    }
+}
+
+impl Read for Lz4 {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(decoder) = &mut self.0 {
+            let count = decoder.read(buffer)?;
+            if count > 0 || buffer.is_empty() || decoder.get_mut().fill_buf()?.is_empty() {
+                return Ok(count);
+            }
+            *self = self.0.take().map_or(Self(None), |decoder| Self::new(decoder.into_inner()));
+        }
+        Ok(0)
+    }
+}
 
 /// A reader that can move to another thread.
 pub(super) type Reader = Box<dyn Read + Send>;
 
-/// What `reader` gives, unpacked if it is compressed, and the bytes of it that were read to know.
+/// What `reader` gives, unpacked if it is compressed, and the bytes of it that were read to know. An error if it is no text.
 ///
 /// A plain input is asked for no more bytes than needed: a slow pipe is answered as its lines arrive.
-pub(super) fn unpack(mut reader: Reader) -> io::Result<(Vec<u8>, Reader)> {
+pub(super) fn unpack(mut reader: Reader) -> anyhow::Result<(Vec<u8>, Reader)> {
     let mut start = Vec::new();
-    while [GZIP, ZSTD].iter().any(|magic| magic.len() > start.len() && magic.starts_with(&start)) {
+    while FORMATS.iter().any(|format| format.magic.len() > start.len() && format.can_be(&start)) {
         let mut byte = [0];
         match reader.read(&mut byte) {
             Ok(0) => break,
             Ok(_) => start.push(byte[0]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
-    let packed = [GZIP, ZSTD].into_iter().find(|magic| start.starts_with(magic));
-    let Some(magic) = packed else { return Ok((start, reader)) };
-    let whole = io::Cursor::new(start).chain(reader);
-    let reader: Reader = if magic == GZIP {
-        Box::new(flate2::read::MultiGzDecoder::new(whole))
-    } else {
-        Box::new(zstd::Decoder::new(whole)?)
-    };
-    Ok((Vec::new(), Box::new(Unpacked(reader))))
+    let found = FORMATS.iter().find(|format| format.magic.len() <= start.len() && format.can_be(&start));
+    match found.map(|format| &format.reading) {
+        None => Ok((start, reader)),
+        Some(Unpacked(open)) => {
+            let whole: Reader = Box::new(io::Cursor::new(start).chain(reader));
+            Ok((Vec::new(), Box::new(Checked(open(whole)?))))
+        }
+        Some(Refused(what, instead)) => {
+            Err(hinted(format!("{what}, which has no lines of text to read"), instead))
+        }
+    }
 }
 
 /// Says of what the unpacker finds wrong that it is the input which is wrong.
-struct Unpacked(Reader);
+struct Checked(Reader);
 
-impl Read for Unpacked {
+impl Read for Checked {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).map_err(|error| match error.kind() {
             io::ErrorKind::Interrupted => error,

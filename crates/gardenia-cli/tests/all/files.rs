@@ -372,17 +372,19 @@ fn a_filter_that_is_replaced_or_added_to_in_use_answers_as_before() {
     shell.write("other", numbers(500_000..600_000));
     shell.run(&["build", "-q", "--fpp", "1e-9", "-o", "f.gdn", "keys"]).quietly();
     shell.run(&["build", "-q", "--items", "100k", "--fpp", "1e-9", "-o", "other.gdn", "other"]).quietly();
-    for change in [
-        &["add", "-q", "f.gdn", "other"][..],
-        &["merge", "-q", "--force", "-o", "f.gdn", "f.gdn", "other.gdn"],
-    ] {
+    for merged in [false, true] {
         let (mut child, mut stdout) = waiting(&shell);
-        shell.ok(change);
+        if merged {
+            shell.ok(&["merge", "-q", "-o", "m.gdn", "f.gdn", "other.gdn"]);
+            fs::rename(shell.path("m.gdn"), shell.path("f.gdn")).unwrap();
+        } else {
+            shell.ok(&["add", "-q", "f.gdn", "other"]);
+        }
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(&[numbers(1_000..1_100), numbers(700_000..700_100)].concat()).unwrap();
         drop(stdin);
         let mut rest = Vec::new();
         stdout.read_to_end(&mut rest).unwrap();
-        assert_eq!((rest, finish_by_itself(child).code), (numbers(1_000..1_100), Some(0)), "{change:?}");
+        assert_eq!((rest, finish_by_itself(child).code), (numbers(1_000..1_100), Some(0)), "{merged}");
     }
 }

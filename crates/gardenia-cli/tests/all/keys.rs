@@ -121,7 +121,32 @@ fn packed(shell: &Shell, lines: &[u8]) {
     shell.write("lines.gz", gz);
     let zst = [first, second].map(|part| zstd::encode_all(part, 1).unwrap()).concat();
     shell.write("lines.zst", zst);
+    let bz2 = [first, second].map(|part| {
+        let mut packer = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        packer.write_all(part).unwrap();
+        packer.finish().unwrap()
+    });
+    shell.write("lines.bz2", bz2.concat());
+    let xz = [first, second].map(|part| {
+        let mut packer =
+            lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+        packer.write_all(part).unwrap();
+        packer.finish().unwrap()
+    });
+    shell.write("lines.xz", xz.concat());
+    let lz4 = [first, second].map(|part| {
+        let mut packer = lz4_flex::frame::FrameEncoder::with_frame_info(
+            lz4_flex::frame::FrameInfo::new().content_checksum(true), // as the program writes them
+            Vec::new(),
+        );
+        packer.write_all(part).unwrap();
+        packer.finish().unwrap()
+    });
+    shell.write("lines.lz4", lz4.concat());
 }
+
+/// All forms that are unpacked.
+const PACKED: [&str; 5] = ["lines.gz", "lines.zst", "lines.bz2", "lines.xz", "lines.lz4"];
 
 #[test]
 fn compressed_input_is_unpacked_whatever_it_is_called() {
@@ -129,7 +154,7 @@ fn compressed_input_is_unpacked_whatever_it_is_called() {
     let lines = numbers(0..100_000);
     shell.write("lines", &lines);
     packed(&shell, &lines);
-    for name in ["lines", "lines.gz", "lines.zst"] {
+    for name in ["lines"].into_iter().chain(PACKED) {
         shell.ok(&["build", "--force", "--fpp", "0.1%", "-o", "f.gdn", name]);
         assert_eq!(shell.read("f.gdn"), {
             shell.ok(&["build", "--force", "--fpp", "0.1%", "-o", "g.gdn", "lines"]);
@@ -141,7 +166,7 @@ fn compressed_input_is_unpacked_whatever_it_is_called() {
         shell.write("other.txt", &bytes);
         assert_eq!(shell.run(&["query", "f.gdn", "other.txt"]).quietly(), lines);
     }
-    for name in ["lines.gz", "lines.zst"] {
+    for name in PACKED {
         let bytes = shell.read(name);
         shell.write("short", &bytes[..bytes.len() / 2]);
         let run = shell.run(&["build", "-o", "none.gdn", "short"]);
@@ -229,4 +254,35 @@ fn a_line_of_a_gigabyte_is_a_line() {
     assert_eq!((count.status.code(), &*count.stdout), (Some(0), &b"2\n"[..]));
     let short = shell.pipe(&vec![b'x'; (1 << 20) - 1], &["query", "-c", "long.gdn"]);
     assert_eq!(short.out, b"0\n");
+}
+
+#[test]
+fn input_that_is_no_text_is_refused_and_the_rest_is_read() {
+    let shell = Shell::new();
+    shell.write("lines", "rose\ntulip\n");
+    shell.ok(&["build", "-o", "f.gdn", "lines"]);
+    for (bytes, what, hint) in [
+        (&b"PK\x03\x04\x14\x00"[..], "a ZIP archive", "unzip -p"),
+        (b"PAR1\x15\x04\x15", "a Parquet file", "as text or CSV"),
+        (b"7z\xbc\xaf\x27\x1c\x00", "a 7z archive", "7z x -so"),
+        (b"\xff\xfer\0o\0s\0e\0\n\0", "text in UTF-16", "iconv"),
+        (b"\xfe\xff\0r\0o\0s\0e\0\n", "text in UTF-16", "iconv"),
+    ] {
+        shell.write("odd", bytes);
+        let run = shell.run(&["query", "f.gdn", "odd", "lines"]);
+        assert_eq!((run.code, &run.out[..]), (Some(2), &b"rose\ntulip\n"[..]), "{what}: {}", run.err);
+        assert!(run.err.contains("odd: ") && run.err.contains(what) && run.err.contains(hint), "{}", run.err);
+        assert!(shell.run(&["build", "-o", "none.gdn", "odd"]).complaint().contains(what));
+        assert!(!shell.path("none.gdn").exists());
+    }
+    // What only begins like that is text.
+    for text in ["PK", "PAR1\n", "PAR1A\n", "BZh9\n", "BZh91AY&SX\n", "7z\n", "\u{1f}\n"] {
+        let text = text.as_bytes();
+        shell.pipe(text, &["build", "-q", "--force", "--fpp", "1e-9", "-o", "g.gdn"]).quietly();
+        let out = shell.pipe(text, &["query", "g.gdn"]).quietly();
+        assert_eq!(out.trim_ascii_end(), text.trim_ascii_end());
+    }
+    let binary = b"\xff\xfe not UTF-8 \xc3\n";
+    shell.pipe(binary, &["build", "-q", "--force", "-o", "g.gdn"]).quietly();
+    assert_eq!(shell.pipe(binary, &["query", "g.gdn"]).quietly(), binary);
 }

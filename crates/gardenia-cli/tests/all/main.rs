@@ -14,6 +14,7 @@ mod diff;
 mod disk;
 mod every_kind;
 mod files;
+mod first_hour;
 mod fixed;
 mod generate;
 mod hostile;

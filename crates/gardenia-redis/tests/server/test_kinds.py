@@ -77,6 +77,9 @@ class Kinds(Case):
                         # The command counts the lines, and builds from all keys at once.
                         if isinstance(there, str) and ("nothing says how large" in there or "keys at once" in there):
                             continue
+                        # Of a dynamic filter, too, where its layers have a default size on the server.
+                        if kind["name"] == "dynamic" and not {"items", "bits", "cells"} & {name for name, _ in options}:
+                            continue
                         here = self.built(kind["name"], options, folder)
                         what = (kind["name"], options)
                         if isinstance(there, str):

@@ -87,3 +87,14 @@ fn atomic_filters_are_loaded_from_files_of_the_plain_ones() {
     shared.save(&path).unwrap();
     assert!(*AtomicBloom::load(&path).unwrap() == *shared);
 }
+
+#[test]
+fn a_spec_survives_text_and_json_to_the_last_digit() {
+    // Found by fuzzing: 1.1 % is 0.011000000000000001, which JSON readers may take for 0.011.
+    for text in ["cuckoo items=1M fpp=1.1%", "bloom items=7 fpp=0.3%", "blocked items=10 fpp=1/3"] {
+        let spec: Spec = text.parse().unwrap();
+        assert_eq!(spec.to_string().parse::<Spec>().as_ref(), Ok(&spec));
+        let json = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<Spec>(&json).unwrap(), spec, "{json}");
+    }
+}
