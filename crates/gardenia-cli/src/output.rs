@@ -39,7 +39,8 @@ impl Output<'_> {
     fn check_file(&self) -> anyhow::Result<()> {
         let path = self.path;
         let Ok(metadata) = fs::metadata(path) else {
-            if fs::symlink_metadata(path).is_ok() && !self.force {
+            // A file that is no link appeared a moment ago: of it the writer will tell.
+            if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) && !self.force {
                 return Err(hinted("already exists, as a link to nothing", "--force replaces it"));
             }
             let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));

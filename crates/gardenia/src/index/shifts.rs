@@ -198,7 +198,8 @@ pub(crate) fn by_shifts<S: Scheme>(scheme: &S, cells: &impl Cyclic, words: u64, 
                     long.add(window.hits(cells, patterns.group(pattern), &mut room));
                 }
             }
-            (_, Some(fractions)) if number % 4 == 0 => {
+            // Tables of a few cells have none: they would overlap.
+            (_, Some(fractions)) if number % 4 == 0 && !fractions.cycles.is_empty() => {
                 let group = fractions.group(word(0), fractions.short([1, 2, 3].map(word)));
                 short.add(window.hits(cells, group, &mut room));
             }

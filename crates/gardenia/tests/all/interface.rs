@@ -102,3 +102,20 @@ fn a_spec_survives_text_to_the_last_digit_and_json_as_far_as_its_reader_is_exact
         assert!((is / was - 1.0).abs() <= 2.0 * f64::EPSILON, "{json}: {is:?}");
     }
 }
+
+#[test]
+fn tables_of_a_few_bits_state_a_rate() {
+    // A mutated file had so few cells that triple hashing has no short cycles to draw from.
+    for id in gardenia::index::SchemeId::ALL {
+        for (bits, hashes) in (1..=12).flat_map(|bits| (1..=12).map(move |hashes| (bits, hashes))) {
+            let scheme = move |k| gardenia::index::AnyScheme::new(id, k);
+            let Ok(mut filter) = Bloom::builder().bits(bits).hashes(hashes).scheme(scheme).build() else {
+                continue;
+            };
+            assert_eq!(filter.fpp(), 0.0);
+            filter.insert("rose");
+            let fpp = filter.fpp();
+            assert!(fpp > 0.0 && fpp <= 1.0, "{id:?}, {bits} bits, {hashes} hashes: {fpp}");
+        }
+    }
+}
