@@ -23,7 +23,9 @@ macro_rules! numbered {
             #[doc = concat!("All that can be chosen, by number. `from_number` and `from_name` of [`", stringify!($enum), "`] know them.")]
             ///
             /// ```
-            #[doc = concat!("use gardenia::", stringify!($enum), " as Numbered;")]
+            /// # #[allow(unused_imports)]
+            /// # use gardenia::{*, filter::*, hash::*, index::*};
+            #[doc = concat!("type Numbered = ", stringify!($enum), ";")]
             /// for one in Numbered::ALL {
             ///     assert_eq!(Numbered::from_number(one.number()), Some(one));
             ///     assert_eq!(Numbered::from_name(one.name()), Some(one));

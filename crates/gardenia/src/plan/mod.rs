@@ -15,7 +15,7 @@
 //!
 //! // A smaller one, to be built at once:
 //! let mut urls = Need::of(1_000).fpp(0.001).remove().plan().unwrap().best().build().unwrap();
-//! let digest = urls.digest(b"https://example.org/");
+//! let digest = urls.hasher().digest_key("https://example.org/");
 //! urls.insert_digests(&[digest], &mut [false]).unwrap();
 //! assert!(urls.contains_digest(digest) && urls.can(gardenia::Ability::Remove));
 //! ```

@@ -140,7 +140,7 @@ impl<S: Scheme> ChoiceOffline<S> {
     /// As [`improve`](Self::improve); `report` hears of each round and may end it.
     ///
     /// ```
-    /// # use gardenia::{ChoiceBloom, Effort, Digest};
+    /// # use gardenia::{ChoiceBloom, Digest, filter::Effort};
     /// use std::ops::ControlFlow::{Break, Continue};
     /// # let digests = (0..1_000).map(|i| Digest(Digest(1).word(i))).collect();
     /// # let mut offline = ChoiceBloom::builder().bits(8_000).hashes(8).effort(Effort::Rounds).offline(digests)?;
