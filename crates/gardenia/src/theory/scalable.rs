@@ -1,11 +1,13 @@
 //! The scalable filter: a series of slices whose rates add up to less than the target.
 //!
-//! Slice i may err with P_i = P·(1 − r)·r^i. The sum over all slices that may ever come is P, whatever their number, as
-//! long as the tightening r is below 1.
+//! Slice i may err with P_i = P·(1 − r)·r^i. The sum over all slices that may ever come is P,
+//! whatever their number, as long as the tightening r is below 1.
 //!
-//! Source: Almeida, Baquero, Preguiça and Hutchison, "Scalable Bloom Filters" (2007), equations 3 and 4.
+//! Source: Almeida, Baquero, Preguiça and Hutchison, "Scalable Bloom Filters" (2007), equations 3
+//! and 4.
 
-/// The rate of slice `number`, counted from 0, of a filter that shall not err more often than `fpp`: P·(1 − r)·r^i.
+/// The rate of slice `number`, counted from 0, of a filter that shall not err more often than
+/// `fpp`: P·(1 − r)·r^i.
 ///
 /// ```
 /// use gardenia::theory::scalable::slice_fpp;
@@ -17,12 +19,13 @@ pub fn slice_fpp(fpp: f64, tightening: f64, number: u32) -> f64 {
     fpp * (1.0 - tightening) * libm::pow(tightening, f64::from(number))
 }
 
-/// The rate of slice `number` of a filter whose slice `peak` may err most, and the others less by the tightening for each
-/// step away from it: P·r^|i − j|·(1 − r)/(1 + r − r^(j+1)). The sum over all slices is P again, and with j = 0 it is
-/// [`slice_fpp`].
+/// The rate of slice `number` of a filter whose slice `peak` may err most, and the others less by
+/// the tightening for each step away from it: P·r^|i − j|·(1 − r)/(1 + r − r^(j+1)). The sum over
+/// all slices is P again, and with j = 0 it is [`slice_fpp`].
 ///
-/// The paper's series gives the largest share of the rate to the first slice. Where the first slices are small beside what
-/// is to come, strictness costs least in them: shares are better kept for the slices that hold most keys.
+/// The paper's series gives the largest share of the rate to the first slice. Where the first
+/// slices are small beside what is to come, strictness costs least in them: shares are better kept
+/// for the slices that hold most keys.
 ///
 /// ```
 /// use gardenia::theory::scalable::{peaked_fpp, slice_fpp};
@@ -50,7 +53,8 @@ pub fn compound(rates: impl IntoIterator<Item = f64>) -> f64 {
     -libm::expm1(rates.into_iter().map(|rate| libm::log1p(-rate)).sum())
 }
 
-/// Keys that slice `number` takes, and as many in `growth`-fold for each slice after the first: n₀·s^i; `None` beyond 64 bits.
+/// Keys that slice `number` takes, and as many in `growth`-fold for each slice after the first:
+/// n₀·s^i; `None` beyond 64 bits.
 ///
 /// ```
 /// use gardenia::theory::scalable::capacity;

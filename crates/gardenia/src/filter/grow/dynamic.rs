@@ -1,17 +1,21 @@
 //! The dynamic Bloom filter: counting filters of one shape, as many as the keys need, with removal.
 //!
-//! Keys go into a layer until it holds c of them, then another layer of the same shape is added. All layers are asked,
-//! with the same positions, so the false-positive probability grows with their number; the scalable filter exists
-//! because of that. But layers of one shape can be added up when their keys fit one.
+//! Keys go into a layer until it holds c of them, then another layer of the same shape is added.
+//! All layers are asked, with the same positions, so the false-positive probability grows with
+//! their number; the scalable filter exists because of that. But layers of one shape can be added
+//! up when their keys fit one.
 //!
-//! The subtle rule: a key is removed only if exactly one layer claims it. If several do, one of them is right and the
-//! others err, and nobody knows which: lowering the wrong one would hide other keys. That is refused with
-//! [`RemoveError::Ambiguous`]. A layer that has lost a key takes the next one.
+//! The subtle rule: a key is removed only if exactly one layer claims it. If several do, one of
+//! them is right and the others err, and nobody knows which: lowering the wrong one would hide
+//! other keys. That is refused with [`RemoveError::Ambiguous`]. A layer that has lost a key takes
+//! the next one.
 //!
-//! Source: Guo, Wu, Chen and Luo, "Theory and Network Applications of Dynamic Bloom Filters" (2006).
+//! Source: Guo, Wu, Chen and Luo, "Theory and Network Applications of Dynamic Bloom Filters"
+//! (2006).
 
 use super::{Allowance, Fetch};
 use crate::cells::{Bytes, Counters, Memory, Owned, Tally, TallyMut, counter_bytes};
+use crate::explain::{CellTable, Explain, Seen};
 use crate::filter::builder::{Built, ForItems, ForRate, InCells, Probing, Schemed};
 use crate::filter::count::row::{Least, Row, Touch};
 use crate::filter::request::{Request, filter_facts};
@@ -47,8 +51,8 @@ use core::fmt;
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// Each copy of a key counts as one of a layer's. Copies that lie in different layers are found and counted, but cannot
-/// be removed.
+/// Each copy of a key counts as one of a layer's. Copies that lie in different layers are found and
+/// counted, but cannot be removed.
 #[derive(Clone)]
 pub struct DynamicBloom<M = Owned> {
     hasher: KeyHasher,
@@ -116,13 +120,14 @@ impl Builder<DynamicBloom> {
 }
 
 impl DynamicBloom {
-    /// A filter whose layers take `items` keys each, at a false-positive probability of at most `fpp` *for each* full
-    /// layer.
+    /// A filter whose layers take `items` keys each, at a false-positive probability of at most
+    /// `fpp` *for each* full layer.
     pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
         Self::builder().items(items).fpp(fpp).build()
     }
 
-    /// A builder, to choose shape and width of a layer, seed, secret, scheme. A layer takes 10,000 keys unless set.
+    /// A builder, to choose shape and width of a layer, seed, secret, scheme. A layer takes 10,000
+    /// keys unless set.
     ///
     /// Items, rate and size are those of one layer.
     ///
@@ -135,15 +140,16 @@ impl DynamicBloom {
         Builder::new(DynamicBloomOptions { width: WIDTH }).items(LAYER)
     }
 
-    /// Adds `key`; true if it was certainly absent before. If there is no room for it, nothing has changed.
+    /// Adds `key`; true if it was certainly absent before. If there is no room for it, nothing has
+    /// changed.
     #[inline]
     pub fn insert(&mut self, key: impl Key) -> Result<bool, Full> {
         self.about.took_key(&key);
         self.insert_digest(self.hasher.digest_key(&key))
     }
 
-    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at the first that does not
-    /// fit: the error tells how many went in.
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at
+    /// the first that does not fit: the error tells how many went in.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, Full> {
         self.about.took::<K>();
         let mut count = 0;
@@ -151,8 +157,8 @@ impl DynamicBloom {
         Ok(count)
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before. Stops at the
-    /// first that does not fit: the error tells how many went in.
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
+    /// before. Stops at the first that does not fit: the error tells how many went in.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -161,15 +167,16 @@ impl DynamicBloom {
     }
     /// Removes `key` once. If that cannot be, the error says why and nothing has changed.
     ///
-    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a key that is in.
+    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a
+    /// key that is in.
     #[inline]
     pub fn remove(&mut self, key: impl Key) -> Result<(), RemoveError> {
         self.remove_digest(self.hasher.digest_key(&key))
     }
 
-    /// Adds the key with this digest; true if it was certainly absent before. It is full, and nothing has changed, only
-    /// if memory for another layer cannot be had, or is above what the filter's reader allowed
-    /// ([`ReadOptions::max_expansion`]), or there are 4,096.
+    /// Adds the key with this digest; true if it was certainly absent before. It is full, and
+    /// nothing has changed, only if memory for another layer cannot be had, or is above what the
+    /// filter's reader allowed ([`ReadOptions::max_expansion`]), or there are 4,096.
     pub fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
         let new = !self.contains_digest(digest);
         if self.active == self.layers.len() {
@@ -209,8 +216,8 @@ impl DynamicBloom {
         self.active = from + full;
     }
 
-    /// Adds digests in order, up to the first for which there is no memory; `new` is told of each whether it was
-    /// certainly absent.
+    /// Adds digests in order, up to the first for which there is no memory; `new` is told of each
+    /// whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
         let (mut taken, mut full) = (0, false);
         let (scheme, cells) = (self.scheme, self.cells());
@@ -237,8 +244,8 @@ impl DynamicBloom {
         if full { Err(Full { taken, copies: false }) } else { Ok(()) }
     }
 
-    /// Takes the key with this digest out once, if exactly one layer claims it. If that cannot be, the error says why
-    /// and nothing has changed.
+    /// Takes the key with this digest out once, if exactly one layer claims it. If that cannot be,
+    /// the error says why and nothing has changed.
     pub fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError> {
         let mut claims = self.claims(digest);
         let (number, least) = claims.next().ok_or(RemoveError::Absent)?;
@@ -261,7 +268,8 @@ impl DynamicBloom {
         Ok(())
     }
 
-    /// Adds up layers whose keys fit one together, and gives the memory of the others back; how many that were.
+    /// Adds up layers whose keys fit one together, and gives the memory of the others back; how
+    /// many that were.
     ///
     /// Cells that reach their top stay there. The keys of all are found as before.
     pub fn compact(&mut self) -> usize {
@@ -320,8 +328,8 @@ impl<M: Memory> DynamicBloom<M> {
     pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
         self.contains_each(Given(digests), &mut Bools::of(digests, out));
     }
-    /// How often `key` went in, less how often it was removed, over all layers: never too little below the cells'
-    /// top.
+    /// How often `key` went in, less how often it was removed, over all layers: never too little
+    /// below the cells' top.
     #[inline]
     #[must_use]
     pub fn count(&self, key: impl Key) -> u64 {
@@ -445,8 +453,9 @@ impl<M: Memory> DynamicBloom<M> {
         self.items() == 0
     }
 
-    /// The false-positive probability as the filter is now: that of all layers together, from their fill, each as in
-    /// [`Bloom::fpp`](crate::Bloom::fpp). An upper bound if copies of keys are in several layers.
+    /// The false-positive probability as the filter is now: that of all layers together, from their
+    /// fill, each as in [`Bloom::fpp`](crate::Bloom::fpp). An upper bound if copies of keys are in
+    /// several layers.
     #[must_use]
     pub fn fpp(&self) -> f64 {
         compound(self.layers.iter().map(|layer| {
@@ -455,7 +464,8 @@ impl<M: Memory> DynamicBloom<M> {
         }))
     }
 
-    /// How many different keys are in, estimated from the fill of each layer, with its standard error.
+    /// The number of distinct keys in the filter, estimated from the fill of each layer, with its
+    /// standard error.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         let estimates = self
@@ -496,7 +506,7 @@ impl<M: Memory> DynamicBloom<M> {
         Ok(DynamicBloom { hasher, scheme, layers, capacity, active, allowance, about: self.about.clone() })
     }
 
-    /// A filter of layers with so many keys, and the cells that `cells` gives each.
+    /// A filter of layers with this many keys, and the cells that `cells` gives each.
     fn of_layers<E>(parts: Parts, mut cells: impl FnMut() -> Result<Counters<M>, E>) -> Result<Self, E> {
         let Parts { hasher, scheme, capacity, items, allowance, about } = parts;
         let active = items.iter().take_while(|items| **items >= capacity).count();
@@ -529,9 +539,27 @@ impl<M: Memory, N: Memory> PartialEq<DynamicBloom<N>> for DynamicBloom<M> {
     }
 }
 
+impl<M: Memory> Explain for DynamicBloom<M> {
+    fn tables(&self) -> Vec<CellTable> {
+        let layer = |(number, layer): (usize, &Layer<M>)| {
+            let table = CellTable::counters(layer.cells.len(), layer.cells.width());
+            table.named(alloc::format!("layer {}", number + 1))
+        };
+        self.layers.iter().enumerate().map(layer).collect()
+    }
+    fn cell(&self, table: usize, at: u64) -> u64 {
+        self.layers[table].cells.get(at).into()
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        for (number, layer) in self.layers.iter().enumerate() {
+            seen.walk(number, &self.scheme, digest, layer.cells.len());
+        }
+    }
+}
+
 filter_impl!([M: Memory] DynamicBloom<M>);
 try_insert_impl!([] DynamicBloom);
-count_impl!([M: Memory] DynamicBloom<M>);
+count_impl!([M: Memory] DynamicBloom<M>, filter: most u64::MAX >> (64 - filter.width()), saturated filter.layers.iter().map(|layer| layer.cells.count_saturated()).sum());
 remove_impl!([] DynamicBloom);
 
 impl<M: Memory> Stored for DynamicBloom<M> {
@@ -561,24 +589,21 @@ struct Parts {
 /// The parts of a stored filter other than its cells, checked: the layers need exactly the payload.
 fn restore(header: &Header, options: &ReadOptions) -> Result<Parts, DecodeError> {
     header.check_kind(Kind::Dynamic)?;
-    let check = |field, value, ok: bool, rule| {
-        if ok { Ok(()) } else { Err(DecodeError::Field { field, value, rule }) }
-    };
     let (words, rest) = header.params.as_chunks::<8>();
     let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
     let capacity = words.next().unwrap_or(0);
     let items: Vec<u64> = words.collect();
     let fits = rest.is_empty() && (1..=MAX_LAYERS).contains(&items.len());
     let rule = "this kind has 8 bytes, and 8 for each of 1 to 4096 layers";
-    check("parameter length", header.params.len() as u64, fits, rule)?;
-    check("capacity", capacity, capacity > 0, "at least 1 key is needed")?;
+    DecodeError::check("parameter length", header.params.len() as u64, fits, rule)?;
+    DecodeError::check("capacity", capacity, capacity > 0, "at least 1 key is needed")?;
     let most = items.iter().copied().max().unwrap_or(0);
-    check("items of a layer", most, most <= capacity, "they are more than its capacity")?;
+    DecodeError::check("items of a layer", most, most <= capacity, "they are more than its capacity")?;
     let sum = items.iter().try_fold(0u64, |sum, items| sum.checked_add(*items));
-    check("items counted", header.items, sum == Some(header.items), "the layers hold others")?;
+    DecodeError::check("items counted", header.items, sum == Some(header.items), "the layers hold others")?;
     let Identity { cells, width, .. } = header.identity;
     let layer = counter_bytes(cells, width);
-    check("cell width", width.into(), layer.is_some(), "counters have 1 to 32 bits")?;
+    DecodeError::check("cell width", width.into(), layer.is_some(), "counters have 1 to 32 bits")?;
     header.check_payload(layer.unwrap_or(0).saturating_mul(items.len() as u64))?;
     Ok(Parts {
         hasher: header.hasher(options)?,

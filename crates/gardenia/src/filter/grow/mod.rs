@@ -5,7 +5,9 @@ use crate::hash::Digest;
 use crate::index::{Scheme, SchemeVisitor, Walk};
 
 pub(super) mod dynamic;
+pub(super) mod infini;
 pub(super) mod scalable;
+pub(super) mod scalable_blocked;
 
 /// Lines of a key that are asked for in each part of a filter; see `member/probe.rs`.
 const FIRST: u32 = 3;
@@ -26,8 +28,8 @@ impl<F: Fn(u64)> SchemeVisitor for Fetch<F> {
     }
 }
 
-/// How large a filter may become. One that was read from a file keeps what its reader allowed: its parameters say how it grows,
-/// and a few bytes of them could ask for all memory at the next key.
+/// How large a filter may become. One that was read from a file keeps what its reader allowed: its
+/// parameters say how it grows, and a few bytes of them could ask for all memory at the next key.
 #[derive(Clone, Copy)]
 struct Allowance {
     /// Bytes that it may take in any case.
@@ -36,8 +38,8 @@ struct Allowance {
     items: u64,
 }
 
-/// Bytes of memory for each key that was inserted since a filter was read: twice and more of what a filter needs at any rate,
-/// right after it has grown fourfold.
+/// Bytes of memory for each key that was inserted since a filter was read: twice and more of what a
+/// filter needs at any rate, right after it has grown fourfold.
 const PER_KEY: u64 = 64;
 
 impl Allowance {
@@ -49,7 +51,7 @@ impl Allowance {
         Self { bytes: options.expanded(header.payload_len), items: header.items }
     }
 
-    /// The limit, if a filter of so many keys would be above it with so many bytes.
+    /// The limit, if a filter of this many keys would be above it with this many bytes.
     fn exceeded(&self, bytes: u64, items: u64) -> Option<u64> {
         let earned = PER_KEY.saturating_mul(items.saturating_sub(self.items));
         let max = self.bytes.max(earned);

@@ -1,18 +1,21 @@
 //! The scalable Bloom filter: any number of keys, and never above the rate that was asked for.
 //!
-//! Keys go into a slice, a Bloom filter of its own, until it holds as many as it was sized for; then comes another,
-//! larger by the growth s and stricter by the tightening r. All slices are asked, the newest and largest first.
-//! Since their rates are a falling series, the sum stays below the target at every size.
+//! Keys go into a slice, a Bloom filter of its own, until it holds as many as it was sized for;
+//! then comes another, larger by the growth s and stricter by the tightening r. All slices are
+//! asked, the newest and largest first. Since their rates are a falling series, the sum stays below
+//! the target at every size.
 //!
-//! The subtle rules: a key that any slice claims is not inserted again, so that a slice is full by the keys in it and
-//! not by attempts. The keys that are passed over for that reason do not count, so the ones that do are those that found
-//! a zero bit, and a slice of n of them is a little fuller than n keys make it: slices are sized for all that they meet.
-//! And each slice has positions of its own, or a key's neighbours in one slice would be its neighbours in all.
+//! The subtle rules: a key that any slice claims is not inserted again, so that a slice is full by
+//! the keys in it and not by attempts. The keys that are passed over for that reason do not count,
+//! so the ones that do are those that found a zero bit, and a slice of n of them is a little fuller
+//! than n keys make it: slices are sized for all that they meet. And each slice has positions of
+//! its own, or a key's neighbours in one slice would be its neighbours in all.
 //!
 //! Source: Almeida, Baquero, Preguiça and Hutchison, "Scalable Bloom Filters" (2007).
 
 use super::{Allowance, Fetch};
 use crate::cells::{Bits, Bytes, Lines, Memory, Owned};
+use crate::explain::{CellTable, Explain, Seen, bit};
 use crate::filter::builder::{Built, ForItems, ForRate, Schemed};
 use crate::filter::member::probe::{Contains, Set};
 use crate::filter::request::{Request, filter_facts};
@@ -46,7 +49,8 @@ use core::fmt;
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// There is no merge: two filters of the same keys have them in slices of other sizes. Nor is there removal.
+/// There is no merge: two filters of the same keys have them in slices of other sizes. Nor is there
+/// removal.
 ///
 /// ```compile_fail,E0599
 /// let mut bed = gardenia::ScalableBloom::new(0.01).unwrap();
@@ -83,25 +87,25 @@ struct Slice<M> {
 
 /// What the next slice will be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Rule {
-    scheme: SchemeId,
-    fpp: f64,
-    tightening: f64,
-    growth: u32,
+pub(super) struct Rule {
+    pub(super) scheme: SchemeId,
+    pub(super) fpp: f64,
+    pub(super) tightening: f64,
+    pub(super) growth: u32,
     /// The slice that may err most.
-    peak: u32,
+    pub(super) peak: u32,
     /// Keys that the first slice takes.
-    first: u64,
+    pub(super) first: u64,
 }
 
 /// The most slices. Where each is larger than the one before it, 2⁴⁰ cells end them earlier.
-const MAX_SLICES: usize = 64;
+pub(super) const MAX_SLICES: usize = 64;
 
 /// The fastest growth.
 const MAX_GROWTH: u32 = 1 << 15;
 
 impl Rule {
-    fn check(&self) -> Result<(), SizeError> {
+    pub(super) fn check(&self) -> Result<(), SizeError> {
         if !(self.fpp > 0.0 && self.fpp < 1.0) {
             return Err(SizeError::Fpp(self.fpp));
         }
@@ -126,12 +130,49 @@ impl Rule {
     }
 
     /// Keys that slice `number` takes; as many as can be told where they do not fit 64 bits.
-    fn capacity(&self, number: usize) -> u64 {
+    pub(super) fn capacity(&self, number: usize) -> u64 {
         capacity(self.first, self.growth, number as u32).unwrap_or(u64::MAX)
+    }
+
+    /// Notes the options that describe it.
+    pub(super) fn note(&self, spec: &mut Spec) {
+        let Self { fpp, tightening, growth, peak, first, .. } = *self;
+        spec.set_whole(Param::Items, first);
+        spec.set_whole(Param::Growth, growth);
+        spec.set_whole(Param::Peak, peak);
+        spec.forget(&[Param::Fpp]);
+        spec.default_to(Param::Fpp, Value::Real(fpp));
+        spec.default_to(Param::Tightening, Value::Real(tightening));
+    }
+
+    /// The parameters in a file.
+    pub(super) fn params(&self, slices: impl Iterator<Item = ScalableSlice>) -> Vec<u64> {
+        let growth = u64::from(self.growth) | u64::from(self.peak) << 32;
+        let mut words = alloc::vec![self.fpp.to_bits(), self.tightening.to_bits(), growth, self.first];
+        words.extend(slices.flat_map(|slice| [slice.bits, slice.hashes.into(), slice.items]));
+        words
     }
 
     /// The shape of slice `number`.
     fn shape(&self, number: usize) -> Result<Shape, SizeError> {
+        #[cfg(feature = "std")]
+        if let Some(shape) = known(|known| {
+            known.iter().flatten().find(|known| known.0 == *self && known.1 == number).map(|known| known.2)
+        }) {
+            return Ok(shape);
+        }
+        let shape = self.sized(number)?;
+        #[cfg(feature = "std")]
+        known(|known| {
+            known.rotate_right(1);
+            known[0] = Some((*self, number, shape));
+            Some(shape)
+        });
+        Ok(shape)
+    }
+
+    /// The same, sized anew.
+    fn sized(&self, number: usize) -> Result<Shape, SizeError> {
         let fpp = peaked_fpp(self.fpp, self.tightening, self.peak, number as u32);
         let scheme = |hashes| AnyScheme::new(self.scheme, hashes);
         let rate = |shape: Shape, items: u64| {
@@ -147,11 +188,23 @@ impl Rule {
     }
 }
 
+/// The last shapes that were sized, the newest first: sizing takes a millisecond or two, which a
+/// server has not at every growth of its many filters of a few rules.
+#[cfg(feature = "std")]
+type Known = [Option<(Rule, usize, Shape)>; 96];
+
+/// Looks at them; `None` while another thread does.
+#[cfg(feature = "std")]
+fn known(look: impl FnOnce(&mut Known) -> Option<Shape>) -> Option<Shape> {
+    static KNOWN: std::sync::Mutex<Known> = std::sync::Mutex::new([None; 96]);
+    look(&mut *KNOWN.try_lock().ok()?)
+}
+
 #[derive(Clone, Debug)]
 pub struct ScalableBloomOptions {
-    tightening: f64,
-    growth: u32,
-    peak: u32,
+    pub(super) tightening: f64,
+    pub(super) growth: u32,
+    pub(super) peak: u32,
 }
 
 impl Built for ScalableBloom {
@@ -162,8 +215,8 @@ impl ForRate for ScalableBloom {}
 impl Schemed for ScalableBloom {}
 
 impl Builder<ScalableBloom> {
-    /// How many times as many keys each slice takes as the one before it: 2 (unless set) for modest growth, 4 for fast,
-    /// 32768 at most. With 1 all slices take as many, and the 64th is the last.
+    /// How many times as many keys each slice takes as the one before it: 2 (unless set) for modest
+    /// growth, 4 for fast, 32768 at most. With 1 all slices take as many, and the 64th is the last.
     pub fn growth(mut self, growth: u32) -> Self {
         self.options.growth = growth;
         self
@@ -171,8 +224,8 @@ impl Builder<ScalableBloom> {
 
     /// The rate of each slice over that of the one before it, between 0 and 1; 0.85 unless set.
     ///
-    /// Near 1 the first slices are strict and later ones hardly more so; near 0 it is the other way round. The paper
-    /// recommends 0.8 to 0.9.
+    /// Near 1 the first slices are strict and later ones hardly more so; near 0 it is the other way
+    /// round. The paper recommends 0.8 to 0.9.
     pub fn tightening(mut self, tightening: f64) -> Self {
         self.options.tightening = tightening;
         self
@@ -180,9 +233,10 @@ impl Builder<ScalableBloom> {
 
     /// The slice, counted from 0, that may err most: 0 (unless set) as in the paper, 63 at most.
     ///
-    /// For a filter that starts far smaller than it will be: the slices before the peak are small, so that their
-    /// strictness costs little, and leave the largest shares of the rate to those that hold most keys. From 100 keys to
-    /// 800,000 at 1 % it takes 15.4 bits per key with the peak at slice 9, and 17.2 at best without.
+    /// For a filter that starts far smaller than it will be: the slices before the peak are small,
+    /// so that their strictness costs little, and leave the largest shares of the rate to those
+    /// that hold most keys. From 100 keys to 800,000 at 1 % it takes 15.4 bits per key with the
+    /// peak at slice 9, and 17.2 at best without.
     ///
     /// ```
     /// let bits = |peak| {
@@ -196,7 +250,8 @@ impl Builder<ScalableBloom> {
         self
     }
 
-    /// The shape of slice `number`, counted from 0, and the keys that it takes, before any memory is taken.
+    /// The shape of slice `number`, counted from 0, and the keys that it takes, before any memory
+    /// is taken.
     ///
     /// ```
     /// let builder = gardenia::ScalableBloom::builder().fpp(0.01).items(100);
@@ -226,7 +281,8 @@ impl Builder<ScalableBloom> {
     }
 }
 
-/// The digest that slice `number` takes for a key's: the slices choose positions apart from each other.
+/// The digest that slice `number` takes for a key's: the slices choose positions apart from each
+/// other.
 #[inline(always)]
 fn of_slice(digest: Digest, number: usize) -> Digest {
     Digest(digest.word(256 * number as u32))
@@ -259,8 +315,9 @@ impl ScalableBloom {
         Builder::new(ScalableBloomOptions { tightening: 0.85, growth: 2, peak: 0 }).items(1_000)
     }
 
-    /// A filter of the same rule with no keys in it and this hash function. The first slice has the shape that it has
-    /// here, so that nothing is sized: that takes longer than all else where filters are many and small.
+    /// A filter of the same rule with no keys in it and this hash function. The first slice has the
+    /// shape that it has here, so that nothing is sized: that takes longer than all else where
+    /// filters are many and small.
     ///
     /// ```
     /// use gardenia::{KeyHasher, ScalableBloom};
@@ -278,15 +335,16 @@ impl ScalableBloom {
         Ok(Self { hasher, rule: self.rule, slices: alloc::vec![first], allowance, about })
     }
 
-    /// Adds `key`; true if it was certainly absent before. If there is no room for it, nothing has changed.
+    /// Adds `key`; true if it was certainly absent before. If there is no room for it, nothing has
+    /// changed.
     #[inline]
     pub fn insert(&mut self, key: impl Key) -> Result<bool, Full> {
         self.about.took_key(&key);
         self.insert_digest(self.hasher.digest_key(&key))
     }
 
-    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at the first that does not
-    /// fit: the error tells how many went in.
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at
+    /// the first that does not fit: the error tells how many went in.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, Full> {
         self.about.took::<K>();
         let mut count = 0;
@@ -294,8 +352,8 @@ impl ScalableBloom {
         Ok(count)
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before. Stops at the
-    /// first that does not fit: the error tells how many went in.
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
+    /// before. Stops at the first that does not fit: the error tells how many went in.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -303,9 +361,9 @@ impl ScalableBloom {
         self.insert_each(Given(digests), &mut Bools::of(digests, new))
     }
 
-    /// Adds the key with this digest; true if it was certainly absent before. It is full, and nothing has changed, only
-    /// if memory for another slice cannot be had, or is above what the filter's reader allowed
-    /// ([`ReadOptions::max_expansion`]).
+    /// Adds the key with this digest; true if it was certainly absent before. It is full, and
+    /// nothing has changed, only if memory for another slice cannot be had, or is above what the
+    /// filter's reader allowed ([`ReadOptions::max_expansion`]).
     pub fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
         if self.contains_digest(digest) {
             return Ok(false);
@@ -349,8 +407,8 @@ impl ScalableBloom {
         }
     }
 
-    /// Adds digests in order, up to the first for which there is no memory; `new` is told of each whether it was
-    /// certainly absent.
+    /// Adds digests in order, up to the first for which there is no memory; `new` is told of each
+    /// whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
         let (mut taken, mut full) = (0, false);
         let ahead = RefCell::new(self.far());
@@ -519,7 +577,8 @@ impl<M: Memory> ScalableBloom<M> {
         (0..self.slices.len()).fold(0, |sum, number| self.rule.capacity(number).saturating_add(sum))
     }
 
-    /// The shape of the slice that comes next, and the keys that it takes, before any memory is taken.
+    /// The shape of the slice that comes next, and the keys that it takes, before any memory is
+    /// taken.
     ///
     /// ```
     /// let bed = gardenia::ScalableBloom::builder().fpp(0.01).items(100).build()?;
@@ -556,8 +615,8 @@ impl<M: Memory> ScalableBloom<M> {
         self.items() == 0
     }
 
-    /// The false-positive probability as the filter is now: that of all slices together, from their fill, each as in
-    /// [`Bloom::fpp`](crate::Bloom::fpp).
+    /// The false-positive probability as the filter is now: that of all slices together, from their
+    /// fill, each as in [`Bloom::fpp`](crate::Bloom::fpp).
     #[must_use]
     pub fn fpp(&self) -> f64 {
         compound(self.slices.iter().map(|Slice { scheme, bits, .. }| {
@@ -565,8 +624,8 @@ impl<M: Memory> ScalableBloom<M> {
         }))
     }
 
-    /// How many different keys are in: those that were certainly absent when they came. The error is what may have been
-    /// passed over, at the rate that the filter has now.
+    /// The number of distinct keys in the filter: those that were certainly absent when they were
+    /// inserted. The error is what may have been passed over, at the rate that the filter has now.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         let items = self.items() as f64;
@@ -614,7 +673,8 @@ impl<M: Memory> ScalableBloom<M> {
         Ok(Self { hasher, rule, slices, allowance, about })
     }
 
-    /// What must hold of the bits: none is set past a slice's end, and each key in a slice has set one.
+    /// What must hold of the bits: none is set past a slice's end, and each key in a slice has set
+    /// one.
     pub(crate) fn check_cells(&self) -> Result<(), DecodeError> {
         if !self.slices.iter().all(|slice| slice.bits.tail_is_clear()) {
             return Err(DecodeError::Damaged("bits past the end of a slice are set"));
@@ -647,6 +707,23 @@ impl<M: Memory, N: Memory> PartialEq<ScalableBloom<N>> for ScalableBloom<M> {
     }
 }
 
+impl<M: Memory> Explain for ScalableBloom<M> {
+    fn tables(&self) -> Vec<CellTable> {
+        let slice = |(number, slice): (usize, &Slice<M>)| {
+            CellTable::bits(slice.bits.len()).named(alloc::format!("slice {}", number + 1))
+        };
+        self.slices.iter().enumerate().map(slice).collect()
+    }
+    fn cell(&self, table: usize, at: u64) -> u64 {
+        bit(&self.slices[table].bits, at)
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        for (number, Slice { scheme, bits, .. }) in self.slices.iter().enumerate() {
+            seen.walk(number, scheme, of_slice(digest, number), bits.len());
+        }
+    }
+}
+
 filter_impl!([M: Memory] ScalableBloom<M>);
 try_insert_impl!([] ScalableBloom);
 
@@ -656,21 +733,11 @@ const SLICE_WORDS: usize = 3;
 
 impl<M: Memory> Stored for ScalableBloom<M> {
     fn options(&self, spec: &mut Spec) {
-        let Rule { fpp, tightening, growth, peak, first, .. } = self.rule;
-        spec.set_whole(Param::Items, first);
-        spec.set_whole(Param::Growth, growth);
-        spec.set_whole(Param::Peak, peak);
-        spec.forget(&[Param::Fpp]);
-        spec.default_to(Param::Fpp, Value::Real(fpp));
-        spec.default_to(Param::Tightening, Value::Real(tightening));
+        self.rule.note(spec);
     }
     fn header(&self) -> Result<Header, EncodeError> {
         let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
-        let Rule { fpp, tightening, growth, peak, first, .. } = self.rule;
-        let growth = u64::from(growth) | u64::from(peak) << 32;
-        let mut words = alloc::vec![fpp.to_bits(), tightening.to_bits(), growth, first];
-        words.extend(self.slices().flat_map(|slice| [slice.bits, slice.hashes.into(), slice.items]));
-        Ok(Header { items: self.items(), ..header.with_params(&words) })
+        Ok(Header { items: self.items(), ..header.with_params(&self.rule.params(self.slices())) })
     }
     fn sections(&self) -> Vec<&dyn Memory> {
         self.slices.iter().map(|slice| slice.bits.memory() as &dyn Memory).collect()
@@ -678,22 +745,32 @@ impl<M: Memory> Stored for ScalableBloom<M> {
 }
 
 /// A stored filter without its bits.
-struct Parts {
-    hasher: KeyHasher,
-    rule: Rule,
-    shapes: Vec<ScalableSlice>,
-    allowance: Allowance,
-    about: About,
+pub(super) struct Parts {
+    pub(super) hasher: KeyHasher,
+    pub(super) rule: Rule,
+    pub(super) shapes: Vec<ScalableSlice>,
+    pub(super) allowance: Allowance,
+    pub(super) about: About,
 }
 
-/// The parts of a stored filter other than its bits, checked: the slices need exactly the payload.
+/// The parts of a stored filter other than its bits, checked.
 fn restore(header: &Header, options: &ReadOptions) -> Result<Parts, DecodeError> {
     header.check_kind(Kind::Scalable)?;
-    header.check_width(1)?;
     let scheme = header.identity.scheme.ok_or(DecodeError::UnknownScheme(0))?;
-    let check = |field, value, ok: bool, rule| {
-        if ok { Ok(()) } else { Err(DecodeError::Field { field, value, rule }) }
-    };
+    parts(header, options, scheme, MAX_HASHES, |shape| {
+        check_fit(&AnyScheme::new(scheme, shape.hashes), shape.cells)
+    })
+}
+
+/// The parts of a stored filter of slices that `fit` admits: the slices need exactly the payload.
+pub(super) fn parts(
+    header: &Header,
+    options: &ReadOptions,
+    scheme: SchemeId,
+    most_hashes: u32,
+    fit: impl Fn(Shape) -> Result<(), DecodeError>,
+) -> Result<Parts, DecodeError> {
+    header.check_width(1)?;
     let (words, rest) = header.params.as_chunks::<8>();
     let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
     let slices = words.len().saturating_sub(RULE_WORDS);
@@ -701,7 +778,7 @@ fn restore(header: &Header, options: &ReadOptions) -> Result<Parts, DecodeError>
         && slices.is_multiple_of(SLICE_WORDS)
         && (1..=MAX_SLICES).contains(&(slices / SLICE_WORDS));
     let rule = "this kind has 32 bytes, and 24 for each of 1 to 64 slices";
-    check("parameter length", header.params.len() as u64, fits, rule)?;
+    DecodeError::check("parameter length", header.params.len() as u64, fits, rule)?;
     let (rule, slices) = words.split_at(RULE_WORDS);
     let (growth, peak) = (rule[2] as u32, (rule[2] >> 32) as u32);
     let (fpp, tightening) = (f64::from_bits(rule[0]), f64::from_bits(rule[1]));
@@ -720,30 +797,40 @@ fn restore(header: &Header, options: &ReadOptions) -> Result<Parts, DecodeError>
     let (mut bytes, mut items) = (0u64, 0u64);
     for (number, slice) in slices.iter().enumerate() {
         let ScalableSlice { bits, hashes, items: inside } = *slice;
-        check("bits of a slice", bits, (1..=MAX_CELLS).contains(&bits), "1 to 2^40 are allowed")?;
-        check(
+        DecodeError::check(
+            "bits of a slice",
+            bits,
+            (1..=MAX_CELLS).contains(&bits),
+            "1 to 2^40 are allowed",
+        )?;
+        DecodeError::check(
             "hashes of a slice",
             hashes.into(),
-            (1..=MAX_HASHES).contains(&hashes),
-            "1 to 255 are allowed",
+            (1..=most_hashes).contains(&hashes),
+            if most_hashes == MAX_HASHES { "1 to 255 are allowed" } else { "a block takes 1 to 16" },
         )?;
-        check_fit(&AnyScheme::new(scheme, hashes), bits)?;
+        fit(Shape { cells: bits, hashes })?;
         let (capacity, last) = (rule.capacity(number), number + 1 == slices.len());
         let filled = if last { inside <= capacity } else { inside == capacity };
-        check(
+        DecodeError::check(
             "items of a slice",
             inside,
             filled,
             "all slices but the last are full, and that takes no more either",
         )?;
         // A key that went in found a zero bit. So the next slice cannot be asked to be huge by a small file.
-        check("items of a slice", inside, inside <= bits, "each has set a bit, and there are fewer")?;
+        DecodeError::check(
+            "items of a slice",
+            inside,
+            inside <= bits,
+            "each has set a bit, and there are fewer",
+        )?;
         // At most 64 slices of 2⁴⁰ bits: the sum stays far below 2⁶⁴.
         bytes += bits.div_ceil(64) * 8;
         items = items.saturating_add(inside);
     }
     header.check_payload(bytes)?;
-    check("items counted", header.items, header.items == items, "the slices hold others")?;
+    DecodeError::check("items counted", header.items, header.items == items, "the slices hold others")?;
     let Identity { cells, hashes, .. } = header.identity;
     if (cells, hashes) != (slices[0].bits, slices[0].hashes) {
         return Err(DecodeError::Damaged(
@@ -793,11 +880,22 @@ const PEAK_ITEMS: u64 = 50_000;
 impl Builder<ScalableBloom> {
     /// The builder that a spec describes.
     ///
-    /// How the rate is shared out decides what growth costs. A filter that starts with few keys says nothing about its size,
-    /// and its first slices take no memory to speak of: so the largest share belongs to the slice of some 50,000 keys, and
-    /// from 100 keys to 800,000 at 1 % it ends at 15.4 bits per key. A larger number is a plan: half of the rate belongs to the
-    /// first slice, and a filter that is filled as planned takes 11 bits per key at 1 %.
+    /// How the rate is shared out decides what growth costs. A filter that starts with few keys
+    /// says nothing about its size, and its first slices take no memory to speak of: so the largest
+    /// share belongs to the slice of some 50,000 keys, and from 100 keys to 800,000 at 1 % it ends
+    /// at 15.4 bits per key. A larger number is a plan: half of the rate belongs to the first
+    /// slice, and a filter that is filled as planned takes 11 bits per key at 1 %.
     pub(crate) fn of(spec: &Spec) -> Self {
+        let (items, options) = ScalableBloomOptions::of(spec);
+        let fpp = Some(spec.real(Param::Fpp).unwrap_or(DEFAULT_FPP));
+        let request = Request { fpp, items: Some(items), scheme: spec.scheme_id(), ..Request::hashed(spec) };
+        Self { request, options }
+    }
+}
+
+impl ScalableBloomOptions {
+    /// Keys of the first slice, and how the rate is shared out, of a spec.
+    pub(super) fn of(spec: &Spec) -> (u64, Self) {
         let (asked, growth) = (spec.whole(Param::Items), spec.small(Param::Growth).unwrap_or(2));
         let items = asked.unwrap_or(PLAN);
         let slice = |number: u32| u64::from(growth).saturating_pow(number).saturating_mul(items);
@@ -807,14 +905,12 @@ impl Builder<ScalableBloom> {
             (_, Some(PLAN..)) => (0.5, 0),
             _ => (0.8, (0..16).find(|&number| slice(number) >= PEAK_ITEMS).unwrap_or(16)),
         };
-        let options = ScalableBloomOptions {
+        let options = Self {
             tightening: spec.real(Param::Tightening).unwrap_or(tightening),
             growth,
             peak: spec.small(Param::Peak).unwrap_or(peak),
         };
-        let fpp = Some(spec.real(Param::Fpp).unwrap_or(DEFAULT_FPP));
-        let request = Request { fpp, items: Some(items), scheme: spec.scheme_id(), ..Request::hashed(spec) };
-        Self { request, options }
+        (items, options)
     }
 }
 
