@@ -1,12 +1,13 @@
 //! How far batches look ahead, and from which size of table on: the numbers of the whole family.
 //!
-//! A batch asks for the cache lines of a key some keys before it visits them. Too few keys ahead, and it still waits for
-//! memory; too many, and lines are gone again before they are used. The more lines a key has, the fewer keys ahead
-//! suffice. In a table that the core's own cache holds, asking costs more than it hides. Times of whole filters below are of
+//! A batch asks for the cache lines of a key some keys before it visits them. Too few keys ahead,
+//! and it still waits for memory; too many, and lines are gone again before they are used. The more
+//! lines a key has, the fewer keys ahead suffice. In a table that the core's own cache holds,
+//! asking costs more than it hides. Times of whole filters below are of
 //! `gardenia bench --calibrate --items 6e5,1.5e6`, built with either limit.
 //!
-//! Measured by `cargo test --release -p gardenia --lib ahead -- --ignored --nocapture` (AMD EPYC, 1 MiB of second-level cache,
-//! ns per key, nothing asked for and 8, 16, 32 and 64 keys ahead):
+//! Measured by `cargo test --release -p gardenia --lib ahead -- --ignored --nocapture` (AMD EPYC, 1
+//! MiB of second-level cache, ns per key, nothing asked for and 8, 16, 32 and 64 keys ahead):
 //!
 //! | lines per key | table | nothing | 8 | 16 | 32 | 64 |
 //! |---|---|---|---|---|---|---|
@@ -26,7 +27,8 @@ pub(crate) const ONE_LINE: usize = 64;
 pub(crate) const TWO_LINES: usize = 32;
 /// Keys ahead where a key has more.
 pub(crate) const LINES: usize = 16;
-/// Keys ahead where a key has several groups of lines, as in a filter with choices while it is built.
+/// Keys ahead where a key has several groups of lines, as in a filter with choices while it is
+/// built.
 pub(crate) const GROUPS: usize = 8;
 
 /// Whether the lines of a table of this many words are asked for ahead: above 2 MiB.
@@ -35,7 +37,8 @@ pub(crate) const fn is_far(words: usize) -> bool {
     words > (2 << 20) / 8
 }
 
-/// The same where a probe is so short that the processor overlaps those of several keys by itself: above 4 MiB.
+/// The same where a probe is so short that the processor overlaps those of several keys by itself:
+/// above 4 MiB.
 ///
 /// A query of a binary fuse filter of 2.1 MB takes 3.4 ns, and 6.1 if its lines are asked for.
 #[inline]
@@ -45,14 +48,15 @@ pub(crate) const fn is_far_if_short(words: usize) -> bool {
 
 /// The same where the lines of a key are found at little cost: above 1 MiB.
 ///
-/// A query of a blocked filter of 1.9 MB takes 2.4 ns with asking and 2.6 without, and one of a Bloomier filter of 1.6 MB 19
-/// and 21 ns.
+/// A query of a blocked filter of 1.9 MB takes 2.4 ns with asking and 2.6 without, and one of a
+/// Bloomier filter of 1.6 MB 19 and 21 ns.
 #[inline]
 pub(crate) const fn is_far_if_cheap(words: usize) -> bool {
     words > (1 << 20) / 8
 }
 
-/// The same where positions are known beforehand, so that asking takes one instruction per line: above 256 KiB.
+/// The same where positions are known beforehand, so that asking takes one instruction per line:
+/// above 256 KiB.
 #[inline]
 pub(crate) const fn is_far_if_known(words: usize) -> bool {
     words > (256 << 10) / 8
@@ -67,7 +71,8 @@ mod tests {
 
     const KEYS: usize = 1 << 16;
 
-    /// Nanoseconds per key of a table of `words`, the least of `runs`; nothing is asked for ahead if `far` is false.
+    /// Nanoseconds per key of a table of `words`, the least of `runs`; nothing is asked for ahead
+    /// if `far` is false.
     fn time<const AHEAD: usize>(words: &[u64], lines: u32, far: bool, runs: usize) -> f64 {
         let at = |digest: Digest, line: u32| scale(digest.word(line), words.len() as u64) as usize;
         let run = |seed: usize| {

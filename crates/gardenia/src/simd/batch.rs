@@ -1,7 +1,8 @@
-//! Batches: digests are made many at a time, their memory is asked for ahead, and they are visited in order.
+//! Batches: digests are made many at a time, their memory is asked for ahead, and they are visited
+//! in order.
 //!
-//! One helper for the whole family. Everything is inlined always, so that it takes on the instructions of the
-//! loop it stands in: integers are then hashed in vector registers.
+//! One helper for the whole family. Everything is inlined always, so that it takes on the
+//! instructions of the loop it stands in: integers are then hashed in vector registers.
 
 use super::level::{Level, digest_slice};
 use super::prefetch;
@@ -10,20 +11,24 @@ use crate::index::rows;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Keys that are hashed before the first of them is visited. Many, because stored digests hold up the probes
-/// behind them: a probe whose address ends like that of a waiting store waits with it, and the store waits
-/// for all probes before it. Hashing 64 at a time made a batch from the last-level cache twice as long, and so
-/// did a ring of groups of eight.
+/// Keys that are hashed before the first of them is visited. Many, because stored digests hold up
+/// the probes behind them: a probe whose address ends like that of a waiting store waits with it,
+/// and the store waits for all probes before it. Hashing 64 at a time made a batch from the
+/// last-level cache twice as long, and so did a ring of groups of eight.
 const CHUNK: usize = 4096;
+
+/// The same for tables near the core: as many as leave room beside them in its first cache.
+const NEAR_CHUNK: usize = 1024;
 
 /// Digests drawn from an iterator at a time.
 const DRAWN: usize = 256;
 
 /// Where the digests of a batch come from, and the loop that suits it.
 pub(crate) trait Source {
-    /// Hands the digests to `ask` in order and its answers to `sink`; if the table is `far`, `fetch` is asked
-    /// for each `AHEAD` keys earlier: enough to hide a wait for memory, few enough that fetched lines are still
-    /// there. Fetching and asking alternate, so that memory is never idle.
+    /// Hands the digests to `ask` in order and its answers to `sink`; if the table is `far`,
+    /// `fetch` is asked for each `AHEAD` keys earlier: enough to hide a wait for memory, few enough
+    /// that fetched lines are still there. Fetching and asking alternate, so that memory is never
+    /// idle.
     fn each<const AHEAD: usize>(
         self,
         far: bool,
@@ -32,8 +37,8 @@ pub(crate) trait Source {
         sink: &mut impl Sink,
     );
 
-    /// Hands the digests to `work` in order, at most [`CHUNK`](crate::index::rows::CHUNK) at a time: for loops
-    /// that compute the positions of many keys before the first is visited.
+    /// Hands the digests to `work` in order, at most [`CHUNK`](crate::index::rows::CHUNK) at a
+    /// time: for loops that compute the positions of many keys before the first is visited.
     fn chunks(self, work: impl FnMut(&[Digest]));
 }
 
@@ -69,8 +74,9 @@ impl<K: Key> Source for Keys<'_, K> {
         }
         let mut room = [Digest(0); CHUNK];
         let mut rest = keys;
+        let chunk = if far { CHUNK } else { NEAR_CHUNK };
         while !rest.is_empty() {
-            let (now, later) = rest.split_at(rest.len().min(CHUNK));
+            let (now, later) = rest.split_at(rest.len().min(chunk));
             hasher.digest_all(now, &mut room);
             // Small keys are asked for while the ones before them are probed: hashing alone would wait for
             // them. Pointers to keys are not: their lines only push out those of the table (8.3 against 11 ns).
@@ -113,7 +119,8 @@ impl Source for Given<'_> {
     }
 }
 
-/// The loop behind [`Source::each`]; `between` is told how many digests were visited, after each group.
+/// The loop behind [`Source::each`]; `between` is told how many digests were visited, after each
+/// group.
 #[inline(always)]
 fn probe<const AHEAD: usize>(
     mut digests: &[Digest],
@@ -135,17 +142,23 @@ fn probe<const AHEAD: usize>(
             let mut mask = 0;
             for i in 0..AHEAD {
                 fetch(ahead[i]);
-                mask |= u64::from(ask(group[i])) << i;
+                mask = mask << 1 | u64::from(ask(group[i]));
             }
-            sink.take(mask, AHEAD);
+            sink.take(first_lowest(mask, AHEAD), AHEAD);
             digests = rest;
         }
     }
     for group in digests.chunks(AHEAD) {
-        let mut mask = 0;
-        group.iter().enumerate().for_each(|(i, digest)| mask |= u64::from(ask(*digest)) << i);
-        sink.take(mask, group.len());
+        let mask = group.iter().fold(0, |mask, digest| mask << 1 | u64::from(ask(*digest)));
+        sink.take(first_lowest(mask, group.len()), group.len());
     }
+}
+
+/// A mask of `count` answers that were shifted in at the low end (one instruction each), with the
+/// first answer lowest.
+#[inline(always)]
+fn first_lowest(mask: u64, count: usize) -> u64 {
+    mask.reverse_bits() >> (64 - count)
 }
 
 /// Digests from any iterator that ends for good.
@@ -187,7 +200,8 @@ impl<I: Iterator<Item = Digest>> Source for Drawn<I> {
     }
 }
 
-/// The answers of a batch, `AHEAD` (at most 64) at a time: bit `i` of `mask` is that of key `i` of `count`.
+/// The answers of a batch, `AHEAD` (at most 64) at a time: bit `i` of `mask` is that of key `i` of
+/// `count`.
 ///
 /// A mask, because it stays in a register while the keys are probed.
 pub(crate) trait Sink {
@@ -208,7 +222,7 @@ impl<'a> Bools<'a> {
         Self(answers)
     }
 
-    /// The answers that `ask` gives to so many keys.
+    /// The answers that `ask` gives to this many keys.
     pub(crate) fn collect(keys: usize, ask: impl FnOnce(&mut Bools<'_>)) -> Vec<bool> {
         let mut answers = vec![false; keys];
         ask(&mut Bools(&mut answers));
@@ -225,7 +239,8 @@ impl Sink for Bools<'_> {
     }
 }
 
-/// Answers as words of 64 bits, in order, of a batch that goes 64 ahead and whose digests are [`Given`].
+/// Answers as words of 64 bits, in order, of a batch that goes 64 ahead and whose digests are
+/// [`Given`].
 pub(crate) struct Mask<'a>(pub(crate) &'a mut [u64]);
 
 impl Sink for Mask<'_> {

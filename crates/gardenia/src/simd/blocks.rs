@@ -14,8 +14,9 @@ use crate::theory::blocked::BLOCK_BITS;
 
 /// Blocks of 512 bits, and which of their bits a key sets.
 ///
-/// The two are made together, by [`new`](Self::new) alone, and no method changes the number of blocks: a pattern never chooses a
-/// block that the table does not have. The unsafe code below relies on that.
+/// The two are made together, by [`new`](Self::new) alone, and no method changes the number of
+/// blocks: a pattern never chooses a block that the table does not have. The unsafe code below
+/// relies on that.
 #[derive(Clone)]
 pub(crate) struct Blocks<M = Owned> {
     pattern: Pattern,
@@ -60,24 +61,37 @@ impl<M: Memory> Blocks<M> {
 
     /// The answer for one digest.
     ///
-    /// Even one key gains, although the vector code is called and not inlined: it is a fifth of the portable one.
-    #[inline]
+    /// Even one key gains, although the vector code is called and not inlined: it is a fifth of the
+    /// portable one. Only what needs vector registers is called, with what it needs in registers;
+    /// and all other code, so that this is short enough to be inlined wherever a key is asked for.
+    /// Where it is not, a query takes a third longer.
+    #[inline(always)]
     pub(crate) fn contains(&self, digest: Digest) -> bool {
         let (pattern, memory) = (&self.pattern, self.bits.memory());
         #[cfg(all(target_arch = "x86_64", feature = "std"))]
         if let Some(bytes) = memory.bytes() {
             debug_assert_eq!(bytes.len(), pattern.here() * 64);
-            let table = bytes.as_ptr();
-            match pattern.level() {
+            let at = bytes.as_ptr().wrapping_add(pattern.block_of_all(digest) * 64);
+            let lanes = pattern.lanes();
+            if pattern.is_shortest() {
                 // SAFETY: a level is only chosen if the processor has it, and the table has as many blocks as its pattern says: see
                 // `Blocks`.
-                Level::Avx512 => return unsafe { avx512::contains(pattern, digest, table) },
+                return unsafe { avx512::contains_one(at, digest, lanes.first) };
+            }
+            match pattern.level() {
                 // SAFETY: the same.
-                Level::Avx2 => return unsafe { avx2::contains(pattern, digest, table) },
+                Level::Avx512 => return unsafe { avx512::contains(at, digest, lanes) },
+                // SAFETY: the same.
+                Level::Avx2 => return unsafe { avx2::contains(at, digest, lanes) },
                 Level::Portable => {}
             }
         }
-        portable::contains(*pattern, digest, |at| memory.load(at))
+        level::contains_words(pattern, memory, digest)
+    }
+
+    /// The first word of a key's block, and the key's bits in its eight words.
+    pub(crate) fn masks(&self, digest: Digest) -> (usize, [u64; 8]) {
+        (self.pattern.block(digest) * 8, super::portable::masks(self.pattern, digest))
     }
 
     /// Hands the answers for digests to `answers`, in order.
@@ -104,22 +118,27 @@ impl Blocks {
     }
 
     /// Inserts one digest; true if it was certainly new.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, digest: Digest) -> bool {
         let (pattern, words) = (&self.pattern, self.bits.words_mut());
         #[cfg(all(target_arch = "x86_64", feature = "std"))]
         {
             debug_assert_eq!(words.len(), pattern.here() * 8);
-            let table: *mut u8 = words.as_mut_ptr().cast();
-            match pattern.level() {
+            let table = words.as_mut_ptr().cast::<u8>();
+            let (at, lanes) = (table.wrapping_add(pattern.block_of_all(digest) * 64), pattern.lanes());
+            if pattern.is_shortest() {
                 // SAFETY: as in `contains`; x86-64 is little-endian, so that words and bytes are the same.
-                Level::Avx512 => return unsafe { avx512::insert(pattern, digest, table) },
+                return unsafe { avx512::insert_one(at, digest, lanes.first) };
+            }
+            match pattern.level() {
                 // SAFETY: the same.
-                Level::Avx2 => return unsafe { avx2::insert(pattern, digest, table) },
+                Level::Avx512 => return unsafe { avx512::insert(at, digest, lanes) },
+                // SAFETY: the same.
+                Level::Avx2 => return unsafe { avx2::insert(at, digest, lanes) },
                 Level::Portable => {}
             }
         }
-        portable::insert(*pattern, digest, words)
+        insert_plainly(*pattern, digest, words)
     }
 
     /// Inserts digests in order; `new` is told of each whether it was certainly new.
@@ -145,6 +164,12 @@ impl Blocks {
     pub(crate) fn into_shared(self) -> Blocks<Shared> {
         Blocks { pattern: self.pattern, bits: self.bits.into_shared_blocks() }
     }
+}
+
+/// Apart, so that what stands before it is short enough to be inlined wherever a key is inserted.
+#[cfg_attr(all(target_arch = "x86_64", feature = "std"), inline(never))]
+fn insert_plainly(pattern: Pattern, digest: Digest, words: &mut [u64]) -> bool {
+    portable::insert(pattern, digest, words)
 }
 
 impl Blocks<Shared> {

@@ -1,7 +1,7 @@
 //! Which cells of a binary fuse table a key has, and their sum.
 //!
-//! Here, and not beside the table, for the sake of one loop: a query that checks each of its reads takes a tenth longer,
-//! and why they need no check can be told by the arithmetic below alone.
+//! Here, and not beside the table, for the sake of one loop: a query that checks each of its reads
+//! takes a tenth longer, and why they need no check can be told by the arithmetic below alone.
 #![allow(unsafe_code)] // reads that are checked together
 
 use crate::hash::Digest;
@@ -10,10 +10,11 @@ use crate::theory::binary_fuse::MAX_SEGMENT_BITS;
 
 /// The cells that keys have in a table of segments.
 ///
-/// All of them follow from one product of 128 bits, that of the digest with a multiplier, since a query is over the
-/// sooner the fewer instructions stand between it and the next. The low half is a bijection of the digest: its high end
-/// makes the first cell, a share of all with which a key can begin, and its low end the fingerprint. Three fields of the
-/// high half make the places in the segments that follow.
+/// All of them follow from one product of 128 bits, that of the digest with a multiplier, since a
+/// query is over the sooner the fewer instructions stand between it and the next. The low half is a
+/// bijection of the digest: its high end makes the first cell, a share of all with which a key can
+/// begin, and its low end the fingerprint. Three fields of the high half make the places in the
+/// segments that follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spots {
     multiplier: u64,
@@ -28,7 +29,8 @@ pub(crate) struct Spots {
 const FIELD: u32 = MAX_SEGMENT_BITS;
 
 impl Spots {
-    /// The cells by an odd multiplier, of keys that begin in one of so many segments; `None` if these are too many.
+    /// The cells by an odd multiplier, of keys that begin in one of so many segments; `None` if
+    /// these are too many.
     pub(crate) fn new(multiplier: u64, segments: u64, segment_bits: u32) -> Option<Self> {
         let fits = segment_bits <= MAX_SEGMENT_BITS && segments <= 1 << 40;
         let length = 1 << segment_bits.min(MAX_SEGMENT_BITS);
@@ -58,7 +60,8 @@ impl Spots {
         })
     }
 
-    /// The exclusive or of the K cells of a key, in a table of little-endian cells of B bytes, 1, 2 or 4.
+    /// The exclusive or of the K cells of a key, in a table of little-endian cells of B bytes, 1, 2
+    /// or 4.
     ///
     /// # Panics
     /// If the table has not all cells that keys can have.

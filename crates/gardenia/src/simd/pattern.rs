@@ -4,48 +4,61 @@ use super::level::Level;
 use crate::hash::Digest;
 use crate::index::scale;
 
-/// Multipliers that make the words of a pattern from the digest. Odd constants of well-mixed bits (from
-/// SplitMix64); the block index takes the digest's high bits, the products bring its low bits up.
+/// Multipliers that make the words of a pattern from the digest. Odd constants of well-mixed bits
+/// (from SplitMix64); the block index takes the digest's high bits, the products bring its low bits
+/// up.
 const FIRST: u64 = 0xbf58_476d_1ce4_e5b9;
 const SECOND: u64 = 0x94d0_49bb_1331_11eb;
 
-/// Where the windows of the eight lanes begin: each takes six bits, the rotation the three bits above the last.
-/// Windows are disjoint: overlapping ones raised the error from 0.77 % to 1.01 % in a trial.
+/// Where the windows of the eight lanes begin: each takes six bits, the rotation the three bits
+/// above the last. Windows are disjoint: overlapping ones raised the error from 0.77 % to 1.01 % in
+/// a trial.
 pub(super) const SHIFTS: [u64; 8] = [13, 19, 25, 31, 37, 43, 49, 55];
 /// The lowest bit of the rotation.
 const TOP: u32 = 61;
 
-/// Runs by k' lanes and rotation, each on a cache line of its own.
+/// Runs of a number of lanes by rotation, each on a cache line of its own.
+#[derive(Debug)]
 #[repr(C, align(64))]
-pub(super) struct Runs([[[u64; 8]; 8]; 16]);
+pub(super) struct Runs([[u64; 8]; 8]);
 
 impl Runs {
-    /// 1 in the `lanes` lanes from the rotation on that the key's first word has, 0 elsewhere.
+    /// 1 in the lanes from the rotation on that the key's first word has, 0 elsewhere.
     #[inline(always)]
-    pub(super) fn of(&self, lanes: usize, first: u64) -> &[u64; 8] {
-        &self.0[lanes % 16][(first >> TOP) as usize]
+    pub(super) fn of(&self, first: u64) -> &[u64; 8] {
+        &self.0[(first >> TOP) as usize]
     }
 }
 
-pub(super) static RUNS: Runs = {
-    let mut runs = [[[0; 8]; 8]; 16]; // sixteen rows, so that a masked index needs no check
+/// The runs of 0 to 8 lanes.
+static RUNS: [Runs; 9] = {
+    let mut runs = [const { Runs([[0; 8]; 8]) }; 9];
     let mut lanes = 0;
     while lanes <= 8 {
         let mut rotation = 0;
         while rotation < 8 {
             let mut i = 0;
             while i < lanes {
-                runs[lanes][rotation][(rotation + i) % 8] = 1;
+                runs[lanes].0[rotation][(rotation + i) % 8] = 1;
                 i += 1;
             }
             rotation += 1;
         }
         lanes += 1;
     }
-    Runs(runs)
+    runs
 };
 
-/// How many bits a key sets, how many blocks there are, and with which instructions they are probed.
+/// The lanes in which a key has a first bit, and a second, by rotation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lanes {
+    pub(super) first: &'static Runs,
+    /// For more than eight bits per key.
+    pub(super) second: Option<&'static Runs>,
+}
+
+/// How many bits a key sets, how many blocks there are, and with which instructions they are
+/// probed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pattern {
     pub(crate) blocks: u64,
@@ -54,24 +67,36 @@ pub(crate) struct Pattern {
     skipped: usize,
     /// Blocks of that part.
     here: usize,
-    /// Lanes with a first bit, and with a second.
-    lanes: (usize, usize),
+    lanes: Lanes,
     /// Found out once per filter: a single query is too short to ask the processor.
     #[cfg_attr(not(all(target_arch = "x86_64", feature = "std")), allow(dead_code))]
     level: Level,
+    /// Whether keys have at most eight bits, and AVX-512 finds them.
+    #[cfg_attr(not(all(target_arch = "x86_64", feature = "std")), allow(dead_code))]
+    shortest: bool,
 }
 
 impl Pattern {
     /// The best level of this processor.
     pub(crate) fn new(blocks: u64, hashes: u32) -> Self {
         let bits = hashes.clamp(1, 16) as usize;
-        let lanes = (bits.min(8), bits.saturating_sub(8));
-        Self { blocks, hashes, skipped: 0, here: blocks as usize, lanes, level: Level::best() }
+        let lanes = Lanes { first: &RUNS[bits.min(8)], second: (bits > 8).then(|| &RUNS[bits - 8]) };
+        let whole = Self {
+            blocks,
+            hashes,
+            skipped: 0,
+            here: blocks as usize,
+            lanes,
+            level: Level::Portable,
+            shortest: false,
+        };
+        whole.at(Level::best())
     }
 
     /// The same with other instructions, or the best that the processor has of them.
     pub(crate) fn at(self, level: Level) -> Self {
-        Self { level: level.min(Level::best()), ..self }
+        let level = level.min(Level::best());
+        Self { level, shortest: level == Level::Avx512 && self.lanes.second.is_none(), ..self }
     }
 
     /// The same for a part of the table, `here` blocks from block `skipped` on.
@@ -93,12 +118,29 @@ impl Pattern {
         self.level
     }
 
+    /// Whether keys have at most eight bits, and AVX-512 finds them: the usual case. Single calls
+    /// ask this first, and then the level, because of one value with four cases the compiler makes
+    /// a table of jumps.
+    #[cfg(all(target_arch = "x86_64", feature = "std"))]
+    #[inline(always)]
+    pub(super) fn is_shortest(&self) -> bool {
+        self.shortest
+    }
+
     /// The block of a key in the given part of the table.
     #[inline(always)]
     pub(crate) fn block(self, digest: Digest) -> usize {
         let block = scale(digest.0, self.blocks) as usize - self.skipped;
         debug_assert!(block < self.here);
         block
+    }
+
+    /// The block of a key if this is the whole table.
+    #[cfg(all(target_arch = "x86_64", feature = "std"))]
+    #[inline(always)]
+    pub(super) fn block_of_all(&self, digest: Digest) -> usize {
+        debug_assert!(self.skipped == 0);
+        scale(digest.0, self.blocks) as usize
     }
 
     /// The word of the first bits, and of the rotation.
@@ -113,9 +155,8 @@ impl Pattern {
         digest.0.wrapping_mul(SECOND)
     }
 
-    /// Lanes with a first bit, at most eight, and lanes with a second.
     #[inline(always)]
-    pub(super) fn lanes(self) -> (usize, usize) {
+    pub(super) fn lanes(&self) -> Lanes {
         self.lanes
     }
 }

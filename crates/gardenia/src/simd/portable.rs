@@ -1,10 +1,10 @@
 //! The definition of blocked probing, for any memory and any processor.
 
-use super::pattern::{Pattern, RUNS, SHIFTS};
+use super::pattern::{Lanes, Pattern, SHIFTS};
 use crate::hash::Digest;
 
-/// The bits that `word` chooses in the lanes of `run`. All eight lanes, so that shifts are constants and nothing
-/// is looked up by a lane's number.
+/// The bits that `word` chooses in the lanes of `run`. All eight lanes, so that shifts are
+/// constants and nothing is looked up by a lane's number.
 #[inline(always)]
 fn place(word: u64, run: &[u64; 8]) -> [u64; 8] {
     core::array::from_fn(|lane| run[lane] << (word >> SHIFTS[lane] & 63))
@@ -14,10 +14,10 @@ fn place(word: u64, run: &[u64; 8]) -> [u64; 8] {
 #[inline(always)]
 pub(super) fn masks(pattern: Pattern, digest: Digest) -> [u64; 8] {
     let first = Pattern::first(digest);
-    let (lanes, more) = pattern.lanes();
-    let mut masks = place(first, RUNS.of(lanes, first));
-    if more > 0 {
-        let second = place(Pattern::second(digest), RUNS.of(more, first));
+    let Lanes { first: run, second } = pattern.lanes();
+    let mut masks = place(first, run.of(first));
+    if let Some(run) = second {
+        let second = place(Pattern::second(digest), run.of(first));
         (0..8).for_each(|lane| masks[lane] |= second[lane]);
     }
     masks

@@ -105,8 +105,23 @@ impl<M: Memory> Table<'_, M> {
         found
     }
 
-    /// Asks for the lines of a key in the first layer: all that a present key of up to 16 bits needs, and those of the
-    /// first eight bits of longer ones, which absent keys seldom pass.
+    /// The layer that holds a key, its first slot there, and its words.
+    pub(crate) fn locate<B: Band>(&self, digest: Digest) -> (usize, u64, Probe) {
+        let (mut word, mut found) = (digest.0, (0, 0, Probe::default()));
+        for (number, layer) in self.layers.iter().enumerate() {
+            word = layer.word(word);
+            let place = layer.place(word);
+            let block = place.segment * layer.blocks + place.start / BLOCK;
+            found = (number, block * BLOCK, layer.probe::<B>(word, place, self.width));
+            if !(layer.bumps && layer.is_bumped::<B>(place, self.memory)) {
+                break;
+            }
+        }
+        found
+    }
+
+    /// Asks for the lines of a key in the first layer: all that a present key of up to 16 bits
+    /// needs, and those of the first eight bits of longer ones, which absent keys seldom pass.
     #[inline(always)]
     fn fetch<B: Band>(&self, first: &Layer, digest: Digest) {
         let word = first.word(digest.0);

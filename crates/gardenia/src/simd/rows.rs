@@ -1,4 +1,5 @@
-//! Positions in the rows of a sketch for many digests at once, in vector registers where there are some.
+//! Positions in the rows of a sketch for many digests at once, in vector registers where there are
+//! some.
 #![allow(unsafe_code)] // calls of functions compiled for instructions that are checked here
 
 use crate::hash::Digest;
@@ -57,8 +58,8 @@ mod halves {
         reduced((sum & P) + (sum >> 61))
     }
 
-    /// [`Modulus::of`]. The carry from the lowest of four products is left out (with it, compilers see a multiply-high
-    /// and go back to whole words): the quotient is then up to three too small.
+    /// [`Modulus::of`]. The carry from the lowest of four products is left out (with it, compilers
+    /// see a multiply-high and go back to whole words): the quotient is then up to three too small.
     #[inline(always)]
     pub(super) fn rest(Modulus { w, reciprocal }: Modulus, value: u64) -> u64 {
         let (x0, x1, y0, y1) = (value & LOW, value >> 32, reciprocal & LOW, reciprocal >> 32);

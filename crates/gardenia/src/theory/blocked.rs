@@ -1,14 +1,15 @@
 //! Blocked filters: one cache line per key, and what that costs in error.
 //!
-//! A key goes to one of B blocks of 512 bits and sets one bit in each of k of its eight 64-bit lanes (two in
-//! k−8 of them above eight). Blocks do not fill alike: their loads are binomial (about Poisson), and the error
-//! rate is the mixture over loads, not the classical formula at the mean load. The mixture has a closed form:
-//! the chance that all target bits are set is expanded by inclusion and exclusion over the target bits that
-//! are *missed*; a missed set T stays missed by n keys with probability (1 − (1−g(T))/B)ⁿ, where g(T) is the
-//! chance that a key of the same block misses T.
+//! A key goes to one of B blocks of 512 bits and sets one bit in each of k of its eight 64-bit
+//! lanes (two in k−8 of them above eight). Blocks do not fill alike: their loads are binomial
+//! (about Poisson), and the error rate is the mixture over loads, not the classical formula at the
+//! mean load. The mixture has a closed form: the chance that all target bits are set is expanded by
+//! inclusion and exclusion over the target bits that are *missed*; a missed set T stays missed by n
+//! keys with probability (1 − (1−g(T))/B)ⁿ, where g(T) is the chance that a key of the same block
+//! misses T.
 //!
-//! Source: Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters" (2007) for blocks and
-//! the mixture; the closed form for lanes is ours, checked by simulation.
+//! Source: Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters" (2007) for
+//! blocks and the mixture; the closed form for lanes is ours, checked by simulation.
 
 use super::bloom::{self, Estimate, Shape, size};
 use crate::SizeError;
@@ -27,8 +28,8 @@ pub const MAX_BLOCK_HASHES: u32 = 16;
 
 /// The law of a key's pattern: how likely n keys cover a query's bits. Depends on k alone.
 struct Law {
-    /// For each set of missed bits, merged when equal: the chance that a key of the same block hits the set,
-    /// and the signed weight of the set.
+    /// For each set of missed bits, merged when equal: the chance that a key of the same block hits
+    /// the set, and the signed weight of the set.
     terms: Vec<(f64, f64)>,
 }
 
@@ -58,8 +59,9 @@ impl Law {
     }
 }
 
-/// The false-positive probability of a blocked filter of `blocks` blocks with `hashes` bits per key (above 16
-/// taken as 16) after `items` keys. Exact for random digests; 1 without blocks or hashes, 0 without items.
+/// The false-positive probability of a blocked filter of `blocks` blocks with `hashes` bits per key
+/// (above 16 taken as 16) after `items` keys. Exact for random digests; 1 without blocks or hashes,
+/// 0 without items.
 ///
 /// Inclusion and exclusion cancels: the result is good to about 10⁻¹¹ absolutely.
 ///
@@ -82,7 +84,8 @@ pub(crate) fn fpp_at(blocks: u64, items: f64, hashes: u32) -> f64 {
     }
 }
 
-/// Bits that a key with rotation 0 sets in lane `lane`: the lanes of a key are a run from its rotation on.
+/// Bits that a key with rotation 0 sets in lane `lane`: the lanes of a key are a run from its
+/// rotation on.
 fn bits_in(lane: usize, hashes: u32) -> u8 {
     let hashes = hashes as usize;
     u8::from(lane < hashes.min(LANES)) + u8::from(lane + LANES < hashes)
@@ -99,7 +102,8 @@ fn lane_weights(targets: u8) -> &'static [f64] {
     }
 }
 
-/// Calls `term` for every way to miss target bits of a query with rotation 0, with its signed weight.
+/// Calls `term` for every way to miss target bits of a query with rotation 0, with its signed
+/// weight.
 fn missed_sets(
     lane: usize,
     weight: f64,
@@ -119,7 +123,8 @@ fn missed_sets(
     missed[lane] = 0;
 }
 
-/// The chance that a key of the same block, of random rotation, sets none of `missed[lane]` given bits.
+/// The chance that a key of the same block, of random rotation, sets none of `missed[lane]` given
+/// bits.
 fn miss_chance(missed: &[u8; LANES], hashes: u32) -> f64 {
     let chance_of = |rotation: usize| {
         (0..LANES).fold(1.0, |chance, lane| {
@@ -134,9 +139,9 @@ fn miss_chance(missed: &[u8; LANES], hashes: u32) -> f64 {
     (0..LANES).map(chance_of).sum::<f64>() / LANES as f64
 }
 
-/// The smallest blocked filter for `items` keys at `fpp`, digest floor included: its cells are a multiple of
-/// [`BLOCK_BITS`], and its hashes the best for so many. Whole blocks are more than a few keys need, which then err far
-/// less than was asked: two keys at 1 % once in 10¹¹.
+/// The smallest blocked filter for `items` keys at `fpp`, digest floor included: its cells are a
+/// multiple of [`BLOCK_BITS`], and its hashes the best for so many. Whole blocks are more than a
+/// few keys need, which then err far less than was asked: two keys at 1 % once in 10¹¹.
 ///
 /// # Errors
 ///
@@ -170,8 +175,8 @@ pub fn shape(items: u64, fpp: f64) -> Result<Shape, SizeError> {
 /// Rates below it cannot be told apart: the closed form cancels.
 const LEAST: f64 = 1e-11;
 
-/// The number of bits per key, 1 to 16, with the smallest rate for this many blocks and items; of those whose rate is below
-/// 10⁻¹¹, which [`fpp`] cannot tell apart, the smallest.
+/// The number of bits per key, 1 to 16, with the smallest rate for this many blocks and items; of
+/// those whose rate is below 10⁻¹¹, which [`fpp`] cannot tell apart, the smallest.
 ///
 /// ```
 /// use gardenia::theory::blocked::best_hashes;
@@ -187,8 +192,8 @@ pub fn best_hashes(blocks: u64, items: u64) -> u32 {
 /// How many distinct keys leave `ones` bits set: as [`bloom::estimate_items`], with
 /// the bits that a key really sets. Above eight, two of them can be one.
 ///
-/// The error is that of the classical filter: what blocks add to the variance of the fill, keys that share a
-/// block, cancels against keys that do not.
+/// The error is that of the classical filter: what blocks add to the variance of the fill, keys
+/// that share a block, cancels against keys that do not.
 ///
 /// ```
 /// let told = gardenia::theory::blocked::estimate_items(100, 9, 9_000);

@@ -1,17 +1,20 @@
 //! The blocked Bloom filter: one cache line per key.
 //!
-//! A key goes to one block of 512 bits and sets one bit in each of k of its eight 64-bit lanes (above eight,
-//! two in some). A query waits for memory once, where the classical filter waits for k lines, and a whole
-//! block is tested in one step where the processor can. The price is space: blocks do not fill alike, and
-//! sizing by the exact mixture over their loads gives 9.9 bits per key for 1 %, where the classical filter
-//! needs 9.6 (15.6 against 14.4 for 0.1 %). Take it when only membership is asked.
+//! A key goes to one block of 512 bits and sets one bit in each of k of its eight 64-bit lanes
+//! (above eight, two in some). A query waits for memory once, where the classical filter waits for
+//! k lines, and a whole block is tested in one step where the processor can. The price is space:
+//! blocks do not fill alike, and sizing by the exact mixture over their loads gives 9.9 bits per
+//! key for 1 %, where the classical filter needs 9.6 (15.6 against 14.4 for 0.1 %). Take it when
+//! only membership is asked.
 //!
-//! Source: Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters" (2007); the lanes are
-//! those of split block filters, with a run of k lanes rotated by three bits of the digest.
+//! Source: Putze, Sanders and Singler, "Cache-, Hash- and Space-Efficient Bloom Filters" (2007);
+//! the lanes are those of split block filters, with a run of k lanes rotated by three bits of the
+//! digest.
 
 #[cfg(feature = "std")]
 use super::radix;
 use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
+use crate::explain::{CellTable, Explain, Seen, bit};
 use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing};
 use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::{filter_impl, insert_impl};
@@ -105,7 +108,7 @@ impl BlockedBloom {
     }
 
     /// Adds `key`; true if it was certainly absent before.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, key: impl Key) -> bool {
         self.about.took_key(&key);
         self.insert_digest(self.hasher.digest_key(&key))
@@ -119,7 +122,8 @@ impl BlockedBloom {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before.
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
+    /// before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -128,7 +132,7 @@ impl BlockedBloom {
     }
 
     /// Adds the key with this digest; true if it was certainly absent before.
-    #[inline]
+    #[inline(always)]
     pub fn insert_digest(&mut self, digest: Digest) -> bool {
         self.blocks.insert(digest)
     }
@@ -140,10 +144,10 @@ impl BlockedBloom {
 
     /// Adds a whole set with up to `threads` threads; how many keys were certainly absent before.
     ///
-    /// The same bits and count as [`insert_many`](Self::insert_many), but the keys are first sorted into
-    /// ranges of the table, each of which is then filled while it is in the cache: faster for filters above
-    /// 32 MiB (smaller ones are left to [`insert_many`](Self::insert_many)) when the keys are known up front, at the price of some
-    /// 100 MiB of memory while it works.
+    /// The same bits and count as [`insert_many`](Self::insert_many), but the keys are first sorted
+    /// into ranges of the table, each of which is then filled while it is in the cache: faster for
+    /// filters above 32 MiB (smaller ones are left to [`insert_many`](Self::insert_many)) when the
+    /// keys are known up front, at the price of some 100 MiB of memory while it works.
     ///
     /// ```
     /// let keys: Vec<u64> = (0..100_000).collect();
@@ -177,16 +181,17 @@ impl BlockedBloom {
         Ok(())
     }
 
-    /// Keeps the bits that `other` has too: common keys stay found, and the rate is above that of a filter
-    /// built from the common keys, as with [`Bloom::intersect_with`](crate::Bloom::intersect_with).
+    /// Keeps the bits that `other` has too: common keys stay found, and the rate is above that of a
+    /// filter built from the common keys, as with
+    /// [`Bloom::intersect_with`](crate::Bloom::intersect_with).
     pub fn intersect_with(&mut self, other: &BlockedBloom<impl Memory>) -> Result<(), Mismatch> {
         self.identity().check(&other.identity())?;
         self.blocks.combine(&other.blocks, |a, b| a & b);
         Ok(())
     }
 
-    /// The filter of the same keys at half the size: exactly the one that would have been built with half
-    /// as many blocks. An odd number of blocks cannot be halved.
+    /// The filter of the same keys at half the size: exactly the one that would have been built
+    /// with half as many blocks. An odd number of blocks cannot be halved.
     ///
     /// ```
     /// use gardenia::BlockedBloom;
@@ -224,18 +229,19 @@ impl AtomicBlockedBloom {
         BlockedBloom::new(items, fpp).map(BlockedBloom::into_shared)
     }
 
-    /// Loads a file of a [`BlockedBloom`] into memory to be shared between threads, with every checksum verified.
+    /// Loads a file of a [`BlockedBloom`] into memory to be shared between threads, with every
+    /// checksum verified.
     #[cfg(feature = "mmap")]
     pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self, DecodeError> {
         BlockedBloom::load(path).map(BlockedBloom::into_shared)
     }
 
-    /// Adds `key`; true if it was certainly absent before. Of threads that add one new key at once, exactly one
-    /// is told so.
+    /// Adds `key`; true if it was certainly absent before. Of threads that add one new key at once,
+    /// exactly one is told so.
     ///
-    /// A thread that adds a new key holds the latch of its block for a dozen instructions; keys that are in, and
-    /// queries, take none. Other threads see the key once they synchronise with this one, as with any relaxed
-    /// store.
+    /// A thread that adds a new key holds the latch of its block for a dozen instructions; keys
+    /// that are in, and queries, take none. Other threads see the key once they synchronise with
+    /// this one, as with any relaxed store.
     #[inline]
     pub fn insert(&self, key: impl Key) -> bool {
         self.about.took_key(&key);
@@ -266,7 +272,7 @@ impl AtomicBlockedBloom {
 
 impl<M: Memory> BlockedBloom<M> {
     /// Whether `key` may be present: never false for a key that is.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn contains(&self, key: impl Key) -> bool {
         self.contains_digest(self.hasher.digest_key(&key))
@@ -287,14 +293,14 @@ impl<M: Memory> BlockedBloom<M> {
     }
 
     /// Whether the key with this digest may be present.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn contains_digest(&self, digest: Digest) -> bool {
         self.blocks.contains(digest)
     }
 
-    /// Asks for the memory of this digest, for callers with a loop of their own: some dozens of keys later
-    /// [`contains_digest`](Self::contains_digest) will not wait.
+    /// Asks for the memory of this digest, for callers with a loop of their own: some dozens of
+    /// keys later [`contains_digest`](Self::contains_digest) will not wait.
     ///
     /// ```
     /// let mut seen = gardenia::BlockedBloom::new(100, 0.01)?;
@@ -342,8 +348,8 @@ impl<M: Memory> BlockedBloom<M> {
         self.blocks.contains_each(digests, answers);
     }
 
-    /// The same filter with other instructions, or the best of them that the processor has. Bits and answers
-    /// do not depend on it: this is for tests and benchmarks.
+    /// The same filter with other instructions, or the best of them that the processor has. Bits
+    /// and answers do not depend on it: this is for tests and benchmarks.
     ///
     /// ```
     /// use gardenia::simd::Level;
@@ -398,14 +404,15 @@ impl<M: Memory> BlockedBloom<M> {
         self.blocks.hashes()
     }
 
-    /// The false-positive probability as the filter is now: the exact rate at the estimated number of keys.
+    /// The false-positive probability as the filter is now: the exact rate at the estimated number
+    /// of keys.
     #[must_use]
     pub fn fpp(&self) -> f64 {
         let items = self.estimated_items().items;
         if items.is_finite() { blocked::fpp_at(self.blocks(), items, self.hashes()) } else { 1.0 }
     }
 
-    /// How many different keys are in, estimated from the fill, with its standard error.
+    /// The number of distinct keys in the filter, estimated from the fill, with its standard error.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         blocked::estimate_items(self.blocks(), self.hashes(), self.blocks.bits().count_ones())
@@ -437,10 +444,24 @@ impl<M: Memory> fmt::Debug for BlockedBloom<M> {
     }
 }
 
-/// Equal in identity and bits: the same answer to every key. What they were planned for does not count.
+/// Equal in identity and bits: the same answer to every key. What they were planned for does not
+/// count.
 impl<M: Memory, N: Memory> PartialEq<BlockedBloom<N>> for BlockedBloom<M> {
     fn eq(&self, other: &BlockedBloom<N>) -> bool {
         self.identity() == other.identity() && self.blocks.bits() == other.blocks.bits()
+    }
+}
+
+impl<M: Memory> Explain for BlockedBloom<M> {
+    fn tables(&self) -> Vec<CellTable> {
+        alloc::vec![CellTable::bits(self.bits()).together(BLOCK_BITS)]
+    }
+    fn cell(&self, _: usize, at: u64) -> u64 {
+        bit(self.blocks.bits(), at)
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        let (first, masks) = self.blocks.masks(digest);
+        seen.add_masks(0, 0, first, &masks);
     }
 }
 

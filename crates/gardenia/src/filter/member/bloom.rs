@@ -1,7 +1,8 @@
 //! The Bloom filter: membership in few bits per key, no false negatives.
 //!
 //! A key sets k bits; a key whose k bits are all set may be present. The scheme decides how the k
-//! positions come from one digest, the memory whether the bits are owned, mapped or shared by threads.
+//! positions come from one digest, the memory whether the bits are owned, mapped or shared by
+//! threads.
 //!
 //! Sources: Bloom (1970); Kirsch and Mitzenmacher (2008) for the schemes; Grothoff for the whole k.
 
@@ -27,8 +28,8 @@ use core::fmt;
 
 /// The Bloom filter: a set of keys in a few bits each, without false negatives.
 ///
-/// `S` is the scheme; leave it at the default unless you study the others. `M` is the memory: [`Owned`]
-/// here, [`Shared`] in [`AtomicBloom`], a mapped file from [`Bloom::open_mapped`].
+/// `S` is the scheme; leave it at the default unless you study the others. `M` is the memory:
+/// [`Owned`] here, [`Shared`] in [`AtomicBloom`], a mapped file from [`Bloom::open_mapped`].
 ///
 /// ```
 /// use gardenia::Bloom;
@@ -97,7 +98,8 @@ impl AtomicBloom {
         Bloom::new(items, fpp).map(Bloom::into_shared)
     }
 
-    /// Loads a file of a [`Bloom`] into memory to be shared between threads, with every checksum verified.
+    /// Loads a file of a [`Bloom`] into memory to be shared between threads, with every checksum
+    /// verified.
     #[cfg(feature = "mmap")]
     pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self, DecodeError> {
         Bloom::load(path).map(Bloom::into_shared)
@@ -140,7 +142,8 @@ impl<S: Scheme> Bloom<S> {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before.
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
+    /// before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -186,9 +189,9 @@ impl<S: Scheme> Bloom<S> {
 
     /// Keeps the bits that `other` has too.
     ///
-    /// Every key that is in both stays found, but the result is *not* the filter of the common keys: bits
-    /// that different keys of the two had set stay, so its error rate is above that of a filter built from
-    /// the common keys (and never above that of either filter).
+    /// Every key that is in both stays found, but the result is *not* the filter of the common
+    /// keys: bits that distinct keys of the two had set stay, so its error rate is above that of a
+    /// filter built from the common keys (and never above that of either filter).
     pub fn intersect_with(&mut self, other: &Bloom<S, impl Memory>) -> Result<(), Mismatch> {
         self.check_same(other)?;
         self.bits.combine(&other.bits, |a, b| a & b);
@@ -219,8 +222,9 @@ impl<S: Scheme> Bloom<S> {
 impl<S: Scheme> AtomicBloom<S> {
     /// Adds `key`; true if this call set one of its bits.
     ///
-    /// Of threads that add one new key at once, at least one is told true. Other threads see the key once
-    /// they synchronise with this one (a join, a channel, a lock), as with any relaxed store.
+    /// Of threads that add one new key at once, at least one is told true. Other threads see the
+    /// key once they synchronise with this one (a join, a channel, a lock), as with any relaxed
+    /// store.
     #[inline]
     pub fn insert(&self, key: impl Key) -> bool {
         self.about.took_key(&key);
@@ -290,9 +294,10 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
 
     /// The false-positive probability as the filter is now, from its fill and scheme.
     ///
-    /// In tables of up to 2,048 bits the fill does not tell enough. There groups of positions are laid over the bits and counted: all
-    /// that the scheme has, or so many that the standard error is 3 %. That takes up to some 2 ms, and gives the same
-    /// value every time. If 2 ms are too short, the count is weighted with the formula.
+    /// In tables of up to 2,048 bits the fill does not tell enough. There groups of positions are
+    /// laid over the bits and counted: all that the scheme has, or so many that the standard error
+    /// is 3 %. That takes up to some 2 ms, and gives the same value every time. If 2 ms are too
+    /// short, the count is weighted with the formula.
     ///
     /// ```
     /// let mut bed = gardenia::Bloom::new(1_000, 0.01)?;
@@ -306,7 +311,7 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
         stated_fpp(&self.scheme, (self.bits.len(), self.bits.count_ones()), 1, |at| self.bits.get(at))
     }
 
-    /// How many different keys are in, estimated from the fill, with its standard error.
+    /// The number of distinct keys in the filter, estimated from the fill, with its standard error.
     ///
     /// ```
     /// let mut bed = gardenia::Bloom::new(10_000, 0.01)?;
@@ -320,8 +325,8 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
         estimate_items(self.bits.len(), self.hashes(), self.bits.count_ones())
     }
 
-    /// The capacity κ: how many distinct keys it accepts until its false-positive rate is above the planned one
-    /// ([`Scheme::capacity`]). `None` if no rate was planned.
+    /// The capacity κ: how many distinct keys it accepts until its false-positive rate is above the
+    /// planned one ([`Scheme::capacity`]). `None` if no rate was planned.
     ///
     /// ```
     /// use gardenia::Bloom;
@@ -337,7 +342,8 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
     }
 
     /// Whether it holds more keys than its [`capacity`](Self::capacity), by their [estimated
-    /// number](Self::estimated_items). It still accepts keys; more absent ones than planned are reported as present.
+    /// number](Self::estimated_items). It still accepts keys; more absent ones than planned are
+    /// reported as present.
     ///
     /// ```
     /// let mut filter = gardenia::Bloom::new(1_000, 0.01)?;
@@ -400,7 +406,8 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
 }
 
 impl<K: Key> FromIterator<K> for Bloom {
-    /// A filter just large enough for these keys at 1 %. Digests are kept aside until they are counted.
+    /// A filter just large enough for these keys at 1 %. Digests are kept aside until they are
+    /// counted.
     ///
     /// # Panics
     /// If memory is short, as any collection.
@@ -422,12 +429,15 @@ impl<S: Scheme, M: Memory> fmt::Debug for Bloom<S, M> {
     }
 }
 
-/// Equal in identity and bits: the same answer to every key. What they were planned for does not count.
+/// Equal in identity and bits: the same answer to every key. What they were planned for does not
+/// count.
 impl<S: Scheme, M: Memory, N: Memory> PartialEq<Bloom<S, N>> for Bloom<S, M> {
     fn eq(&self, other: &Bloom<S, N>) -> bool {
         self.check_same(other).is_ok() && self.bits == other.bits
     }
 }
+
+crate::explain::look_at_bits!([S: Scheme, M: Memory] Bloom<S, M>, bits);
 
 filter_impl!([S: Scheme, M: Memory] Bloom<S, M>);
 insert_impl!([S: Scheme] Bloom<S>);

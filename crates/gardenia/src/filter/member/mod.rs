@@ -6,3 +6,4 @@ pub(super) mod probe;
 #[cfg(feature = "std")]
 pub(super) mod radix;
 pub(super) mod retouched;
+pub(super) mod split_block;

@@ -1,12 +1,15 @@
-//! The probe loops of filters over shared bits: one key, and many keys with the memory waits overlapped.
+//! The probe loops of filters over shared bits: one key, and many keys with the memory waits
+//! overlapped.
 //!
-//! A probe that stops at the first clear bit mispredicts a branch per absent key and, what is worse, holds
-//! up the loads behind it. So the first [`FIRST`] bits of a key are fetched together and tested once; only
-//! one absent key in 2^FIRST goes on, and for present keys the branch is always right.
+//! A probe that stops at the first clear bit mispredicts a branch per absent key and, what is
+//! worse, holds up the loads behind it. So the first [`FIRST`] bits of a key are fetched together
+//! and tested once; only one absent key in 2^FIRST goes on, and for present keys the branch is
+//! always right.
 //!
-//! While the table fits the cache of one core a batch is a plain loop. Above that the lines of a key are asked
-//! for some keys ahead: the first ones always, the others while most keys turn out to be present. Positions are
-//! computed twice rather than noted in between: stored positions would hold up the probes behind them.
+//! While the table fits the cache of one core a batch is a plain loop. Above that the lines of a
+//! key are asked for some keys ahead: the first ones always, the others while most keys turn out to
+//! be present. Positions are computed twice rather than noted in between: stored positions would
+//! hold up the probes behind them.
 
 use crate::cells::{Bits, Memory, Shared};
 use crate::hash::Digest;
@@ -14,8 +17,8 @@ use crate::index::{Scheme, SchemeVisitor, Walk};
 use crate::simd::{Sink, Source, ahead};
 use core::cell::Cell;
 
-/// Bits of a key that are tested before the first branch: at the usual fill of one half, three leave an
-/// eighth of the absent keys.
+/// Bits of a key that are tested before the first branch: at the usual fill of one half, three
+/// leave an eighth of the absent keys.
 const FIRST: usize = 3;
 
 /// Whether the bits at the next `count` positions are set, without a branch between them.

@@ -1,21 +1,22 @@
-//! Insertion of a whole set at once: keys are sorted into ranges of blocks first, then each range is filled
-//! while it lies in the cache, by one thread.
+//! Insertion of a whole set at once: keys are sorted into ranges of blocks first, then each range
+//! is filled while it lies in the cache, by one thread.
 //!
-//! Random insertion into a table larger than the cache waits for a line per key, however far ahead it is
-//! fetched, and writes it back later. Sorting costs two passes over the digests that run at the speed of
-//! sequential memory. Ranges belong to one thread each, so that no atomics are needed, and within a range
-//! keys keep their order: bits and the count of new keys are those of one-by-one insertion.
+//! Random insertion into a table larger than the cache waits for a line per key, however far ahead
+//! it is fetched, and writes it back later. Sorting costs two passes over the digests that run at
+//! the speed of sequential memory. Ranges belong to one thread each, so that no atomics are needed,
+//! and within a range keys keep their order: bits and the count of new keys are those of one-by-one
+//! insertion.
 
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::simd::{self, Given, Pattern};
 use alloc::vec::Vec;
 
-/// Tables up to this many bytes are near enough that sorting costs more than it saves (measured at 10⁷ keys,
-/// 12 MiB: twice the time of plain batches; at 10⁸ keys, 118 MiB: two thirds of it).
+/// Tables up to this many bytes are near enough that sorting costs more than it saves (measured at
+/// 10⁷ keys, 12 MiB: twice the time of plain batches; at 10⁸ keys, 118 MiB: two thirds of it).
 pub(super) const WORTH: usize = 32 << 20;
 
-/// Keys per round: enough that each range gets several keys per line, so that a line is fetched once for all
-/// of them. Their digests take 64 MiB.
+/// Keys per round: enough that each range gets several keys per line, so that a line is fetched
+/// once for all of them. Their digests take 64 MiB.
 const ROUND: usize = 1 << 23;
 
 /// Keys hashed at a time.
@@ -24,8 +25,8 @@ const CHUNK: usize = 4096;
 /// Blocks per range: 2^13 lines are 512 KiB, half a second-level cache.
 const RANGE_SHIFT: u32 = 13;
 
-/// The digests of one thread's keys, by range. Kept from round to round, because fresh memory costs more than
-/// the sorting.
+/// The digests of one thread's keys, by range. Kept from round to round, because fresh memory costs
+/// more than the sorting.
 struct Sorted {
     ranges: Vec<Vec<Digest>>,
 }

@@ -1,12 +1,12 @@
 //! The retouched Bloom filter: known false positives are removed, at the price of false negatives.
 //!
-//! Clearing one of the bits of a troublesome key removes it, and with it every element that shares the bit. *Which*
-//! bit is cleared decides how many elements are lost. The counts of elements and of troublesome keys per bit are needed
-//! only while clearing: the result is a plain array of bits. It takes no more keys, because setting a bit again would
-//! bring back what was removed.
+//! Clearing one of the bits of a troublesome key removes it, and with it every element that shares
+//! the bit. *Which* bit is cleared decides how many elements are lost. The counts of elements and
+//! of troublesome keys per bit are needed only while clearing: the result is a plain array of bits.
+//! It takes no more keys, because setting a bit again would bring back what was removed.
 //!
-//! Source: Donnet, Baynat and Friedman, "Retouched Bloom Filters: allowing networked applications to trade off selected
-//! false positives against false negatives" (2006).
+//! Source: Donnet, Baynat and Friedman, "Retouched Bloom Filters: allowing networked applications
+//! to trade off selected false positives against false negatives" (2006).
 
 use super::probe::{Contains, ContainsMany};
 use crate::BuildError;
@@ -38,7 +38,8 @@ numbered! {
         FewestElements = 2 "fewest-elements",
         /// The one with the most troublesome keys: *maximum FP selection*.
         MostTroublesome = 3 "most-troublesome",
-        /// The one that costs the fewest elements for each troublesome key that goes with it: *ratio selection*. The best.
+        /// The one that costs the fewest elements for each troublesome key that goes with it:
+        /// *ratio selection*. The best.
         #[default]
         Ratio = 4 "ratio",
     }
@@ -83,8 +84,8 @@ struct Tally {
 }
 
 impl RetouchedBloom {
-    /// Clears `count` set bits drawn at random (all, if there are fewer): *randomised bit clearing*. The share of
-    /// false positives that goes is the share of elements that is lost.
+    /// Clears `count` set bits drawn at random (all, if there are fewer): *randomised bit
+    /// clearing*. The share of false positives that goes is the share of elements that is lost.
     ///
     /// ```
     /// let mut bed = gardenia::Bloom::new(100, 0.1)?;
@@ -113,8 +114,9 @@ impl RetouchedBloom {
         filter
     }
 
-    /// Clears one bit of each of the `troublesome` keys that the filter still finds when their turn comes. The
-    /// `elements` are the keys that went in: they decide which bit, and tell how many are lost.
+    /// Clears one bit of each of the `troublesome` keys that the filter still finds when their turn
+    /// comes. The `elements` are the keys that went in: they decide which bit, and tell how many
+    /// are lost.
     pub fn selective<S: NumberedScheme, K: Key, T: Key>(
         bed: Bloom<S>,
         elements: &[K],
@@ -221,7 +223,8 @@ impl Draws {
 }
 
 impl<M: Memory> RetouchedBloom<M> {
-    /// Whether `key` may be present. False for keys that were removed, and for elements that went with them.
+    /// Whether `key` may be present. False for keys that were removed, and for elements that went
+    /// with them.
     #[inline]
     #[must_use]
     pub fn contains(&self, key: impl Key) -> bool {
@@ -280,7 +283,8 @@ impl<M: Memory> RetouchedBloom<M> {
         self.tally.cleared
     }
 
-    /// Elements that were there while clearing; 0 after [`random`](Self::random), which asks for none.
+    /// Elements that were there while clearing; 0 after [`random`](Self::random), which asks for
+    /// none.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.tally.elements
@@ -292,8 +296,8 @@ impl<M: Memory> RetouchedBloom<M> {
         self.tally.lost
     }
 
-    /// The share of elements that are not found: counted while clearing selectively, expected after clearing at
-    /// random.
+    /// The share of elements that are not found: counted while clearing selectively, expected after
+    /// clearing at random.
     #[must_use]
     pub fn false_negatives(&self) -> f64 {
         let Tally { cleared, elements, lost } = self.tally;
@@ -355,6 +359,8 @@ impl<M: Memory, N: Memory> PartialEq<RetouchedBloom<N>> for RetouchedBloom<M> {
     }
 }
 
+crate::explain::look_at_bits!([M: Memory] RetouchedBloom<M>, bits);
+
 filter_impl!([M: Memory] RetouchedBloom<M>);
 
 impl<M: Memory> Stored for RetouchedBloom<M> {
@@ -378,12 +384,8 @@ fn restore(
     header.check_payload(header.identity.cells.div_ceil(64) * 8)?;
     let scheme = header.scheme()?;
     let [cleared, elements, lost] = header.param_words()?;
-    let field = |field, value, ok: bool, rule| match ok {
-        true => Ok(()),
-        false => Err(DecodeError::Field { field, value, rule }),
-    };
-    field("cleared", cleared, cleared <= header.identity.cells, "there are not so many bits")?;
-    field("lost", lost, lost <= elements, "there are not so many elements")?;
+    DecodeError::check("cleared", cleared, cleared <= header.identity.cells, "there are fewer bits")?;
+    DecodeError::check("lost", lost, lost <= elements, "there are not so many elements")?;
     let tally = Tally { cleared, elements, lost };
     Ok((header.hasher(options)?, scheme, tally, header.about()))
 }
@@ -445,7 +447,7 @@ impl FromSpec for RetouchedBloom {
         let bloom = Bloom::<AnyScheme>::measure(spec)?;
         Ok(Measure { params: 24, ..bloom })
     }
-    /// With nothing to be rid of: see [`Spec::build_retouched`].
+    /// Without false positives to clear: see [`Spec::build_retouched`].
     fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
         spec.retouched(&digests, &[])
     }
@@ -456,7 +458,8 @@ impl FromSpec for RetouchedBloom {
 }
 
 impl Spec {
-    /// The filter of these keys that does not find the `spared` ones, of the kind [`Retouched`](crate::Kind::Retouched).
+    /// The filter of these keys that does not find the `spared` ones, of the kind
+    /// [`Retouched`](crate::Kind::Retouched).
     ///
     /// ```
     /// use gardenia::{Digest, Filter, Spec};
