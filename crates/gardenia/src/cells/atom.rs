@@ -1,10 +1,10 @@
 //! Changing words that several threads share: every atomic operation of the crate stands here.
 //!
-//! Relaxed order is enough for words. Bits and counters are independent of each other, and whoever must *see* an
-//! insertion synchronises with the inserting thread anyhow (a join, a channel, a lock). A block of several words
-//! is changed under a latch of its own, because one atomic exchange costs less than an atomic `or` per word.
-//! The functions are generic over the atomics so that the model checker `loom` can run them with its own under
-//! every interleaving.
+//! Relaxed order is enough for words. Bits and counters are independent of each other, and whoever
+//! must *see* an insertion synchronises with the inserting thread anyhow (a join, a channel, a
+//! lock). A block of several words is changed under a latch of its own, because one atomic exchange
+//! costs less than an atomic `or` per word. The functions are generic over the atomics so that the
+//! model checker `loom` can run them with its own under every interleaving.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU8, AtomicU64, fence};
@@ -17,7 +17,8 @@ pub(crate) trait Atom {
     fn store(&self, value: u64);
     /// Sets `bits`; the value before.
     fn fetch_or(&self, bits: u64) -> u64;
-    /// Puts `new` where `old` is expected; the value found if that fails, which it may for no reason.
+    /// Puts `new` where `old` is expected; the value found if that fails, which it may for no
+    /// reason.
     fn exchange(&self, old: u64, new: u64) -> Result<(), u64>;
 }
 
@@ -40,7 +41,8 @@ impl Atom for AtomicU64 {
     }
 }
 
-/// Sets `bits`; true if this call set one of them. Each bit is set by exactly one of several calls at once.
+/// Sets `bits`; true if this call set one of them. Each bit is set by exactly one of several calls
+/// at once.
 #[inline(always)]
 pub(crate) fn set(atom: &impl Atom, bits: u64) -> bool {
     atom.fetch_or(bits) & bits != bits
@@ -89,10 +91,11 @@ impl Latch for AtomicU8 {
     }
 }
 
-/// Sets the bits of `masks` in the words of a block; true if one of them was clear. Of several calls at once
-/// with the same new bits exactly one is told so.
+/// Sets the bits of `masks` in the words of a block; true if one of them was clear. Of several
+/// calls at once with the same new bits exactly one is told so.
 ///
-/// Bits that are all set are only read, so that threads which insert known keys do not wait for each other.
+/// Bits that are all set are only read, so that threads which insert known keys do not wait for
+/// each other.
 #[inline(always)]
 pub(crate) fn set_block<A: Atom, L: Latch, const N: usize>(
     block: &[A; N],
@@ -122,12 +125,13 @@ pub(crate) fn set_block<A: Atom, L: Latch, const N: usize>(
 pub(crate) trait Epoch: Atom {
     /// The number, before the first read.
     fn begin(&self) -> u64;
-    /// Whether it is still what it was, after the last read: then nothing was read that was put after a later
-    /// number was announced.
+    /// Whether it is still what it was, after the last read: then nothing was read that was put
+    /// after a later number was announced.
     fn is_still(&self, seen: u64) -> bool;
     /// Puts a new number: whoever finds it sees all that was put before.
     fn publish(&self, number: u64);
-    /// The same before a change: also, whoever reads what is put afterwards will find that number or a later one.
+    /// The same before a change: also, whoever reads what is put afterwards will find that number
+    /// or a later one.
     fn announce(&self, number: u64);
 }
 
@@ -150,14 +154,15 @@ impl Epoch for AtomicU64 {
     }
 }
 
-/// Whose turn it is: of two sets of bits, which share words as lanes 0 and 1, one is *active* and takes new keys,
-/// the other is *passive* and holds the keys before. When the active one is full, the passive one is cleared
-/// and they change places.
+/// Whose turn it is: of two sets of bits, which share words as lanes 0 and 1, one is *active* and
+/// takes new keys, the other is *passive* and holds the keys before. When the active one is full,
+/// the passive one is cleared and they change places.
 ///
-/// Readers look at both lanes and take no latch. A key that is refreshed (put into the active lane) just before
-/// the passive lane is cleared could be missed by a reader that saw some words before and some after, so a reader
-/// that finds nothing looks at the epoch: if a clearing began meanwhile, it looks again. Writers of new keys take
-/// turns by a latch, inside which plain relaxed stores do.
+/// Readers look at both lanes and take no latch. A key that is refreshed (put into the active lane)
+/// just before the passive lane is cleared could be missed by a reader that saw some words before
+/// and some after, so a reader that finds nothing looks at the epoch: if a clearing began
+/// meanwhile, it looks again. Writers of new keys take turns by a latch, inside which plain relaxed
+/// stores do.
 #[derive(Debug, Default)]
 pub(crate) struct Turn<N = AtomicU64, L = AtomicU8> {
     /// Twice the number of changes; odd while the passive lane is being cleared.
@@ -183,8 +188,8 @@ pub(crate) const fn lane_mask(lane: u32) -> u64 {
 }
 
 impl<N: Epoch, L: Latch> Turn<N, L> {
-    /// What `look` finds in the lanes, bit 0 and bit 1: never neither for a key that was in one of them all the
-    /// time, however the lanes change meanwhile.
+    /// What `look` finds in the lanes, bit 0 and bit 1: never neither for a key that was in one of
+    /// them all the time, however the lanes change meanwhile.
     #[inline(always)]
     pub(crate) fn ask(&self, mut look: impl FnMut() -> u64) -> u64 {
         loop {
@@ -196,8 +201,9 @@ impl<N: Epoch, L: Latch> Turn<N, L> {
         }
     }
 
-    /// Puts the key at `places` (word and shift) into the active lane, after changing lanes if `capacity` keys
-    /// are in that; true if it was in neither. A key that is in the active lane is only read.
+    /// Puts the key at `places` (word and shift) into the active lane, after changing lanes if
+    /// `capacity` keys are in that; true if it was in neither. A key that is in the active lane is
+    /// only read.
     pub(crate) fn insert<A: Atom>(
         &self,
         words: &[A],
@@ -292,8 +298,8 @@ mod tests {
         }
     }
 
-    /// Runs `work` of each thread on two shared words, in every order; hands the results and the final words
-    /// to `check`.
+    /// Runs `work` of each thread on two shared words, in every order; hands the results and the
+    /// final words to `check`.
     fn every_order(
         threads: usize,
         work: impl Fn(usize, &[Modelled; 2]) -> u64 + Send + Sync + Copy + 'static,

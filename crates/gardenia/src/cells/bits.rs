@@ -210,8 +210,8 @@ impl<M: Memory> Bits<M> {
         self.shifted(at) & 1 == 1
     }
 
-    /// Bit `at` at the lowest place, others above it. Loops that must not branch between bits combine
-    /// these: of booleans the compiler would make branches again.
+    /// Bit `at` at the lowest place, others above it. Loops that must not branch between bits
+    /// combine these: of booleans the compiler would make branches again.
     #[inline]
     pub(crate) fn shifted(&self, at: u64) -> u64 {
         self.memory.load((at / 64) as usize) >> (at % 64)

@@ -1,9 +1,10 @@
 //! A packed array of buckets of four fingerprints.
 //!
-//! A bucket of four fingerprints of w bits takes 4w bits and follows the one before it without a gap, so that any
-//! width has its own size. It starts at a byte or in the middle of one: a single unaligned read brings all four
-//! (8 bytes up to w = 16, 16 bytes above), and they are compared side by side without a branch. A spare word behind
-//! the last bucket lets every bucket be read, and every fingerprint be written, in the same way.
+//! A bucket of four fingerprints of w bits takes 4w bits and follows the one before it without a
+//! gap, so that any width has its own size. It starts at a byte or in the middle of one: a single
+//! unaligned read brings all four (8 bytes up to w = 16, 16 bytes above), and they are compared
+//! side by side without a branch. A spare word behind the last bucket lets every bucket be read,
+//! and every fingerprint be written, in the same way.
 
 use super::{Bytes, Lines, Memory, Owned};
 use crate::index::MAX_CELLS;
@@ -78,15 +79,15 @@ pub(crate) struct Buckets<M = Owned> {
     layout: Layout,
 }
 
-/// Four fingerprints side by side, with whatever follows above them: `u64` for up to 16 bits each, `u128` for more, and
-/// [`Eights`] for eight bits, whose shape the compiler then knows.
+/// Four fingerprints side by side, with whatever follows above them: `u64` for up to 16 bits each,
+/// `u128` for more, and [`Eights`] for eight bits, whose shape the compiler then knows.
 pub(crate) trait Four: Copy + Eq {
     /// The bits of `memory` from `bucket` on.
     fn read(memory: &impl Memory, bucket: u64, layout: Layout) -> Self;
     /// Turns the bits of `change` in `words`, from bit `at` on, where a fingerprint begins.
     fn flip(words: &mut [u64], at: u64, change: u32);
-    /// The highest bit of the lowest fingerprint that equals `fingerprint`, perhaps with some above it; none if none
-    /// does.
+    /// The highest bit of the lowest fingerprint that equals `fingerprint`, perhaps with some above
+    /// it; none if none does.
     fn equal(self, fingerprint: u32, layout: Layout) -> Self;
     /// The fingerprints that equal `fingerprint`: exactly their highest bits.
     fn all_equal(self, fingerprint: u32, layout: Layout) -> Self;
@@ -167,8 +168,8 @@ four!(u64, word_at);
 four!(u128, |memory, start| u128::from(word_at(memory, start))
     | u128::from(word_at(memory, start + 64)) << 64);
 
-/// Four fingerprints of eight bits each. They lie in the lower half of an 8-byte read as in a word of four bytes, so
-/// what is above is cut off, and no fingerprint is in two words.
+/// Four fingerprints of eight bits each. They lie in the lower half of an 8-byte read as in a word
+/// of four bytes, so what is above is cut off, and no fingerprint is in two words.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Eights(u32);
 
@@ -224,8 +225,8 @@ impl Four for Eights {
     }
 }
 
-/// 64 bits from bit `start` on, where the memory cannot be read as bytes; zeros behind the end. Kept out of the loops,
-/// which it would make too long to be inlined.
+/// 64 bits from bit `start` on, where the memory cannot be read as bytes; zeros behind the end.
+/// Kept out of the loops, which it would make too long to be inlined.
 #[cold]
 #[inline(never)]
 fn word_at(memory: &impl Memory, start: u64) -> u64 {
@@ -243,8 +244,9 @@ impl Buckets {
         Ok(Self { memory: Owned::zeroed(words)?, layout })
     }
 
-    /// Turns the bits of `change`, which has as many as a fingerprint, of the place whose *highest* bit is bit
-    /// `high` of the bucket: an empty place takes the fingerprint, a place with it is emptied.
+    /// Turns the bits of `change`, which has as many as a fingerprint, of the place whose *highest*
+    /// bit is bit `high` of the bucket: an empty place takes the fingerprint, a place with it is
+    /// emptied.
     #[inline(always)]
     pub(crate) fn flip<F: Four>(&mut self, bucket: u64, high: u32, change: u32) {
         let at = self.layout.start(bucket) + u64::from(high + 1 - self.layout.width);
@@ -378,7 +380,8 @@ mod tests {
         fn prefetch(&self, _: usize) {}
     }
 
-    /// Every width: buckets filled in a scattered order against an array of numbers, read in every way there is.
+    /// Every width: buckets filled in a scattered order against an array of numbers, read in every
+    /// way there is.
     fn places_are_numbers<F: Four>(width: u32) {
         let len = 11;
         let mut buckets = Buckets::new(len, width).unwrap();

@@ -1,8 +1,9 @@
 //! A packed array of small saturating counters.
 //!
-//! Each 64-bit word holds ⌊64/w⌋ whole counters: none crosses a word, so that one atomic instruction can
-//! change it and a torn write to a mapped file cannot split it. Widths that divide 64 waste nothing; the
-//! worst, 22 bits, wastes a third. A counter at its top *sticks*: what it lost count of it never lowers.
+//! Each 64-bit word holds ⌊64/w⌋ whole counters: none crosses a word, so that one atomic
+//! instruction can change it and a torn write to a mapped file cannot split it. Widths that divide
+//! 64 waste nothing; the worst, 22 bits, wastes a third. A counter at its top *sticks*: what it
+//! lost count of it never lowers.
 
 use super::{Bits, Bytes, Lines, Memory, Owned, Shared, Tally, atom};
 use crate::index::MAX_CELLS;
@@ -45,9 +46,11 @@ impl CounterLines {
 struct Layout {
     len: u64,
     width: u32,
-    /// ⌊2⁶⁴/c⌋+1 for c ≥ 2 counters a word: multiply-high by it divides positions below 2⁴⁰ exactly.
+    /// ⌊2⁶⁴/c⌋+1 for c ≥ 2 counters a word: multiply-high by it divides positions below 2⁴⁰
+    /// exactly.
     reciprocal: u64,
-    /// log2 of the counters a word, 1 to 6, where that is whole: there a shift divides. Otherwise 0.
+    /// log2 of the counters a word, 1 to 6, where that is whole: there a shift divides. Otherwise
+    /// 0.
     halvings: u32,
     /// The lowest bit of every counter of a word.
     ones: u64,
@@ -105,7 +108,8 @@ impl Layout {
         (self.len - word as u64 * per_word).min(per_word) as u32
     }
 
-    /// `word` with every counter under `mask` lowered by one that is not 0 already, those at the top too.
+    /// `word` with every counter under `mask` lowered by one that is not 0 already, those at the
+    /// top too.
     #[inline(always)]
     fn aged(self, word: u64, mask: u64) -> u64 {
         let high = self.ones << (self.width - 1);
@@ -123,7 +127,8 @@ impl Layout {
         (word + ((new - old) << shift), new as u32)
     }
 
-    /// `word` with the counter at `shift` lowered by `by`, and its new value: not below 0, not from the top.
+    /// `word` with the counter at `shift` lowered by `by`, and its new value: not below 0, not from
+    /// the top.
     #[inline]
     fn lowered(self, word: u64, shift: u32, by: u32) -> (u64, u32) {
         let old = word >> shift & self.top();
@@ -183,8 +188,8 @@ impl Counters {
         (before & self.layout.top()) as u32
     }
 
-    /// Lowers `count` (1 to all) counters from `start` on by one, going round at the end. Here a counter is an
-    /// age and no count: it stops at 0, but does not stick at its top.
+    /// Lowers `count` (1 to all) counters from `start` on by one, going round at the end. Here a
+    /// counter is an age and no count: it stops at 0, but does not stick at its top.
     #[inline]
     pub(crate) fn age_run(&mut self, start: u64, count: u64) {
         let straight = count.min(self.layout.len - start);
@@ -314,8 +319,8 @@ impl<B: AsRef<[u8]>> Counters<Bytes<B>> {
     }
 }
 
-/// Counters of 1, 2, 4, 8, 16 or 32 bits, to be read: loops that ask for the width once, and not for each cell, take
-/// a tenth less time.
+/// Counters of 1, 2, 4, 8, 16 or 32 bits, to be read: loops that ask for the width once, and not
+/// for each cell, take a tenth less time.
 pub(crate) struct Even<'a, M>(&'a Counters<M>);
 
 impl<M: Memory> Tally for Even<'_, M> {
@@ -505,7 +510,8 @@ mod tests {
     }
 
     proptest! {
-        /// Plain and atomic counters follow the same model: an array of saturating, sticky integers.
+        /// Plain and atomic counters follow the same model: an array of saturating, sticky
+        /// integers.
         #[test]
         fn counters_follow_an_exact_model(
             width in 1u32..=32,
@@ -545,8 +551,8 @@ mod tests {
             prop_assert_eq!(u64::from(plain.get(3)), top);
         }
 
-        /// Runs of every length, at every place, going round at the end: each counter in them is lowered by one,
-        /// not below 0 (libbf wraps to the top), and from the top too.
+        /// Runs of every length, at every place, going round at the end: each counter in them is
+        /// lowered by one, not below 0 (libbf wraps to the top), and from the top too.
         #[test]
         fn a_run_ages_exactly_its_counters(
             width in 1u32..=32,

@@ -1,7 +1,7 @@
 //! Words of a file that is mapped to be changed in place.
 //!
-//! Every access is atomic: whatever another program does to the file, a word is the old one or the new one. The
-//! order of stores is the writer's business; see `format/journal.rs`.
+//! Every access is atomic: whatever another program does to the file, a word is the old one or the
+//! new one. The order of stores is the writer's business; see `format/journal.rs`.
 #![allow(unsafe_code)] // words inside a memory map
 
 use super::Memory;
@@ -12,11 +12,11 @@ use core::sync::atomic::Ordering::Relaxed;
 use std::fs::File;
 use std::io;
 
-/// Little-endian words of a file. What is stored is in the file at once, also when this process is killed
-/// right after; [`flush`](Self::flush) makes it survive a loss of power.
+/// Little-endian words of a file. What is stored is in the file at once, also when this process is
+/// killed right after; [`flush`](Self::flush) makes it survive a loss of power.
 ///
-/// As with any memory map, a file that is cut short while it is mapped, or a disk that cannot be read, ends the
-/// process with a bus error.
+/// As with any memory map, a file that is cut short while it is mapped, or a disk that cannot be
+/// read, ends the process with a bus error.
 pub struct MappedWords {
     map: memmap2::MmapRaw,
     words: usize,
@@ -99,8 +99,8 @@ pub(crate) mod fuse {
         static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
     }
 
-    /// Runs `work`, of whose stores to mapped files only the first `stores` are carried out; how many of them
-    /// were left.
+    /// Runs `work`, of whose stores to mapped files only the first `stores` are carried out; how
+    /// many of them were left.
     pub(crate) fn after<R>(stores: u64, work: impl FnOnce() -> R) -> (R, u64) {
         LEFT.set(stores);
         let result = work();

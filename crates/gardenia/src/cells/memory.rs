@@ -1,15 +1,15 @@
 //! Words of memory: owned, borrowed or shared.
 //!
-//! Owned words start on a cache line. From 2 MiB on they are a mapping of their own for which huge pages
-//! are asked (a random probe into small pages misses the TLB as well as the cache); where the system has
-//! none, nothing is lost.
+//! Owned words start on a cache line. From 2 MiB on they are a mapping of their own for which huge
+//! pages are asked (a random probe into small pages misses the TLB as well as the cache); where the
+//! system has none, nothing is lost.
 #![allow(unsafe_code)] // one buffer type that hands out slices of words, and atomics over the same words
 
 use crate::SizeError;
 use crate::simd::prefetch;
 use alloc::vec::Vec;
+use core::alloc::Layout;
 use core::fmt;
-use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 #[cfg(feature = "mmap")]
 use core::sync::atomic::AtomicBool;
@@ -29,9 +29,19 @@ pub trait Memory: sealed::Sealed {
     fn load(&self, at: usize) -> u64;
     /// Asks for the cache line of word `at`; out of range it does nothing.
     fn prefetch(&self, at: usize);
-    /// The words as little-endian bytes, where they lie so in memory and nobody else writes to them.
+    /// The words as little-endian bytes, where they lie so in memory and nobody else writes to
+    /// them.
     fn bytes(&self) -> Option<&[u8]> {
         None
+    }
+    /// The words of block `at`, if blocks have `N`.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn block<const N: usize>(&self, at: usize) -> [u64; N]
+    where
+        Self: Sized,
+    {
+        core::array::from_fn(|word| self.load(at * N + word))
     }
     /// The words from `start` on as little-endian bytes, as many as fit `out`.
     fn copy_le(&self, start: usize, out: &mut [u8]) {
@@ -62,8 +72,8 @@ const HUGE: usize = 2 << 20;
 #[cfg(feature = "mmap")]
 static MAPS: AtomicBool = AtomicBool::new(true);
 
-/// From now on takes all memory from the global allocator, however large: for a program whose allocator counts what it
-/// gives, such as a module of a server. There are no huge pages then.
+/// From now on takes all memory from the global allocator, however large: for a program whose
+/// allocator counts what it gives, such as a module of a server. There are no huge pages then.
 ///
 /// ```
 /// use gardenia::cells::{Memory, Owned, use_allocator_alone};
@@ -78,7 +88,7 @@ pub fn use_allocator_alone() {
 
 /// Where owned words live, so that they can be given back.
 enum Home {
-    /// A vector of lines, taken apart into pointer and capacity.
+    /// Lines as a vector has them, with this capacity.
     Lines { capacity: usize },
     #[cfg(feature = "mmap")]
     Map { _map: memmap2::MmapMut },
@@ -118,13 +128,14 @@ impl Owned {
             return Ok(Self { words, len, home: Home::Map { _map: map } });
         }
         let lines = bytes.div_ceil(64);
-        let mut home = Vec::new();
-        home.try_reserve_exact(lines).map_err(|_| failed())?;
-        home.resize(lines, Line([0; WORDS_PER_LINE]));
-        let mut home = ManuallyDrop::new(home);
-        // A vector's pointer is never null, also when it is empty.
-        let words = NonNull::new(home.as_mut_ptr().cast()).ok_or_else(failed)?;
-        Ok(Self { words, len, home: Home::Lines { capacity: home.capacity() } })
+        if lines == 0 {
+            return Ok(Self::default());
+        }
+        let layout = Layout::array::<Line>(lines).map_err(|_| failed())?;
+        // Zeros of the allocator: where it has fresh pages, a large filter touches them only when keys come.
+        // SAFETY: the layout is not empty.
+        let words = NonNull::new(unsafe { alloc::alloc::alloc_zeroed(layout) }.cast()).ok_or_else(failed)?;
+        Ok(Self { words, len, home: Home::Lines { capacity: lines } })
     }
 
     /// The words.
@@ -163,7 +174,7 @@ impl Drop for Owned {
     fn drop(&mut self) {
         match self.home {
             Home::Lines { capacity } => {
-                // SAFETY: pointer and capacity come from the vector taken apart in `zeroed`; lines are
+                // SAFETY: `zeroed` took the memory with the layout that a vector of this capacity has; lines are
                 // plain data, so length 0 frees the same allocation.
                 drop(unsafe { Vec::<Line>::from_raw_parts(self.words.as_ptr().cast(), 0, capacity) });
             }
@@ -180,7 +191,7 @@ impl Clone for Owned {
         match self.try_clone() {
             Ok(copy) => copy,
             Err(_) => alloc::alloc::handle_alloc_error(
-                core::alloc::Layout::array::<u64>(self.len).unwrap_or(core::alloc::Layout::new::<u64>()),
+                Layout::array::<u64>(self.len).unwrap_or(Layout::new::<u64>()),
             ),
         }
     }
@@ -238,17 +249,18 @@ impl Shared {
         Self { words, latches: Vec::new() }
     }
 
-    /// The same for filters that change a block of eight words at a time: with a latch, one byte, for each block
-    /// up to 65,536 of them.
+    /// The same for filters that change a block of eight words at a time: with a latch, one byte,
+    /// for each block or two up to 65,536 of them. Their number is a power of two: dividing by
+    /// another would take as long as the exchange.
     pub(crate) fn with_latches(words: Owned) -> Self {
-        let latches = (words.len / WORDS_PER_LINE).clamp(1, MAX_LATCHES);
+        let latches = 1 << (words.len / WORDS_PER_LINE).clamp(1, MAX_LATCHES).ilog2();
         Self { words, latches: (0..latches).map(|_| AtomicU8::new(0)).collect() }
     }
 
     /// The latch of a block; there are some only after [`with_latches`](Self::with_latches).
     #[inline]
     pub(crate) fn latch(&self, block: usize) -> &AtomicU8 {
-        &self.latches[block % self.latches.len()]
+        &self.latches[block & (self.latches.len() - 1)]
     }
 
     /// The words, owned by one filter again; nothing is copied.
@@ -277,13 +289,18 @@ impl Memory for Shared {
     fn load(&self, at: usize) -> u64 {
         self.atoms()[at].load(Relaxed)
     }
+    #[inline(always)]
+    fn block<const N: usize>(&self, at: usize) -> [u64; N] {
+        self.atoms().as_chunks().0[at].each_ref().map(|atom| atom.load(Relaxed))
+    }
     #[inline]
     fn prefetch(&self, at: usize) {
         prefetch(self.atoms(), at);
     }
 }
 
-/// Little-endian words inside somebody else's bytes: a slice, or a mapped file. Any alignment will do.
+/// Little-endian words inside somebody else's bytes: a slice, or a mapped file. Any alignment will
+/// do.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes<B>(pub B);
 
@@ -308,6 +325,28 @@ impl<B: AsRef<[u8]>> Memory for Bytes<B> {
     #[inline]
     fn prefetch(&self, at: usize) {
         prefetch(self.0.as_ref(), at * 8);
+    }
+}
+
+/// That many bytes, all zero, which the system hands out without touching them; `None` if there is
+/// no memory for them.
+///
+/// ```
+/// assert_eq!(gardenia::cells::zeroed_bytes(3), Some(vec![0, 0, 0]));
+/// assert_eq!(gardenia::cells::zeroed_bytes(usize::MAX), None);
+/// ```
+#[must_use]
+#[doc(hidden)]
+#[cfg(feature = "std")]
+pub fn zeroed_bytes(bytes: usize) -> Option<Vec<u8>> {
+    if bytes == 0 {
+        return Some(Vec::new());
+    }
+    let layout = Layout::array::<u8>(bytes).ok()?;
+    // SAFETY: the layout is not empty, and is that of a vector of so many bytes, all of which are zero.
+    unsafe {
+        let memory = NonNull::new(alloc::alloc::alloc_zeroed(layout))?;
+        Some(Vec::from_raw_parts(memory.as_ptr(), bytes, bytes))
     }
 }
 

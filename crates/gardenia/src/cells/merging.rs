@@ -1,17 +1,20 @@
 //! Cells that merge with their neighbour when they overflow.
 //!
-//! Most keys of a stream are rare, so most cells of 32 bits hold small numbers. Here cells have 4 or 8 bits, and a
-//! counter that overflows takes the place of its neighbour too: pairs of cells merge, then pairs of pairs, then
-//! those, each aligned to its size. In the same memory there are up to six times as many cells, and few are shared.
-//! Two bits for each pair of cells (one per cell) say how wide the counter is that the pair belongs to, so that a
-//! counter is found by two shifts and without a branch.
+//! Most keys of a stream are rare, so most cells of 32 bits hold small numbers. Here cells have 4
+//! or 8 bits, and a counter that overflows takes the place of its neighbour too: pairs of cells
+//! merge, then pairs of pairs, then those, each aligned to its size. In the same memory there are
+//! up to six times as many cells, and few are shared. Two bits for each pair of cells (one per
+//! cell) say how wide the counter is that the pair belongs to, so that a counter is found by two
+//! shifts and without a branch.
 //!
-//! What a merged counter starts from decides what the sketch promises. With the *sum* of its parts a counter is
-//! what all its keys were raised by, whatever their order, so that uniting two sketches equals counting both
-//! streams. With the *larger* part it still is at least the count of each key, and errs less.
+//! What a merged counter starts from decides what the sketch promises. With the *sum* of its parts
+//! a counter is what all its keys were raised by, whatever their order, so that uniting two
+//! sketches equals counting both streams. With the *larger* part it still is at least the count of
+//! each key, and the error is smaller.
 //!
-//! Source: Ben Basat, Einziger, Mitzenmacher and Vargaftik, "SALSA: self-adjusting lean streaming analytics"
-//! (2021). Their map marks the nodes of a tree; this one has the same size and is read in fewer steps.
+//! Source: Ben Basat, Einziger, Mitzenmacher and Vargaftik, "SALSA: self-adjusting lean streaming
+//! analytics" (2021). Their map marks the nodes of a tree; this one has the same size and is read
+//! in fewer steps.
 
 use super::region::{CellLayout, MOST, Region, Slot, top};
 
@@ -98,8 +101,8 @@ impl<const WIDTH: u32> CellLayout for Merging<WIDTH> {
 }
 
 impl<const WIDTH: u32> Merging<WIDTH> {
-    /// Whether all cells of each counter agree on its width, and counters that start beyond the cells in use are
-    /// empty.
+    /// Whether all cells of each counter agree on its width, and counters that start beyond the
+    /// cells in use are empty.
     fn is_right(region: &Region, used: u64) -> bool {
         let agree = |at: usize| {
             let level = region.level[at];

@@ -1,7 +1,8 @@
 //! What is stored at a position? Bits and small counters over owned, borrowed or shared memory.
 //!
-//! Cells know no hashing. [`Bits`] and [`Counters`] are generic over their [`Memory`]: [`Owned`] words,
-//! [`Bytes`] borrowed from a buffer or a mapped file, and [`Shared`] words that many threads may change.
+//! Cells know no hashing. [`Bits`] and [`Counters`] are generic over their [`Memory`]: [`Owned`]
+//! words, [`Bytes`] borrowed from a buffer or a mapped file, and [`Shared`] words that many threads
+//! may change.
 
 pub(crate) mod atom;
 mod bits;
@@ -13,6 +14,7 @@ pub(crate) mod mapped;
 mod memory;
 pub(crate) mod merging;
 mod packed;
+pub(crate) mod pages;
 mod pair;
 pub(crate) mod region;
 mod tally;
@@ -31,6 +33,10 @@ pub(crate) use mapped::MappedWords;
 /// For the Redis module, whose engine counts all memory.
 #[doc(hidden)]
 pub use memory::use_allocator_alone;
+/// For tables of other programs.
+#[cfg(feature = "std")]
+#[doc(hidden)]
+pub use memory::zeroed_bytes;
 pub use memory::{Bytes, Memory, Owned, Shared, Still};
 pub(crate) use packed::{Packed, packed_words};
 pub(crate) use pair::{Pair, pair_bytes};

@@ -1,7 +1,7 @@
 //! Cells of any width up to 64 bits, one right behind the other.
 //!
-//! Unlike a [counter](super::Counters) a cell may begin in one word and end in the next: nothing is lost between them,
-//! and nobody changes one while another thread reads it.
+//! Unlike a [counter](super::Counters) a cell may begin in one word and end in the next: nothing is
+//! lost between them, and nobody changes one while another thread reads it.
 
 use super::{Bytes, Memory, Owned};
 use crate::SizeError;
@@ -14,7 +14,7 @@ pub(crate) struct Packed<M = Owned> {
     width: u32,
 }
 
-/// Words that so many cells take; `None` if there cannot be as many.
+/// Words that this many cells take; `None` if there cannot be as many.
 pub(crate) fn packed_words(len: u64, width: u32) -> Option<u64> {
     let bits = (1..=64).contains(&width).then(|| len.checked_mul(width.into()))??;
     Some(bits.div_ceil(64))

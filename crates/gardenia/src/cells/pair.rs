@@ -1,8 +1,8 @@
 //! Two arrays of bits that are always asked together.
 //!
-//! The two bits of a position lie side by side, in *lanes* 0 and 1 of one word: a probe costs one load and one
-//! cache line, as in a single array of bits, and one `and` tests both arrays. A lane is cleared by one pass with
-//! a mask.
+//! The two bits of a position lie side by side, in *lanes* 0 and 1 of one word: a probe costs one
+//! load and one cache line, as in a single array of bits, and one `and` tests both arrays. A lane
+//! is cleared by one pass with a mask.
 
 use super::atom::{Turn, lane_mask};
 use super::{Bytes, Lines, Memory, Owned, Shared};

@@ -1,14 +1,16 @@
-//! The cells of sketches: counters that stick at their top, or that grow by merging with their neighbours.
+//! The cells of sketches: counters that stick at their top, or that grow by merging with their
+//! neighbours.
 //!
-//! A *region* is a run of cells that may merge: one cell of 32 or 64 bits, or eight cells of 4 or 8 bits (see
-//! `merging.rs`). What is rare (overflow, uniting sketches) is written once over regions; what is frequent goes by
-//! [`Slot`], the place of one counter in its word.
+//! A *region* is a run of cells that may merge: one cell of 32 or 64 bits, or eight cells of 4 or 8
+//! bits (see `merging.rs`). What is rare (overflow, uniting sketches) is written once over regions;
+//! what is frequent goes by [`Slot`], the place of one counter in its word.
 
 use super::Memory;
 use crate::DecodeError;
 use core::fmt;
 
-/// What the cells of a sketch are: of fixed width, or merging with their neighbours when they overflow.
+/// What the cells of a sketch are: of fixed width, or merging with their neighbours when they
+/// overflow.
 ///
 /// ```
 /// use gardenia::cells::CellKind;
@@ -128,7 +130,8 @@ impl Join {
     }
 }
 
-/// How cells lie in words. Cells are numbered through all rows; `map` is the first word behind the cells.
+/// How cells lie in words. Cells are numbered through all rows; `map` is the first word behind the
+/// cells.
 pub(crate) trait CellLayout: Sized {
     /// Rows begin at a multiple of this many cells: a whole word, of the map too.
     const UNIT: u64;
@@ -139,7 +142,7 @@ pub(crate) trait CellLayout: Sized {
     /// Bits of a cell that has not merged.
     const WIDTH: u32;
 
-    /// Words of so many cells, a multiple of `UNIT`, without and with their map.
+    /// Words of this many cells, a multiple of `UNIT`, without and with their map.
     fn words(cells: u64) -> (u64, u64);
 
     /// The counter of cell `at`.
@@ -154,7 +157,8 @@ pub(crate) trait CellLayout: Sized {
     /// Writes a region back to where cell `at` is.
     fn write(words: &mut [u64], map: usize, at: u64, region: &Region);
 
-    /// What must hold of words that came from a file: `rows` rows of `stride` cells, `columns` of them in use.
+    /// What must hold of words that came from a file: `rows` rows of `stride` cells, `columns` of
+    /// them in use.
     fn check(load: &dyn Fn(usize) -> u64, map: usize, rows: u64, stride: u64, columns: u64) -> bool;
 
     /// Raises cell `at` where it overflows: by `by`, or to `to` at least. Merges what must merge.

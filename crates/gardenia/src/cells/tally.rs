@@ -25,7 +25,8 @@ pub(crate) trait TallyMut: Tally {
     fn lines(&self) -> Self::Lines;
     /// Sets cell `at` to `value`, or to the top if that is less.
     fn set(&mut self, at: u64, value: u32);
-    /// Sets cell `at`, which held `old`, to `new`. Where finding a cell costs much, only if it is another.
+    /// Sets cell `at`, which held `old`, to `new`. Where finding a cell costs much, only if it is
+    /// another.
     #[inline(always)]
     fn change(&mut self, at: u64, old: u32, new: u32) {
         let _ = old;
@@ -140,7 +141,8 @@ impl<M: Memory> Tally for CompactView<M> {
     }
 }
 
-/// About as many words as compact counters take. Adding up their segments would take longer than a query.
+/// About as many words as compact counters take. Adding up their segments would take longer than a
+/// query.
 fn compact_words(len: u64) -> usize {
     (len / 16) as usize
 }

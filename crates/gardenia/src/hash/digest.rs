@@ -15,12 +15,12 @@
 pub struct Digest(pub u64);
 
 impl Digest {
-    /// Word `i` derived from this digest: word 0 is the digest itself, word `i` the `i`-th output of
-    /// SplitMix64 (Steele, Lea and Flood 2014) started from it.
+    /// Word `i` derived from this digest: word 0 is the digest itself, word `i` the `i`-th output
+    /// of SplitMix64 (Steele, Lea and Flood 2014) started from it.
     ///
-    /// Schemes that need several hash values take them from here. SplitMix64's finaliser is a bijection
-    /// with full avalanche, so that words behave as independent functions of the key, and it is short and
-    /// published, so that another language can follow.
+    /// Schemes that need several hash values take them from here. SplitMix64's finaliser is a
+    /// bijection with full avalanche, so that words behave as independent functions of the key, and
+    /// it is short and published, so that another language can follow.
     ///
     /// ```
     /// # use gardenia::Digest;

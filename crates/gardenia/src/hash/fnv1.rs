@@ -1,7 +1,7 @@
 //! Hasher 3: FNV-1 with 64 bits (Fowler, Noll and Vo), for filters that other programs made.
 //!
-//! Slow on long keys, and weak: the last byte of a key reaches eight bits of its digest only. Filters of our own have
-//! better.
+//! Slow on long keys, and weak: the last byte of a key reaches eight bits of its digest only.
+//! Filters of our own have better.
 
 use super::Digest;
 

@@ -33,10 +33,11 @@ use core::time::Duration;
 /// | references, `Box`, `Rc`, `Arc`, `Cow` | as what they point to |
 /// | [`Hashed`] | what `std::hash::Hash` feeds: not portable, refused when a filter is saved |
 ///
-/// Two values of one type have the same bytes only if they are equal. Values of different types can have the same bytes, as a tuple and
-/// some text can; tuples among themselves never coincide.
+/// Two values of one type have the same bytes only if they are equal. Values of different types can
+/// have the same bytes, as a tuple and some text can; tuples among themselves never coincide.
 ///
-/// A struct or an enum becomes a key with `#[derive(Key)]` (feature `derive`), also for filters that are saved:
+/// A struct or an enum becomes a key with `#[derive(Key)]` (feature `derive`), also for filters
+/// that are saved:
 ///
 #[cfg_attr(feature = "derive", doc = "```")]
 #[cfg_attr(not(feature = "derive"), doc = "```ignore")]
@@ -72,7 +73,8 @@ use core::time::Duration;
     note = "anything that implements `Hash` is a key as `gardenia::Hashed(&value)`, in filters that are not saved"
 )]
 pub trait Key {
-    /// Whether the bytes are the same on every platform. False only for [`Hashed`] and what holds it.
+    /// Whether the bytes are the same on every platform. False only for [`Hashed`] and what holds
+    /// it.
     const PORTABLE: bool = true;
 
     /// Calls `f` with the canonical bytes.
@@ -380,8 +382,8 @@ impl<T: Hash + ?Sized> Key for Hashed<'_, T> {
     }
 }
 
-/// Keeps what a value feeds to a hasher. All of it is hashed by the filter's own hash function: hashed to 64 bits here, two values that
-/// collide would do so under every secret.
+/// Keeps what a value feeds to a hasher. All of it is hashed by the filter's own hash function:
+/// hashed to 64 bits here, two values that collide would do so under every secret.
 struct Fed(Vec<u8>);
 
 impl Hasher for Fed {
@@ -486,8 +488,8 @@ mod tests {
         assert_eq!(bytes(std::ffi::OsString::from("ä")), bytes("ä"));
     }
 
-    /// Two numbers that SipHash-1-3 without a key takes to one value, found in 5·10⁹ steps. Hashed by it first, they were one key under
-    /// every secret.
+    /// Two numbers that SipHash-1-3 without a key takes to one value, found in 5·10⁹ steps. Hashed
+    /// by it first, they were one key under every secret.
     #[test]
     fn hashed_keys_collide_under_no_secret() {
         let (a, b) = (0xc98c_3268_f87a_d59e_u64, 0xb371_17d6_3634_1187_u64);

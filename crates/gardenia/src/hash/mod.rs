@@ -5,13 +5,15 @@
 //!
 //! # Untrusted input
 //!
-//! The default hash function, XXH3, does not resist an attacker who chooses keys. It is a bijection on keys of 8 bytes, so a
-//! key for any digest is computed in a fraction of a microsecond. With chosen keys a Bloom filter for n keys is completely filled by 3 n
-//! of them, one block of a blocked filter by 508, and the two buckets of a cuckoo filter by 8. A seed is no secret: it is in
-//! every file, and does not help against whoever has seen one.
+//! The default hash function, XXH3, does not resist an attacker who chooses keys. It is a bijection
+//! on keys of 8 bytes, so a key for any digest is computed in a fraction of a microsecond. With
+//! chosen keys a Bloom filter for n keys is completely filled by 3 n of them, one block of a
+//! blocked filter by 508, and the two buckets of a cuckoo filter by 8. A seed is no secret: it is
+//! in every file, and does not help against whoever has seen one.
 //!
-//! A filter built with `.secret(…)` uses SipHash-1-3 under a [`SecretKey`]. Without the secret nobody can predict which cells a key
-//! has, so false positives and collisions cannot be computed. A secret does *not* promise that:
+//! A filter built with `.secret(…)` uses SipHash-1-3 under a [`SecretKey`]. Without the secret
+//! nobody can predict which cells a key has, so false positives and collisions cannot be computed.
+//! A secret does *not* promise that:
 //!
 //! * questions reveal nothing: whoever may ask finds a false positive in 1/p questions;
 //! * the filter stays sparse: whoever may insert can fill it;
@@ -35,6 +37,7 @@ mod hasher;
 mod key;
 mod sip13;
 mod xxh3;
+mod xxh64;
 
 pub use digest::Digest;
 pub use hasher::{HasherId, KeyHasher};

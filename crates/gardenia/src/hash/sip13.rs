@@ -9,12 +9,14 @@ use siphasher::sip::SipHasher13;
 
 /// The 128-bit secret of a keyed filter. Its `Debug` form does not show it.
 ///
-/// A clone is another handle to the same 16 bytes, so that a filter, its copies and its hashers hold the secret once, and moving
-/// them moves no secret. When the last handle is dropped, the bytes are overwritten with zeros.
+/// A clone is another handle to the same 16 bytes, so that a filter, its copies and its hashers
+/// hold the secret once, and moving them moves no secret. When the last handle is dropped, the
+/// bytes are overwritten with zeros.
 ///
-/// That covers the memory that this type holds, and nothing else. Not overwritten are: the bytes that [`new`](Self::new) was
-/// given, where the caller has kept them; registers and stack that SipHash used; files, and the bytes of
-/// [`to_bytes`](crate::Bloom::to_bytes), of a filter that stores its secret; pages that the system has swapped out.
+/// That covers the memory that this type holds, and nothing else. Not overwritten are: the bytes
+/// that [`new`](Self::new) was given, where the caller has kept them; registers and stack that
+/// SipHash used; files, and the bytes of [`to_bytes`](crate::Bloom::to_bytes), of a filter that
+/// stores its secret; pages that the system has swapped out.
 ///
 /// ```
 /// use gardenia::SecretKey;
@@ -61,8 +63,8 @@ impl SecretKey {
         &self.0.0
     }
 
-    /// A 64-bit name for this secret, stored in files so that a wrong one is noticed: the SipHash-1-3 of
-    /// a fixed text, from which the secret cannot be found.
+    /// A 64-bit name for this secret, stored in files so that a wrong one is noticed: the
+    /// SipHash-1-3 of a fixed text, from which the secret cannot be found.
     #[must_use]
     pub fn id(&self) -> u64 {
         digest(self, b"gardenia secret id").0
@@ -75,8 +77,8 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// The digest of `bytes` by SipHash-1-3 under `secret`. Not inlined: its length would keep the short way of
-/// the default hasher from being.
+/// The digest of `bytes` by SipHash-1-3 under `secret`. Not inlined: its length would keep the
+/// short way of the default hasher from being.
 #[inline(never)]
 pub(super) fn digest(secret: &SecretKey, bytes: &[u8]) -> Digest {
     Digest(SipHasher13::new_with_key(secret.bytes()).hash(bytes))

@@ -1,10 +1,11 @@
-//! The positions of DCSO's bloom filters, so that a filter which that program made is asked, united and kept like any
-//! other.
+//! The positions of DCSO's bloom filters, so that a filter which that program made is asked, merged
+//! and kept like any other.
 //!
-//! The digest is multiplied k times, modulo 2⁶⁴ and then modulo a prime next to it; each product modulo m is a position.
-//! The factor and 2⁶⁴ make this a walk that depends on the digest's lowest bits alone where m is a power of two: two keys
-//! whose digests agree in these share all positions, and false positives are never rarer than n/m. DCSO's rule for
-//! sizes avoids such m by luck only, so that [`overlap`](Scheme::overlap) counts them.
+//! The digest is multiplied k times, modulo 2⁶⁴ and then modulo a prime next to it; each product
+//! modulo m is a position. The factor and 2⁶⁴ make this a walk that depends on the digest's lowest
+//! bits alone where m is a power of two: two keys whose digests agree in these share all positions,
+//! and false positives are never rarer than n/m. DCSO's rule for sizes avoids such m by luck only,
+//! so that [`overlap`](Scheme::overlap) counts them.
 //!
 //! Source: DCSO GmbH, "bloom" (program and Go library, 2017); checked against files that it wrote.
 
@@ -50,9 +51,10 @@ impl Scheme for Dcso {
     fn walk(&self, digest: Digest, cells: u64) -> DcsoWalk {
         DcsoWalk { state: digest.0 % PRIME, cells }
     }
-    /// Keys whose digests agree modulo the power of two in m, or do after some steps of the walk, have all positions,
-    /// or all but some, in common, as far as the odd part of m lets them: `n/m · Σ_j o^-(k-1-|j|) · fill^|j|` for j from
-    /// -(k-2) to k-2 steps and odd part o. These are the leading terms: filters that are half full can be off by a fifth.
+    /// Keys whose digests agree modulo the power of two in m, or do after some steps of the walk,
+    /// have all positions, or all but some, in common, as far as the odd part of m lets them:
+    /// `n/m · Σ_j o^-(k-1-|j|) · fill^|j|` for j from -(k-2) to k-2 steps and odd part o. These are
+    /// the leading terms: filters that are half full can be off by a fifth.
     fn overlap(&self, cells: u64, items: f64, fill: f64) -> f64 {
         if self.hashes < 2 || cells == 0 || !items.is_finite() {
             return 0.0;
@@ -68,7 +70,7 @@ impl Scheme for Dcso {
 }
 
 /// Walk of [`Dcso`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DcsoWalk {
     state: u64,
     cells: u64,

@@ -1,17 +1,19 @@
 //! Double hashing: h1 + i·h2, with any step or an odd one.
 //!
-//! The scheme the papers analyse: asymptotically as good as k independent hash functions. At finite size
-//! it is not: two keys with the same step overlap after a shift, and a step that shares a factor with m
-//! visits few cells. A step of zero is excluded. Use [`Enhanced`](super::Enhanced) unless you study this.
+//! The scheme the papers analyse: asymptotically as good as k independent hash functions. At finite
+//! size it is not: two keys with the same step overlap after a shift, and a step that shares a
+//! factor with m visits few cells. A step of zero is excluded. Use [`Enhanced`](super::Enhanced)
+//! unless you study this.
 //!
-//! An odd step avoids the short cycles where a power of two divides m: it visits at least that many cells. That power is at
-//! least k here, so that no key meets itself. In return there are half as many steps, and keys with the same step meet twice
-//! as often.
+//! An odd step avoids the short cycles where a power of two divides m: it visits at least that many
+//! cells. That power is at least k here, so that no key meets itself. In return there are half as
+//! many steps, and keys with the same step meet twice as often.
 //!
-//! Sources: Kirsch and Mitzenmacher, "Less Hashing, Same Performance" (2006; 2008), section 5.2; for odd steps Lumetta and
-//! Mitzenmacher, "Using the Power of Two Choices to Improve Bloom Filters" (2007), section 3.1.
+//! Sources: Kirsch and Mitzenmacher, "Less Hashing, Same Performance" (2006; 2008), section 5.2;
+//! for odd steps Lumetta and Mitzenmacher, "Using the Power of Two Choices to Improve Bloom
+//! Filters" (2007), section 3.1.
 
-use super::{LEAST, MAX_CELLS, Scheme, SchemeId, Walk, prime, scale, small_prime, wrap};
+use super::{LEAST, LineWalk, MAX_CELLS, Scheme, SchemeId, prime, scale, small_prime};
 use crate::hash::Digest;
 use crate::theory::distinct::Distinct;
 use crate::theory::kirsch_mitzenmacher::{odd_progression_excess, progression_excess};
@@ -38,7 +40,7 @@ impl Double {
 }
 
 impl Scheme for Double {
-    type Walk = DoubleWalk;
+    type Walk = LineWalk;
     fn id(&self) -> Option<SchemeId> {
         Some(SchemeId::Double)
     }
@@ -46,10 +48,10 @@ impl Scheme for Double {
         self.hashes
     }
     #[inline]
-    fn walk(&self, digest: Digest, cells: u64) -> DoubleWalk {
+    fn walk(&self, digest: Digest, cells: u64) -> LineWalk {
         // With one cell the only step is 1 mod 1 = 0.
         let step = if cells > 1 { 1 + scale(digest.word(1), cells - 1) } else { 0 };
-        DoubleWalk { at: scale(digest.word(0), cells), step, cells }
+        LineWalk { at: scale(digest.word(0), cells), step, base: 0, slice: 0, cells }
     }
     fn modulus(&self, cells: u64) -> Option<u64> {
         Some(cells)
@@ -66,8 +68,8 @@ impl Scheme for Double {
     }
 }
 
-/// Scheme 12: positions h1 + i·h2 mod m with an odd h2 below m. m is a multiple of the least power of two that is not below
-/// k, and even; other numbers of cells are rounded up.
+/// Scheme 12: positions h1 + i·h2 mod m with an odd h2 below m. m is a multiple of the least power
+/// of two that is not below k, and even; other numbers of cells are rounded up.
 ///
 /// ```
 /// use gardenia::index::{DoubleOdd, Scheme};
@@ -96,7 +98,7 @@ impl DoubleOdd {
 }
 
 impl Scheme for DoubleOdd {
-    type Walk = DoubleWalk;
+    type Walk = LineWalk;
     fn id(&self) -> Option<SchemeId> {
         Some(SchemeId::DoubleOdd)
     }
@@ -104,8 +106,9 @@ impl Scheme for DoubleOdd {
         self.hashes
     }
     #[inline]
-    fn walk(&self, digest: Digest, cells: u64) -> DoubleWalk {
-        DoubleWalk { at: scale(digest.word(0), cells), step: 1 + 2 * scale(digest.word(1), cells / 2), cells }
+    fn walk(&self, digest: Digest, cells: u64) -> LineWalk {
+        let step = 1 + 2 * scale(digest.word(1), cells / 2);
+        LineWalk { at: scale(digest.word(0), cells), step, base: 0, slice: 0, cells }
     }
     fn fit(&self, cells: u64) -> u64 {
         if cells > MAX_CELLS { cells } else { cells.next_multiple_of(self.power()) }
@@ -128,25 +131,9 @@ impl Scheme for DoubleOdd {
     }
 }
 
-/// Walk of [`Double`] and [`DoubleOdd`].
-#[derive(Clone, Debug)]
-pub struct DoubleWalk {
-    at: u64,
-    step: u64,
-    cells: u64,
-}
-
-impl Walk for DoubleWalk {
-    #[inline]
-    fn step(&mut self) -> u64 {
-        let at = self.at;
-        self.at = wrap(at + self.step, self.cells);
-        at
-    }
-}
-
 #[test]
 fn a_step_visits_m_over_gcd_cells_and_is_never_zero() {
+    use super::Walk;
     let m = 12u64;
     for word in 0..2000u64 {
         let mut walk = Double::new(12).walk(Digest(word.wrapping_mul(0x9e37_79b9_7f4a_7c15)), m);

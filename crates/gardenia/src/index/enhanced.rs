@@ -1,7 +1,8 @@
 //! Enhanced double hashing with the cubic term: h1 + i·h2 + (i³−i)/6.
 //!
-//! The step itself grows by i at probe i, which costs one more addition than plain double hashing and
-//! leaves only exact coincidence of two keys (n/m²): no short cycles, no overlap of equal steps.
+//! The step itself grows by i at probe i, which costs one more addition than plain double hashing
+//! and leaves only exact coincidence of two keys (n/m²): no short cycles, no overlap of equal
+//! steps.
 //!
 //! Source: Dillinger and Manolios, "Bloom Filters in Probabilistic Verification" (2004).
 

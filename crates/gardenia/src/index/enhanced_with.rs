@@ -1,8 +1,8 @@
 //! Enhanced double hashing with any f: h1 + i·h2 + f(i).
 //!
-//! i² does not remove the overlap of equal steps (a shifted quadratic is a quadratic with another step),
-//! i³ does. Kirsch and Mitzenmacher credit i² to Dillinger and Manolios, whose own term is (i³−i)/6: that
-//! is [`Enhanced`](super::Enhanced).
+//! i² does not remove the overlap of equal steps (a shifted quadratic is a quadratic with another
+//! step), i³ does. Kirsch and Mitzenmacher credit i² to Dillinger and Manolios, whose own term is
+//! (i³−i)/6: that is [`Enhanced`](super::Enhanced).
 //!
 //! Source: Kirsch and Mitzenmacher (2008), section 5.2 and the experiments of section 8.
 
@@ -18,7 +18,8 @@ pub trait Offset: Clone + Debug + Sync {
     const ID: Option<SchemeId> = None;
     /// f(i).
     fn at(&self, i: u64) -> u64;
-    /// See [`Scheme::overlap`]. The default is that of plain double hashing, more than which none has.
+    /// See [`Scheme::overlap`]. The default is that of plain double hashing, more than which none
+    /// has.
     fn overlap(cells: u64, hashes: u32, items: f64, fill: f64) -> f64 {
         progression_excess(cells, hashes, items, fill, cells as f64)
     }
@@ -60,8 +61,8 @@ impl Offset for fn(u64) -> u64 {
     }
 }
 
-/// Positions h1 + i·h2 + f(i) mod m. With an f of your own the filter works, but has no `save` and the like,
-/// because no file could name f.
+/// Positions h1 + i·h2 + f(i) mod m. With an f of your own the filter works, but has no `save` and
+/// the like, because no file could name f.
 ///
 /// ```
 /// use gardenia::index::EnhancedWith;
@@ -91,7 +92,8 @@ impl<F: Offset> EnhancedWith<F> {
     }
 }
 
-/// Equal when the offsets of all k probes are: function pointers themselves have no dependable equality.
+/// Equal when the offsets of all k probes are: function pointers themselves have no dependable
+/// equality.
 impl<F: Offset> PartialEq for EnhancedWith<F> {
     fn eq(&self, other: &Self) -> bool {
         self.hashes == other.hashes && (0..u64::from(self.hashes)).all(|i| self.f.at(i) == other.f.at(i))

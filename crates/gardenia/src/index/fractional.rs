@@ -1,20 +1,24 @@
 //! Triple hashing in fractions of the table: the default.
 //!
-//! The same sum as [`Triple`](super::Triple), but start, step and bend are 64-bit binary fractions of the whole
-//! table, added modulo 1 (that is, modulo 2⁶⁴), and only the result is scaled to m cells. That replaces two
-//! compare-and-subtract steps per probe by plain additions: a query of seven probes in cache takes three fifths of
-//! the time (three quarters of that of enhanced double hashing; `examples/schemes.rs` measures all), and there are no special cases for small or composite m. Two keys meet in all their cells only
-//! if all three fractions are close, which is below notice where it is not for double hashing. What does show, in tables
-//! of a few hundred cells, are keys that fold onto themselves ([`Distinct::fractional`]).
+//! The same sum as [`Triple`](super::Triple), but start, step and bend are 64-bit binary fractions
+//! of the whole table, added modulo 1 (that is, modulo 2⁶⁴), and only the result is scaled to m
+//! cells. That replaces two compare-and-subtract steps per probe by plain additions: a query of
+//! seven probes in cache takes three fifths of the time (three quarters of that of enhanced double
+//! hashing; `examples/schemes.rs` measures all), and there are no special cases for small or
+//! composite m. Two keys meet in all their cells only if all three fractions are close, which is
+//! below notice where it is not for double hashing. What does show, in tables of a few hundred
+//! cells, are keys that fold onto themselves ([`Distinct::fractional`]).
 //!
-//! Source: after Dillinger and Manolios (2004) and Kirsch and Mitzenmacher (2008); the fractions are ours.
+//! Source: after Dillinger and Manolios (2004) and Kirsch and Mitzenmacher (2008); the fractions
+//! are ours.
 
 use super::{Scheme, SchemeId, Walk, scale};
 use crate::hash::Digest;
 use crate::theory::distinct::Distinct;
 use crate::theory::kirsch_mitzenmacher::same_step_excess;
 
-/// Multipliers that make step and bend from the digest (from SplitMix64's finaliser; any odd mixers would do).
+/// Multipliers that make step and bend from the digest (from SplitMix64's finaliser; any odd mixers
+/// would do).
 const STEP: u64 = 0xbf58_476d_1ce4_e5b9;
 const BEND: u64 = 0x94d0_49bb_1331_11eb;
 
@@ -27,8 +31,8 @@ const fn fold(digest: u64, multiplier: u64) -> u64 {
 
 /// Scheme 10: position i is ⌊m·{h1 + i·h2 + (i(i−1)/2)·h3}⌋, where {} is the fraction modulo 1.
 ///
-/// h1 is the digest; h2 and h3 are the exclusive or of both halves of the 128-bit product of the digest and a
-/// constant; all as fractions of 2⁶⁴.
+/// h1 is the digest; h2 and h3 are the exclusive or of both halves of the 128-bit product of the
+/// digest and a constant; all as fractions of 2⁶⁴.
 ///
 /// ```
 /// use gardenia::index::{Fractional, Scheme};

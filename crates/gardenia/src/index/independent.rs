@@ -4,7 +4,7 @@
 //!
 //! Source: Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors" (1970).
 
-use super::{Scheme, SchemeId, Walk, scale};
+use super::{Scheme, SchemeId, WordWalk};
 use crate::hash::Digest;
 
 /// Scheme 1: position i is h_i, a hash value of its own.
@@ -29,7 +29,7 @@ impl Independent {
 }
 
 impl Scheme for Independent {
-    type Walk = IndependentWalk;
+    type Walk = WordWalk;
     fn id(&self) -> Option<SchemeId> {
         Some(SchemeId::Independent)
     }
@@ -37,24 +37,7 @@ impl Scheme for Independent {
         self.hashes
     }
     #[inline]
-    fn walk(&self, digest: Digest, cells: u64) -> IndependentWalk {
-        IndependentWalk { digest, i: 0, cells }
-    }
-}
-
-/// Walk of [`Independent`].
-#[derive(Clone, Debug)]
-pub struct IndependentWalk {
-    digest: Digest,
-    i: u32,
-    cells: u64,
-}
-
-impl Walk for IndependentWalk {
-    #[inline]
-    fn step(&mut self) -> u64 {
-        let word = self.digest.word(self.i);
-        self.i += 1;
-        scale(word, self.cells)
+    fn walk(&self, digest: Digest, cells: u64) -> WordWalk {
+        WordWalk::new(digest, 0, cells)
     }
 }

@@ -1,7 +1,8 @@
 //! Pairwise independent functions: ((a·x + b) mod P) mod w with P = 2⁶¹ − 1.
 //!
-//! Sketches are proved with functions whose values on any two keys are independent, and this is the classical
-//! family of such. x is the digest mod P; a and b are drawn from a seed. The values are uniform on 0..w up to w/P.
+//! Sketches are proved with functions whose values on any two keys are independent, and this is the
+//! classical family of such. x is the digest mod P; a and b are drawn from a seed. The values are
+//! uniform on 0..w up to w/P.
 //!
 //! Source: Carter and Wegman, "Universal classes of hash functions" (1979).
 

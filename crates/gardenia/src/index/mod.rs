@@ -1,10 +1,10 @@
 //! Which positions does a digest choose? The *schemes* of Kirsch and Mitzenmacher, one file each.
 //!
-//! A scheme turns a [`Digest`] into k positions in `0..cells`: pure arithmetic, no memory. Each has a
-//! number that goes into files and is frozen by golden tests. "h1" is word 0 of the digest and "h2", "h3"
-//! are words 1 and 2 (see [`Digest::word`]), each reduced to its range by multiply-high; sums are reduced
-//! by conditional subtraction. No division happens per probe, sizes need not be powers of two, and
-//! positions are right from 1 to [`MAX_CELLS`] cells.
+//! A scheme turns a [`Digest`] into k positions in `0..cells`: pure arithmetic, no memory. Each has
+//! a number that goes into files and is frozen by golden tests. "h1" is word 0 of the digest and
+//! "h2", "h3" are words 1 and 2 (see [`Digest::word`]), each reduced to its range by multiply-high;
+//! sums are reduced by conditional subtraction. No division happens per probe, sizes need not be
+//! powers of two, and positions are right from 1 to [`MAX_CELLS`] cells.
 //!
 //! | no. | scheme | position i | keys that meet (n keys, fill ½) | a key that meets itself |
 //! |---|---|---|---|---|
@@ -21,17 +21,19 @@
 //! | 11 | [`Dcso`] | of a foreign format | up to 3n/m if m is a power of two, none if it is odd | as by chance |
 //! | 12 | [`DoubleOdd`] | as 4, h2 odd; m a multiple of a power of two that is not below k | 12n/m² | never |
 //!
-//! **A step of zero** (h2 = 0) would send all k probes of a key to one cell under plain double hashing, so
-//! [`Double`] draws its step from 1..m. In the enhanced schemes f(i) still spreads the
-//! probes, and in partitions each probe has its own slice, so there zero is as good as any step. In [`Triple`] it
-//! takes a zero step *and* a zero bend, which its excess counts.
+//! **A step of zero** (h2 = 0) would send all k probes of a key to one cell under plain double
+//! hashing, so [`Double`] draws its step from 1..m. In the enhanced schemes f(i) still spreads the
+//! probes, and in partitions each probe has its own slice, so there zero is as good as any step. In
+//! [`Triple`] it takes a zero step *and* a zero bend, which its excess counts.
 //!
-//! **A parabola** ([`EnhancedSquare`], [`Triple`], [`Fractional`]) folds onto itself if its axis lies between two positions,
-//! and leaves a key half of its cells. In tables of a few hundred cells that shows: [`Distinct`] counts it, and so sizing does.
+//! **A parabola** ([`EnhancedSquare`], [`Triple`], [`Fractional`]) folds onto itself if its axis
+//! lies between two positions, and leaves a key half of its cells. In tables of a few hundred cells
+//! that shows: [`Distinct`] counts it, and so sizing does.
 //!
-//! **A step that shares a factor with m** gives a key of [`Double`] only m/gcd different cells. That is
-//! allowed, as in the papers; [`Scheme::distinct`] counts it, so sizing and [`Scheme::planned_fpp`] stay
-//! honest. The default scheme does not suffer from it, and neither does [`DoubleOdd`], whose m is rounded up for that.
+//! **A step that shares a factor with m** gives a key of [`Double`] only m/gcd different cells.
+//! That is allowed, as in the papers; [`Scheme::distinct`] counts it, so sizing and
+//! [`Scheme::planned_fpp`] stay honest. The default scheme does not suffer from it, and neither
+//! does [`DoubleOdd`], whose m is rounded up for that.
 
 mod any;
 mod dcso;
@@ -46,15 +48,14 @@ pub(crate) mod prime;
 pub(crate) mod rows;
 pub(crate) mod shifts;
 mod triple;
+mod walks;
 
 pub use any::AnyScheme;
 #[doc(hidden)]
-pub use any::AnyWalk;
+pub use any::{AnyWalk, WordOrDcsoWalk};
 pub use dcso::Dcso;
 #[doc(hidden)]
 pub use dcso::DcsoWalk;
-#[doc(hidden)]
-pub use double::DoubleWalk;
 pub use double::{Double, DoubleOdd};
 pub use enhanced::Enhanced;
 #[doc(hidden)]
@@ -66,15 +67,13 @@ pub use fractional::Fractional;
 #[doc(hidden)]
 pub use fractional::FractionalWalk;
 pub use independent::Independent;
-#[doc(hidden)]
-pub use independent::IndependentWalk;
 pub use partition::{Partition, PartitionIndependent, PartitionPrime};
-#[doc(hidden)]
-pub use partition::{PartitionIndependentWalk, PartitionWalk};
 pub use rows::Form;
 pub use triple::Triple;
 #[doc(hidden)]
 pub use triple::TripleWalk;
+#[doc(hidden)]
+pub use walks::{CurveWalk, LineWalk, WordWalk};
 
 use crate::hash::Digest;
 use crate::numbered::numbered;
@@ -82,8 +81,8 @@ use crate::theory;
 use crate::theory::distinct::Distinct;
 use core::fmt::Debug;
 
-/// The largest number of cells: 2⁴⁰ (128 GiB of bits). Positions keep at least 24 spare bits of the digest
-/// up to here.
+/// The largest number of cells: 2⁴⁰ (128 GiB of bits). Positions keep at least 24 spare bits of the
+/// digest up to here.
 pub const MAX_CELLS: u64 = 1 << 40;
 
 /// The largest number of probes per key.
@@ -125,8 +124,9 @@ numbered! {
 
 /// A way to choose k positions from a digest.
 ///
-/// Static on purpose: the probe loop is compiled for each scheme. Code that learns the scheme at run time
-/// uses [`AnyScheme`], whose [`dispatch`](Scheme::dispatch) picks the compiled loop once per call or batch.
+/// Static on purpose: the probe loop is compiled for each scheme. Code that learns the scheme at
+/// run time uses [`AnyScheme`], whose [`dispatch`](Scheme::dispatch) picks the compiled loop once
+/// per call or batch.
 ///
 /// ```
 /// use gardenia::index::{Enhanced, Scheme};
@@ -154,14 +154,15 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         Positions { walk: self.walk(digest, cells), left: self.hashes() }
     }
 
-    /// The smallest usable number of cells that is at least `cells`: partitions need a multiple of k, and odd steps one of a
-    /// power of two.
+    /// The smallest usable number of cells that is at least `cells`: partitions need a multiple of
+    /// k, and odd steps one of a power of two.
     fn fit(&self, cells: u64) -> u64 {
         cells
     }
 
-    /// What sizing chooses for at least `cells` cells. Sums modulo m fall into classes where m has small factors, which
-    /// shows in small tables: up to 4,096 cells these schemes get a prime number, and a word of cells at least.
+    /// What sizing chooses for at least `cells` cells. Sums modulo m fall into classes where m has
+    /// small factors, which shows in small tables: up to 4,096 cells these schemes get a prime
+    /// number, and a word of cells at least.
     ///
     /// ```
     /// use gardenia::index::{Double, Fractional, Partition, Scheme};
@@ -177,12 +178,14 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         false
     }
 
-    /// The number modulo which positions are sums of hash values: m, or the cells of a slice; without the power of two that odd
-    /// steps share no factor with. `None` for a scheme that takes no such sums.
+    /// The number modulo which positions are sums of hash values: m, or the cells of a slice;
+    /// without the power of two that odd steps share no factor with. `None` for a scheme that takes
+    /// no such sums.
     ///
-    /// Hash values that share a factor with it keep a key to some residue classes of the cells. In a plain filter that is
-    /// counted ([`distinct`](Self::distinct)); keys that choose between groups gather in such classes, so that
-    /// [`ChoiceBloom`](crate::ChoiceBloom) makes the modulus a prime.
+    /// Hash values that share a factor with it keep a key to some residue classes of the cells. In
+    /// a plain filter that is counted ([`distinct`](Self::distinct)); keys that choose between
+    /// groups gather in such classes, so that [`ChoiceBloom`](crate::ChoiceBloom) makes the modulus
+    /// a prime.
     ///
     /// ```
     /// use gardenia::index::{Double, Fractional, Partition, Scheme};
@@ -195,21 +198,23 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         None
     }
 
-    /// How many distinct cells the positions of a key have. Independent positions unless a scheme knows better.
+    /// How many distinct cells the positions of a key have. Independent positions unless a scheme
+    /// knows better.
     fn distinct(&self, cells: u64) -> Distinct {
         Distinct::independent(cells, self.hashes())
     }
 
-    /// What stored keys that resemble the query add, at finite size, to the false-positive probability: `items` keys are
-    /// in, a share `fill` of the cells is set.
+    /// What stored keys that resemble the query add, at finite size, to the false-positive
+    /// probability: `items` keys are in, a share `fill` of the cells is set.
     fn overlap(&self, cells: u64, items: f64, fill: f64) -> f64 {
         let _ = (cells, items, fill);
         0.0
     }
 
-    /// What this scheme adds, at finite size, to the false-positive probability of independent positions: `items` keys are
-    /// in, a share `fill` of the cells is set. The [`distinct`](Self::distinct) cells of a query and the
-    /// [`overlap`](Self::overlap) of keys; a scheme whose positions never coincide can have less than independent ones.
+    /// What this scheme adds, at finite size, to the false-positive probability of independent
+    /// positions: `items` keys are in, a share `fill` of the cells is set. The
+    /// [`distinct`](Self::distinct) cells of a query and the [`overlap`](Self::overlap) of keys; a
+    /// scheme whose positions never coincide can have less than independent ones.
     fn excess(&self, cells: u64, items: f64, fill: f64) -> f64 {
         let own = if self.partitioned() {
             0.0
@@ -219,15 +224,18 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         own + self.overlap(cells, items, fill)
     }
 
-    /// The false-positive probability expected after `items` keys: by the [`distinct`](Self::distinct) cells of queries
-    /// and keys, plus the [`overlap`](Self::overlap) of keys, plus the floor of 64-bit digests.
+    /// The false-positive probability expected after `items` keys: by the
+    /// [`distinct`](Self::distinct) cells of queries and keys, plus the [`overlap`](Self::overlap)
+    /// of keys, plus the floor of 64-bit digests.
     ///
-    /// Exact for independent positions. For every scheme it is good to 1 % from 1,000 keys on, and to some 5 % from 100. For
-    /// fewer keys it is good to 5 % at the sizes that builders choose (see [`best_fit`](Self::best_fit)), and to 10 % with the default
-    /// scheme and one key in some 30 cells ([`Distinct::fractional`]). At other sizes the schemes of two or three values modulo m
-    /// can have a higher rate, the more so the more positions and small factors of m there are. With up to eight positions that
-    /// shows below ten keys, where it is up to 1.5 times as high; with up to twenty it is up to 1.3 times as high at 50 keys,
-    /// and twice at ten and fewer. The `fpp()` of such a filter counts, and has no such error.
+    /// Exact for independent positions. For every scheme it is good to 1 % from 1,000 keys on, and
+    /// to some 5 % from 100. For fewer keys it is good to 5 % at the sizes that builders choose
+    /// (see [`best_fit`](Self::best_fit)), and to 10 % with the default scheme and one key in some
+    /// 30 cells ([`Distinct::fractional`]). At other sizes the schemes of two or three values
+    /// modulo m can have a higher rate, the more so the more positions and small factors of m there
+    /// are. With up to eight positions that shows below ten keys, where it is up to 1.5 times as
+    /// high; with up to twenty it is up to 1.3 times as high at 50 keys, and twice at ten and
+    /// fewer. The `fpp()` of such a filter counts, and has no such error.
     ///
     /// ```
     /// use gardenia::index::{Double, Enhanced, Scheme};
@@ -246,8 +254,9 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         (apart + self.overlap(cells, items as f64, fill) + digest_floor(items as f64)).min(1.0)
     }
 
-    /// The capacity of `cells` cells: the most keys up to which [`planned_fpp`](Self::planned_fpp) is at most `fpp`. In the limit
-    /// of many cells `κ = -(m/k)·ln(1 - fpp^(1/k))`. Vallentin, "A Garden Variety of Bloom Filters" (2011), has the term.
+    /// The capacity of `cells` cells: the most keys up to which [`planned_fpp`](Self::planned_fpp)
+    /// is at most `fpp`. In the limit of many cells `κ = -(m/k)·ln(1 - fpp^(1/k))`. Vallentin, "A
+    /// Garden Variety of Bloom Filters" (2011), has the term.
     ///
     /// ```
     /// use gardenia::index::{Independent, Scheme};
@@ -261,8 +270,9 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         theory::first(|items| self.planned_fpp(cells, items) > fpp).saturating_sub(1)
     }
 
-    /// The false-positive probability of a filter with this share of cells set, whatever went in. As accurate as
-    /// [`planned_fpp`](Self::planned_fpp); the `fpp()` of filters up to 2,048 cells looks at the cells as well.
+    /// The false-positive probability of a filter with this share of cells set, whatever went in.
+    /// As accurate as [`planned_fpp`](Self::planned_fpp); the `fpp()` of filters up to 2,048 cells
+    /// looks at the cells as well.
     fn fpp_at_fill(&self, cells: u64, fill: f64) -> f64 {
         let k = self.hashes();
         let items = theory::bloom::estimate_items(cells, k, libm::round(fill * cells as f64) as u64).items;
@@ -274,7 +284,8 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
         (apart + self.overlap(cells, items, fill) + digest_floor(items)).min(1.0)
     }
 
-    /// Calls `visitor` with the scheme whose loop is compiled: itself, or what [`AnyScheme`] holds if that is the default.
+    /// Calls `visitor` with the scheme whose loop is compiled: itself, or for [`AnyScheme`] the
+    /// default scheme or a group of others.
     #[inline]
     fn dispatch<V: SchemeVisitor>(&self, visitor: V) -> V::Output {
         visitor.visit(self)
@@ -283,8 +294,8 @@ pub trait Scheme: Clone + Debug + PartialEq + Sync {
 
 /// Goes from position to position of one key.
 pub trait Walk: Clone + Debug {
-    /// The next position. It means something k times; how often to ask is the caller's knowledge, so that
-    /// probe loops are counted once.
+    /// The next position. It means something k times; how often to ask is the caller's knowledge,
+    /// so that probe loops are counted once.
     fn step(&mut self) -> u64;
 }
 
@@ -371,7 +382,8 @@ fn small_prime(cells: u64, least: u64) -> u64 {
     if cells <= 4_096 { prime::at_least(cells.max(least)) } else { cells }
 }
 
-/// The fewest cells of sums modulo m: the largest prime of a word. In fewer, keys meet in more ways than theory counts.
+/// The fewest cells of sums modulo m: the largest prime of a word. In fewer, keys meet in more ways
+/// than theory counts.
 const LEAST: u64 = 61;
 
 /// `word` scaled to `0..range` by multiply-high (Lemire's reduction): uniform up to range/2⁶⁴.
@@ -382,15 +394,16 @@ pub(crate) const fn scale(word: u64, range: u64) -> u64 {
 
 /// `sum` mod `m` for a sum of two values below `m`.
 ///
-/// A minimum and not an `if`: below `m` the difference wraps to a huge value. A branch here would be
-/// mispredicted every second time and cost more than all the rest of a probe.
+/// A minimum and not an `if`: below `m` the difference wraps to a huge value. A branch here would
+/// be mispredicted every second time and cost more than all the rest of a probe.
 #[inline]
 pub(crate) fn wrap(sum: u64, m: u64) -> u64 {
     let (less, borrowed) = sum.overflowing_sub(m);
     core::hint::select_unpredictable(borrowed, sum, less)
 }
 
-/// `value` mod `m` where `value` is nearly always below `m` already: a predicted branch, not a division.
+/// `value` mod `m` where `value` is nearly always below `m` already: a predicted branch, not a
+/// division.
 #[inline]
 fn settle(value: u64, m: u64) -> u64 {
     #[cold]

@@ -1,13 +1,13 @@
 //! Partition schemes: probe i goes to slice i of m' = m/k cells.
 //!
-//! m must be a multiple of k; [`Scheme::fit`] rounds up. Slices shrink the range of the hash values, at a
-//! price: a partitioned filter is never better than a shared one, and with two hash values the excess is
-//! the largest of all schemes (n·k²/m²), because m' and not m is the range. A step of zero is legal here:
-//! each slice is its own table.
+//! m must be a multiple of k; [`Scheme::fit`] rounds up. Slices shrink the range of the hash
+//! values, at a price: a partitioned filter is never better than a shared one, and with two hash
+//! values the excess is the largest of all schemes (n·k²/m²), because m' and not m is the range. A
+//! step of zero is legal here: each slice is its own table.
 //!
 //! Source: Kirsch and Mitzenmacher (2006), section 2 (m' prime) and (2008), section 5.1 (any m').
 
-use super::{MAX_CELLS, Scheme, SchemeId, Walk, prime, scale, small_prime, wrap};
+use super::{LineWalk, MAX_CELLS, Scheme, SchemeId, WordWalk, prime, scale, small_prime};
 use crate::hash::Digest;
 use crate::theory::kirsch_mitzenmacher::partition_excess;
 
@@ -23,7 +23,7 @@ const fn reciprocal(hashes: u32) -> u64 {
 
 /// Defines a partition scheme over the two-value progression or over independent values.
 macro_rules! partition_scheme {
-    ($(#[$doc:meta])* $name:ident, $id:ident, $walk:ident, $fit:expr, $sums:expr, $excess:expr) => {
+    ($(#[$doc:meta])* $name:ident, $id:ident, $walk:ident: $new:expr, $fit:expr, $sums:expr, $excess:expr) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $name {
@@ -49,8 +49,7 @@ macro_rules! partition_scheme {
             }
             #[inline]
             fn walk(&self, digest: Digest, cells: u64) -> $walk {
-                let slice = slice_of(cells, self.reciprocal, self.hashes);
-                $walk::new(digest, slice)
+                $new(digest, slice_of(cells, self.reciprocal, self.hashes))
             }
             fn fit(&self, cells: u64) -> u64 {
                 let k = u64::from(self.hashes.max(1));
@@ -87,17 +86,17 @@ partition_scheme! {
     /// let at: Vec<u64> = scheme.positions(Digest(77), 102).collect();
     /// assert_eq!(at.iter().map(|p| p / 34).collect::<Vec<_>>(), [0, 1, 2]);
     /// ```
-    Partition, Partition, PartitionWalk, |slice| slice, true, partition_excess
+    Partition, Partition, LineWalk: line, |slice| slice, true, partition_excess
 }
 partition_scheme! {
-    /// Scheme 3: as [`Partition`] with m' prime, the case that the papers' first proof needs: two keys
-    /// that meet in two slices meet in all.
+    /// Scheme 3: as [`Partition`] with m' prime, the case that the papers' first proof needs: two
+    /// keys that meet in two slices meet in all.
     ///
     /// ```
     /// use gardenia::index::{PartitionPrime, Scheme};
     /// assert_eq!(PartitionPrime::new(3).fit(100), 3 * 37);
     /// ```
-    PartitionPrime, PartitionPrime, PartitionWalk, prime::at_least, true, partition_excess
+    PartitionPrime, PartitionPrime, LineWalk: line, prime::at_least, true, partition_excess
 }
 partition_scheme! {
     /// Scheme 9: position i is i·m' + h_i, a hash value of its own in each slice.
@@ -109,60 +108,20 @@ partition_scheme! {
     /// assert_eq!(at[0], 5);
     /// assert!((10..20).contains(&at[1]));
     /// ```
-    PartitionIndependent, PartitionIndependent, PartitionIndependentWalk, |slice| slice, false, |_, _, _, _| 0.0
+    PartitionIndependent, PartitionIndependent, WordWalk: words, |slice| slice, false, |_, _, _, _| 0.0
 }
 
-/// Walk of [`Partition`] and [`PartitionPrime`].
-#[derive(Clone, Debug)]
-pub struct PartitionWalk {
-    at: u64,
-    step: u64,
-    base: u64,
-    slice: u64,
+/// The walk of two hash values through slices.
+#[inline]
+fn line(digest: Digest, slice: u64) -> LineWalk {
+    let [at, step] = [0, 1].map(|i| scale(digest.word(i), slice));
+    LineWalk { at, step, base: 0, slice, cells: slice }
 }
 
-impl PartitionWalk {
-    #[inline]
-    fn new(digest: Digest, slice: u64) -> Self {
-        let (at, step) = (scale(digest.word(0), slice), scale(digest.word(1), slice));
-        Self { at, step, base: 0, slice }
-    }
-}
-
-impl Walk for PartitionWalk {
-    #[inline]
-    fn step(&mut self) -> u64 {
-        let at = self.base + self.at;
-        self.base += self.slice;
-        self.at = wrap(self.at + self.step, self.slice);
-        at
-    }
-}
-
-/// Walk of [`PartitionIndependent`].
-#[derive(Clone, Debug)]
-pub struct PartitionIndependentWalk {
-    digest: Digest,
-    i: u32,
-    base: u64,
-    slice: u64,
-}
-
-impl PartitionIndependentWalk {
-    #[inline]
-    fn new(digest: Digest, slice: u64) -> Self {
-        Self { digest, i: 0, base: 0, slice }
-    }
-}
-
-impl Walk for PartitionIndependentWalk {
-    #[inline]
-    fn step(&mut self) -> u64 {
-        let at = self.base + scale(self.digest.word(self.i), self.slice);
-        self.i += 1;
-        self.base += self.slice;
-        at
-    }
+/// The walk of a hash value for each slice.
+#[inline]
+fn words(digest: Digest, slice: u64) -> WordWalk {
+    WordWalk::new(digest, slice, slice)
 }
 
 #[test]

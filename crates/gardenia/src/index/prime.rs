@@ -9,8 +9,8 @@ pub(crate) fn at_least(n: u64) -> u64 {
     candidate
 }
 
-/// Miller and Rabin's test; with the first twelve primes as bases it is exact for all 64-bit numbers
-/// (Sorenson and Webster 2015).
+/// Miller and Rabin's test; with the first twelve primes as bases it is exact for all 64-bit
+/// numbers (Sorenson and Webster 2015).
 pub(crate) fn is_prime(n: u64) -> bool {
     const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
     if n < 2 || BASES.iter().any(|&p| n != p && n.is_multiple_of(p)) {

@@ -1,11 +1,12 @@
 //! One position in each row of a sketch, from one digest.
 //!
-//! The *original* form has a function for every row. The *modified* form needs two for all of them: row j takes
-//! h1 + j·h2 modulo a prime w, so that two keys either meet in at most one row or in all (h2 = 0 is as good as any
-//! step: each row is a table of its own). The modified form may have several copies, each with two functions.
+//! The *original* form has a function for every row. The *modified* form needs two for all of them:
+//! row j takes h1 + j·h2 modulo a prime w, so that two keys either meet in at most one row or in
+//! all (h2 = 0 is as good as any step: each row is a table of its own). The modified form may have
+//! several copies, each with two functions.
 //!
-//! Sources: Cormode and Muthukrishnan, "An improved data stream summary: the Count-Min sketch" (2005); Kirsch and
-//! Mitzenmacher, "Less hashing, same performance" (2008), section 9.
+//! Sources: Cormode and Muthukrishnan, "An improved data stream summary: the Count-Min sketch"
+//! (2005); Kirsch and Mitzenmacher, "Less hashing, same performance" (2008), section 9.
 
 use super::linear::{Linear, Modulus, folded};
 use super::{MAX_HASHES, wrap};
@@ -13,7 +14,8 @@ use crate::hash::Digest;
 use crate::numbered::numbered;
 use alloc::vec::Vec;
 
-/// Keys whose positions are computed at a time: few enough that those of some rows stay in the first-level cache.
+/// Keys whose positions are computed at a time: few enough that those of some rows stay in the
+/// first-level cache.
 pub(crate) const CHUNK: usize = 256;
 
 /// Rows of most sketches.
@@ -29,7 +31,8 @@ numbered! {
         /// One pairwise independent function per row (Cormode and Muthukrishnan 2005).
         #[default]
         Original = 1 "original",
-        /// Two functions for all rows of a copy, modulo a prime (Kirsch and Mitzenmacher 2008): faster.
+        /// Two functions for all rows of a copy, modulo a prime (Kirsch and Mitzenmacher 2008):
+        /// faster.
         Modified = 2 "modified",
     }
 }
@@ -50,7 +53,8 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// `rows` rows (those of `copies` together) of `columns` columns, the functions drawn from `seed`.
+    /// `rows` rows (those of `copies` together) of `columns` columns, the functions drawn from
+    /// `seed`.
     pub(crate) fn new(form: Form, rows: u32, copies: u32, columns: u64, stride: u64, seed: u64) -> Self {
         let functions = match form {
             Form::Original => rows,

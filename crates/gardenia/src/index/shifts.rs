@@ -1,10 +1,12 @@
 //! The false-positive rate of a small table, counted in its cells.
 //!
-//! In tables of a few thousand cells and fewer the fill does not determine the rate: keys that resemble the query, short cycles
-//! and folds take part, in ways that no formula covers to the end. But every numbered scheme except [`Dcso`](super::Dcso) draws a
-//! group of positions and all its shifts, modulo m or modulo the slice, equally often. So a group is laid over the cells at 64 shifts
-//! at a time, and the shifts at which all its cells are set are counted. Where a scheme has few groups up to shifts, all of
-//! them are counted, which is exact; otherwise as many as there is time for.
+//! In tables of a few thousand cells and fewer the fill does not determine the rate: keys that
+//! resemble the query, short cycles and folds take part, in ways that no formula covers to the end.
+//! But every numbered scheme except [`Dcso`](super::Dcso) draws a group of positions and all its
+//! shifts, modulo m or modulo the slice, equally often. So a group is laid over the cells at 64
+//! shifts at a time, and the shifts at which all its cells are set are counted. Where a scheme has
+//! few groups up to shifts, all of them are counted, which is exact; otherwise as many as there is
+//! time for.
 //!
 //! The groups are the same every time: a filter always states the same rate.
 
@@ -14,7 +16,8 @@ use crate::theory::bloom::estimate_items;
 use crate::theory::kirsch_mitzenmacher::greatest_common_divisor;
 use alloc::vec::Vec;
 
-/// The most cells of a table whose rate is counted: as many as the shifts of a group that are looked at.
+/// The most cells of a table whose rate is counted: as many as the shifts of a group that are
+/// looked at.
 const SMALL: u64 = 64 * WINDOW;
 
 /// Words of 64 shifts to look at, which takes some 2 ms.
@@ -23,11 +26,12 @@ const WORDS: u64 = 1 << 16;
 /// The standard error, as a share of the rate, with which counting ends.
 const NEAR: f64 = 0.03;
 
-/// The false-positive probability of a table of which `ones` cells are occupied: counted up to 2,048 cells, from the fill
-/// beyond. `tables` of them share the time, which is some 2 ms.
+/// The false-positive probability of a table of which `ones` cells are occupied: counted up to
+/// 2,048 cells, from the fill beyond. `tables` of them share the time, which is some 2 ms.
 ///
-/// Independent positions have an exact formula. If too few groups could be looked at, the count and the formula are weighted: the
-/// formula by the variance of the count, and the count by the square of their difference.
+/// Independent positions have an exact formula. If too few groups could be looked at, the count and
+/// the formula are weighted: the formula by the variance of the count, and the count by the square
+/// of their difference.
 pub(crate) fn stated_fpp<S: Scheme>(
     scheme: &S,
     (cells, ones): (u64, u64),
@@ -63,8 +67,8 @@ pub(crate) fn stated_fpp<S: Scheme>(
     formula + off * off * off / (off * off + variance)
 }
 
-/// Cells of which 64 neighbours can be read at a time: slices of the same length, or one. A slice goes on at its start
-/// after its end.
+/// Cells of which 64 neighbours can be read at a time: slices of the same length, or one. A slice
+/// goes on at its start after its end.
 pub(crate) trait Cyclic {
     /// How many slices there are.
     fn slices(&self) -> u64;
@@ -149,17 +153,19 @@ impl Sort {
             (self.groups + 1.0, self.sum + hits, self.squares + hits * hits);
     }
 
-    /// Groups with a hit are rare, so that the variance is the sum of squares. If none was found, a few may have been missed.
+    /// Groups with a hit are rare, so that the variance is the sum of squares. If none was found, a
+    /// few may have been missed.
     fn counted(&self, shifts: u64) -> Counted {
         let weight = self.share / (self.groups.max(1.0) * shifts as f64);
         Counted { rate: weight * self.sum, error: weight * libm::sqrt(self.squares + 4.0) }
     }
 }
 
-/// The share of shifts, of all groups or of many, at which all cells of the group are set. Looks at `words` words of 64 shifts
-/// at most, and stops where the standard error is `near` times the rate.
+/// The share of shifts, of all groups or of many, at which all cells of the group are set. Looks at
+/// `words` words of 64 shifts at most, and stops where the standard error is `near` times the rate.
 ///
-/// Groups of short cycles, which have few cells, are seldom and found often: they are counted apart from others.
+/// Groups of short cycles, which have few cells, are seldom and found often: they are counted apart
+/// from others.
 pub(crate) fn by_shifts<S: Scheme>(scheme: &S, cells: &impl Cyclic, words: u64, near: f64) -> Counted {
     let slice = cells.slice();
     let window = Window::new(slice);
@@ -245,8 +251,8 @@ impl Window {
         Self { shifts, words, last }
     }
 
-    /// At how many shifts all cells of a group are set. Its positions are computed when they are needed; `group` is room
-    /// for them.
+    /// At how many shifts all cells of a group are set. Its positions are computed when they are
+    /// needed; `group` is room for them.
     #[inline(always)]
     fn hits(
         &self,
@@ -274,7 +280,8 @@ impl Window {
     }
 }
 
-/// All groups of a scheme up to shifts, each as frequent as any other: those of schemes that take sums modulo a number.
+/// All groups of a scheme up to shifts, each as frequent as any other: those of schemes that take
+/// sums modulo a number.
 struct Patterns {
     id: SchemeId,
     hashes: u64,
@@ -321,7 +328,8 @@ impl Patterns {
         })
     }
 
-    /// The groups of triple hashing whose step and bend are multiples of m/L for a small L: they have L cells at most.
+    /// The groups of triple hashing whose step and bend are multiples of m/L for a small L: they
+    /// have L cells at most.
     fn short(&self) -> impl Iterator<Item = u64> {
         let (triple, m) = (self.id == SchemeId::Triple, self.modulus);
         let cycles = (1..=Self::CYCLE).filter(move |&cycle| triple && m.is_multiple_of(cycle));
@@ -351,7 +359,8 @@ struct Fractions {
     /// Where short cycles are: step and bend.
     cycles: Vec<[u64; 2]>,
     longest: u64,
-    /// How far step, in the middle of the group, and bend may be from there, either way: so far that the last positions are off by a cell.
+    /// How far step, in the middle of the group, and bend may be from there, either way: so far
+    /// that the last positions are off by a cell.
     near: [u64; 2],
 }
 

@@ -1,8 +1,9 @@
 //! Triple hashing: h1 + i·h2 + (i(i−1)/2)·h3.
 //!
-//! A third value makes the step itself move by a key's own amount, so that no stored key overlaps with a query. What
-//! remains is that a parabola may fold onto itself: about 1 % of the rate of 1,000 keys in 16 bits each, and less for more
-//! keys. It costs one more word than enhanced double hashing.
+//! A third value makes the step itself move by a key's own amount, so that no stored key overlaps
+//! with a query. What remains is that a parabola may fold onto itself: about 1 % of the rate of
+//! 1,000 keys in 16 bits each, and less for more keys. It costs one more word than enhanced double
+//! hashing.
 //!
 //! Source: Dillinger and Manolios, "Fast and Accurate Bitstate Verification for SPIN" (2004).
 

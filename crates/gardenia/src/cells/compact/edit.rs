@@ -1,8 +1,9 @@
 //! Changing the length of one counter's code in place.
 //!
-//! The unary numbers and the low bits of a block grow towards each other, with a gap between them. A counter
-//! that changes moves only what is between it and the gap, which mostly is within one word on either side.
-//! Only when the gap is used up does what is behind it move, and then by whole bytes.
+//! The unary numbers and the low bits of a block grow towards each other, with a gap between them.
+//! A counter that changes moves only what is between it and the gap, which mostly is within one
+//! word on either side. Only when the gap is used up does what is behind it move, and then by whole
+//! bytes.
 
 use super::group::{self, Read, Spot, low, store};
 

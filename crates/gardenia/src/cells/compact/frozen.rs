@@ -59,8 +59,8 @@ impl Compact {
         Ok(words)
     }
 
-    /// The `len` counters of a canonical form. Any other words are an error, and take no more memory than
-    /// three times their own.
+    /// The `len` counters of a canonical form. Any other words are an error, and take no more
+    /// memory than three times their own.
     pub fn from_words(len: u64, words: &[u64]) -> Result<Self, DecodeError> {
         CompactView::new(Words(words), len)?.to_compact()
     }
@@ -84,9 +84,10 @@ impl Compact {
 ///
 /// # The canonical form
 ///
-/// Bit i of a string of bits is bit i mod 8 of byte ⌊i/8⌋; bytes are put into 64-bit words from the lowest
-/// on, and numbers of several bytes have their lowest byte first. 64 counters are a *block*, 8 blocks a
-/// *group* (512 counters), 8 groups a *segment* (4,096 counters). Counters behind the last are zero.
+/// Bit i of a string of bits is bit i mod 8 of byte ⌊i/8⌋; bytes are put into 64-bit words from the
+/// lowest on, and numbers of several bytes have their lowest byte first. 64 counters are a *block*,
+/// 8 blocks a *group* (512 counters), 8 groups a *segment* (4,096 counters). Counters behind the
+/// last are zero.
 ///
 /// First comes the directory, three words for each segment:
 ///
@@ -95,7 +96,8 @@ impl Compact {
 /// | 8 | the number of words that all segments before it take, without the directory |
 /// | 8 × 2 | for each group, where it ends: the words that it and those before it in the segment take |
 ///
-/// Then the groups, one behind the other. A group whose counters are all zero takes no words. Any other is
+/// Then the groups, one behind the other. A group whose counters are all zero takes no words. Any
+/// other is
 ///
 /// | bytes | what |
 /// |---|---|
@@ -107,22 +109,25 @@ impl Compact {
 /// | … | the blocks, as long as said |
 /// | 0 to 7 | zero, up to a whole word |
 ///
-/// A block holds its counters that are not zero, in order. Let v be the value, w = v − 1 + 2^k, and b the
-/// number of bits of w (so k < b ≤ 33). From the block's first bit upwards stand the *unary numbers*: for
-/// each counter b − 1 − k zeros and a one. From the block's last bit downwards stand the *low bits*: for each
-/// counter the b − 1 bits of w below its highest, the lowest of them at the lowest place. Those of the first
-/// counter end with the last bit of the block, those of the second end just below them, and so on. The bits
-/// between unary numbers and low bits are zero, and fewer than eight. So a counter takes one bit in its
-/// plane, and 2b − 1 − k bits unless it is zero.
+/// A block holds its counters that are not zero, in order. Let v be the value, w = v − 1 + 2^k, and
+/// b the number of bits of w (so k < b ≤ 33). From the block's first bit upwards stand the *unary
+/// numbers*: for each counter b − 1 − k zeros and a one. From the block's last bit downwards stand
+/// the *low bits*: for each counter the b − 1 bits of w below its highest, the lowest of them at
+/// the lowest place. Those of the first counter end with the last bit of the block, those of the
+/// second end just below them, and so on. The bits between unary numbers and low bits are zero, and
+/// fewer than eight. So a counter takes one bit in its plane, and 2b − 1 − k bits unless it is
+/// zero.
 ///
-/// k is the order for which the bits of all counters of the group are fewest, the least if there are several.
+/// k is the order for which the bits of all counters of the group are fewest, the least if there
+/// are several.
 ///
-/// *To read counter i* of a block: if its bit in the plane is zero, so is the counter. Else let r be the
-/// number of ones before that bit, and s the number of bits up to and with the r-th one of the block (none
-/// if r = 0); then z zeros follow. The r counters before it have s − r + r·k low bits. The k + z bits that
-/// end just below those are the number l, and v = 2^(k+z) + l − 2^k + 1.
+/// *To read counter i* of a block: if its bit in the plane is zero, so is the counter. Else let r
+/// be the number of ones before that bit, and s the number of bits up to and with the r-th one of
+/// the block (none if r = 0); then z zeros follow. The r counters before it have s − r + r·k low
+/// bits. The k + z bits that end just below those are the number l, and v = 2^(k+z) + l − 2^k + 1.
 ///
-/// Values are at most 2³² − 1. A reader refuses everything that is not the canonical form of some values.
+/// Values are at most 2³² − 1. A reader refuses everything that is not the canonical form of some
+/// values.
 #[derive(Clone)]
 pub struct CompactView<M = Owned> {
     memory: M,
@@ -207,7 +212,8 @@ impl<M: Memory> CompactView<M> {
         &self.memory
     }
 
-    /// The same counters in memory of their own, to be changed; an error unless every bit is as it must be.
+    /// The same counters in memory of their own, to be changed; an error unless every bit is as it
+    /// must be.
     pub fn to_compact(&self) -> Result<Compact, DecodeError> {
         // The words are there, and are more than half of what an empty array takes.
         let mut compact = Compact::new(self.len)?;

@@ -1,5 +1,5 @@
-//! One counter in a group of 512: where it is, and what. [`CompactView`](super::CompactView) describes the
-//! bits.
+//! One counter in a group of 512: where it is, and what. [`CompactView`](super::CompactView)
+//! describes the bits.
 
 use super::TOP;
 
@@ -225,8 +225,8 @@ impl Spot {
     }
 }
 
-/// The bit behind the `rank`-th one from `start` on, or some bit if there is none before `end`, and the
-/// number of zeros from there on.
+/// The bit behind the `rank`-th one from `start` on, or some bit if there is none before `end`, and
+/// the number of zeros from there on.
 #[inline(never)]
 fn find_far(group: &(impl Read + ?Sized), start: usize, end: usize, rank: usize) -> (usize, usize) {
     const STEP: usize = 56;
@@ -292,13 +292,13 @@ pub(super) fn code_bits(group: &[u8]) -> usize {
     GROUP + 8 * total(group) - Block::of(group, 0).start
 }
 
-/// Whether a block may have so many bytes.
+/// Whether a block may have this many bytes.
 #[inline(always)]
 pub(super) fn may_have(group: &[u8], bytes: usize) -> bool {
     bytes < 256 || group[WIDE] == 1
 }
 
-/// Notes that block `number` has so many bytes, as it may.
+/// Notes that block `number` has this many bytes, as it may.
 pub(super) fn set_length(group: &mut [u8], number: usize, bytes: usize) {
     group[LENGTHS + number] = bytes as u8;
     if group[WIDE] == 1 {
@@ -306,7 +306,8 @@ pub(super) fn set_length(group: &mut [u8], number: usize, bytes: usize) {
     }
 }
 
-/// Makes room for the upper bytes of the lengths, at the cost of the last eight bytes, which were free.
+/// Makes room for the upper bytes of the lengths, at the cost of the last eight bytes, which were
+/// free.
 pub(super) fn widen(group: &mut [u8]) {
     let end = group.len() - BLOCKS;
     group.copy_within(UPPER..end, UPPER + BLOCKS);

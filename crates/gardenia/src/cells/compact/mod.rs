@@ -1,23 +1,24 @@
 //! Counters of variable length with an index: small where the counts are small.
 //!
-//! An array of counters as wide as the largest wastes most of its room on a skewed multiset. Here each
-//! counter takes about as many bits as its value needs, and is still found in constant time: what the
-//! *string-array index* of the spectral Bloom filter is for. Cohen and Matias build it of offset vectors in
-//! several levels and a lookup table; the same end is reached here with eight lengths for every 512 counters,
-//! and with ranks and selects inside a word.
+//! An array of counters as wide as the largest wastes most of its room on a skewed multiset. Here
+//! each counter takes about as many bits as its value needs, and is still found in constant time:
+//! what the *string-array index* of the spectral Bloom filter is for. Cohen and Matias build it of
+//! offset vectors in several levels and a lookup table; the same end is reached here with eight
+//! lengths for every 512 counters, and with ranks and selects inside a word.
 //!
-//! **The code.** A counter is a bit that says whether it is zero, and if not, an Exp-Golomb code of its value,
-//! whose *order* k is chosen for every 512 counters. That is near the entropy of such loads: 2.87 bits for a
-//! counter of entropy 2.82, where keys with Zipf frequencies (exponent 1) fill half of a million cells. Headers,
-//! whole bytes and index add 0.3 bits, room to grow another 0.1. `cargo run --release -p gardenia --example
-//! compact` measures it.
+//! **The code.** A counter is a bit that says whether it is zero, and if not, an Exp-Golomb code of
+//! its value, whose *order* k is chosen for every 512 counters. That is near the entropy of such
+//! loads: 2.87 bits for a counter of entropy 2.82, where keys with Zipf frequencies (exponent 1)
+//! fill half of a million cells. Headers, whole bytes and index add 0.3 bits, room to grow another
+//! 0.1. `cargo run --release -p gardenia --example compact` measures it.
 //!
-//! **The subtle rule.** What is stored is the *canonical form*: one sequence of words for one sequence of
-//! values, whatever was done to reach them; [`CompactView`] describes it. In memory the same code is used
-//! with room to grow and with an order that may be out of date.
+//! **The subtle rule.** What is stored is the *canonical form*: one sequence of words for one
+//! sequence of values, whatever was done to reach them; [`CompactView`] describes it. In memory the
+//! same code is used with room to grow and with an order that may be out of date.
 //!
-//! Source: S. Cohen and Y. Matias, "Spectral Bloom Filters" (SIGMOD 2003), for the task and its bound of
-//! N + o(N) + O(m) bits; J. Teuhola, "A compression method for clustered bit-vectors" (1978), for the code.
+//! Source: S. Cohen and Y. Matias, "Spectral Bloom Filters" (SIGMOD 2003), for the task and its
+//! bound of N + o(N) + O(m) bits; J. Teuhola, "A compression method for clustered bit-vectors"
+//! (1978), for the code.
 
 mod edit;
 mod frozen;
@@ -42,8 +43,8 @@ const TOP: u64 = u32::MAX as u64;
 /// Counters of a segment.
 const SEGMENT: u64 = (GROUP * GROUPS) as u64;
 
-/// `len` counters of up to 32 bits, each taking about as many bits as its value has, and saturating at both
-/// ends.
+/// `len` counters of up to 32 bits, each taking about as many bits as its value has, and saturating
+/// at both ends.
 ///
 /// ```
 /// let mut counters = gardenia::cells::Compact::new(100_000)?;
@@ -56,7 +57,8 @@ const SEGMENT: u64 = (GROUP * GROUPS) as u64;
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// Calls that make counters longer allocate, and like [`Vec::push`] they do not return when memory is short.
+/// Calls that make counters longer allocate, and like [`Vec::push`] they do not return when memory
+/// is short.
 #[derive(Clone)]
 pub struct Compact {
     segments: Vec<Segment>,

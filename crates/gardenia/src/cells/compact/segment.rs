@@ -1,4 +1,5 @@
-//! The memory of 4,096 counters: eight groups one behind the other, which move when one of them grows.
+//! The memory of 4,096 counters: eight groups one behind the other, which move when one of them
+//! grows.
 
 use super::edit::{self, Gap};
 use super::group::{self, MIN_WORDS, Spot};
@@ -10,14 +11,14 @@ use alloc::vec::Vec;
 
 /// Groups of a segment.
 pub(super) const GROUPS: usize = 8;
-/// Bytes kept free behind the last group, so that eight bytes can be read and written from any of its bytes
-/// on.
+/// Bytes kept free behind the last group, so that eight bytes can be read and written from any of
+/// its bytes on.
 const SPARE: usize = 8;
 /// A gap this wide, in bits, is narrowed when a counter shrinks.
 const WIDE_GAP: usize = 24;
 
-/// An entry of the index, which takes a sixteenth of a bit for each counter, and the allocation that it leads
-/// to.
+/// An entry of the index, which takes a sixteenth of a bit for each counter, and the allocation
+/// that it leads to.
 #[derive(Clone, Default)]
 pub(super) struct Segment {
     /// The groups, then room to grow and `SPARE` bytes.
@@ -79,8 +80,8 @@ impl Segment {
         if empty { &mut [] } else { self.bytes.get_mut(8 * start..).unwrap_or(&mut []) }
     }
 
-    /// Asks for the lines of a block: its plane, the lengths, and where it is if all blocks of the group are
-    /// alike.
+    /// Asks for the lines of a block: its plane, the lengths, and where it is if all blocks of the
+    /// group are alike.
     #[inline(always)]
     pub(super) fn prefetch(&self, number: usize, block: usize) {
         let start = self.start(number);
@@ -220,8 +221,9 @@ impl Segment {
     }
 }
 
-/// The largest of the numbers 2^i and 3·2^i up to `words`. A group that grows or shrinks beyond one of them
-/// gets a new order: seldom enough to cost little, often enough that the order is not far from the best.
+/// The largest of the numbers 2^i and 3·2^i up to `words`. A group that grows or shrinks beyond one
+/// of them gets a new order: seldom enough to cost little, often enough that the order is not far
+/// from the best.
 fn milestone(words: usize) -> usize {
     let power = 1 << words.ilog2();
     if words >= power + power / 2 { power + power / 2 } else { power }

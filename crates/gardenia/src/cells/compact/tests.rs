@@ -142,7 +142,8 @@ proptest! {
         prop_assert_eq!(found, Some(if values.iter().all(|&v| v == 0) { 0 } else { best }));
     }
 
-    /// What a reader accepts is canonical, and what it does not is an error; a view gives something.
+    /// What a reader accepts is canonical, and what it does not is an error; a view gives
+    /// something.
     #[test]
     fn any_words_are_read_without_harm(
         len in 1u64..9_000,
@@ -325,8 +326,8 @@ fn bits_that_would_be_a_zero_of_a_counter_that_is_none_are_refused() {
     assert!(matches!(Compact::from_words(64, &words), Err(DecodeError::Damaged(_))));
 }
 
-/// Bits of the code of one counter, by trying: the first of its ranges has 2^order values, the next twice as
-/// many, and so on.
+/// Bits of the code of one counter, by trying: the first of its ranges has 2^order values, the next
+/// twice as many, and so on.
 fn bits_of(value: u64, order: u32) -> u64 {
     let mut taken = 1 + u64::from(order);
     let (mut first, mut width) = (1u64, order);

@@ -1,8 +1,10 @@
-//! All counters of a group at once: read from any code of theirs, and written in the canonical form.
+//! All counters of a group at once: read from any code of theirs, and written in the canonical
+//! form.
 
 use super::group::{BLOCKS, Block, GROUP, LENGTHS, ORDER, Read, UPPER, WIDE, low, low_bits, sizes, value_of};
 
-/// More words than a group takes with its best order: with order 31 a counter takes at most 34 bits.
+/// More words than a group takes with its best order: with order 31 a counter takes at most 34
+/// bits.
 pub(super) const MAX_WORDS: usize = (UPPER + BLOCKS + 34 * GROUP / 8 + BLOCKS) / 8 + 2;
 
 /// The counters of a group apart from any code.
@@ -55,10 +57,10 @@ impl Values {
 
     /// The order of the shortest code, the least if there are several.
     ///
-    /// With the order k the value v takes 2b − 1 − k bits, where b is the length of v − 1 + 2^k. Let l be
-    /// that of v − 1, which begins with c ones. Then b is l for k < l − c; l + 1 from there up to k = l,
-    /// because adding 2^k carries to the top where all bits from k on are ones; and k + 1 from there on. So
-    /// two histograms tell it all.
+    /// With the order k the value v takes 2b − 1 − k bits, where b is the length of v − 1 + 2^k.
+    /// Let l be that of v − 1, which begins with c ones. Then b is l for k < l − c; l + 1 from
+    /// there up to k = l, because adding 2^k carries to the top where all bits from k on are ones;
+    /// and k + 1 from there on. So two histograms tell it all.
     pub(super) fn best_order(&self) -> usize {
         let (mut lengths, mut carries) = ([0; 33], [0; 33]);
         let count = self.count();
