@@ -1,10 +1,11 @@
-//! Basic block filters of Bitcoin: Osuntokun, Akselrod and Posen, "BIP 158: Compact Block Filters for Light Clients"
-//! (2017).
+//! Basic block filters of Bitcoin: Osuntokun, Akselrod and Posen, "BIP 158: Compact Block Filters
+//! for Light Clients" (2017).
 //!
-//! A filter is the number N of its elements (CompactSize) and a Golomb-coded set: each element's SipHash-2-4, keyed by the
-//! first 16 bytes of the block's hash, is scaled to N·784931; the differences of the sorted numbers are coded with 19 bits of
-//! remainder behind a unary quotient, from the highest bit of each byte downwards. Numbers that coincide are kept: their
-//! difference is 0.
+//! A filter is the number N of its elements (CompactSize) and a Golomb-coded set: each element's
+//! SipHash-2-4, keyed by the first 16 bytes of the block's hash, is scaled to N·784931; the
+//! differences of the sorted numbers are coded with 19 bits of remainder behind a unary quotient,
+//! from the highest bit of each byte downwards. Numbers that coincide are kept: their difference is
+//! 0.
 
 use crate::DecodeError;
 use alloc::vec::Vec;
@@ -37,7 +38,8 @@ pub struct BasicFilter {
     bytes: Vec<u8>,
 }
 
-/// The key of a block: the first half of its hash, in the order of the wire (the reverse of how hashes are printed).
+/// The key of a block: the first half of its hash, in the order of the wire (the reverse of how
+/// hashes are printed).
 ///
 /// ```
 /// let mut hash = [0; 32];
@@ -49,8 +51,8 @@ pub fn block_key(block_hash: &[u8; 32]) -> [u8; 16] {
     core::array::from_fn(|i| block_hash[i])
 }
 
-/// Whether the script of an output belongs into its block's filter: all but empty ones and those that begin with
-/// `OP_RETURN`. Scripts that a block spends belong there unless they are empty.
+/// Whether the script of an output belongs into its block's filter: all but empty ones and those
+/// that begin with `OP_RETURN`. Scripts that a block spends belong there unless they are empty.
 ///
 /// ```
 /// use gardenia::format::bip158::is_indexed;
@@ -62,8 +64,8 @@ pub fn is_indexed(output_script: &[u8]) -> bool {
 }
 
 impl BasicFilter {
-    /// The filter of these scripts under this key. Scripts that repeat are taken once, and empty ones are left out; which
-    /// others belong into a filter [`is_indexed`] tells.
+    /// The filter of these scripts under this key. Scripts that repeat are taken once, and empty
+    /// ones are left out; which others belong into a filter [`is_indexed`] tells.
     pub fn build<I: AsRef<[u8]>>(key: [u8; 16], scripts: impl IntoIterator<Item = I>) -> Self {
         let scripts: Vec<I> = scripts.into_iter().collect();
         let mut items: Vec<&[u8]> =
@@ -213,7 +215,7 @@ impl Iterator for Values<'_> {
 }
 
 /// A number as Bitcoin writes it.
-fn compact_size(number: u64) -> Vec<u8> {
+pub(super) fn compact_size(number: u64) -> Vec<u8> {
     let (mark, width) = match number {
         0..=0xfc => return alloc::vec![number as u8],
         0xfd..=0xffff => (0xfd, 2),
@@ -226,7 +228,7 @@ fn compact_size(number: u64) -> Vec<u8> {
 }
 
 /// A number as Bitcoin writes it, in its only right form, and how many bytes it takes.
-fn read_compact_size(bytes: &[u8]) -> Result<(u64, usize), DecodeError> {
+pub(super) fn read_compact_size(bytes: &[u8]) -> Result<(u64, usize), DecodeError> {
     let found = bytes.len() as u64;
     let (first, rest) = bytes.split_first().ok_or(DecodeError::Truncated { needed: 1, found })?;
     let width = match first {

@@ -1,8 +1,8 @@
 //! The file of counters of a split filter: changed in place, by one process at a time.
 //!
-//! `docs/formats.md` describes every byte. A page that says what it is and whether it was closed, the journal of
-//! the operation that is under way, and the counters, packed as in memory. The file of bits that belongs to it
-//! is a plain filter's; this one knows its fingerprint.
+//! `docs/formats.md` describes every byte. A page that says what it is and whether it was closed,
+//! the journal of the operation that is under way, and the counters, packed as in memory. The file
+//! of bits that belongs to it is a plain filter's; this one knows its fingerprint.
 
 use super::file::{persist_new, sync_folder};
 use super::header::{FIXED, Header};
@@ -24,7 +24,8 @@ use xxhash_rust::xxh3::Xxh3;
 const MAGIC: [u8; 8] = *b"\x89GDC\r\n\x1a\n";
 /// The version written, and the newest read.
 const VERSION: u16 = 1;
-/// Where the header of a counting filter stands, as in a native file: without parameters and user's bytes.
+/// Where the header of a counting filter stands, as in a native file: without parameters and user's
+/// bytes.
 const HEADER: usize = 64;
 /// Its end, with its sum and padding.
 const HEADER_END: usize = HEADER + 128;
@@ -59,7 +60,8 @@ pub(crate) enum Left {
 }
 
 impl Left {
-    /// By the words of its state, whether an operation is under way, and the current run of the system.
+    /// By the words of its state, whether an operation is under way, and the current run of the
+    /// system.
     fn by([mark, fingerprint, last]: [u64; STATE_WORDS], pending: bool, run: u64) -> Self {
         // A file is closed between operations: with one under way it is none of ours, and the journal decides.
         match mark {
@@ -108,7 +110,8 @@ impl Locked {
 }
 
 impl Drop for Locked {
-    /// Closing the file would not do: a process that another thread is just starting has it, too, for a moment.
+    /// Closing the file would not do: a process that another thread is just starting has it, too,
+    /// for a moment.
     fn drop(&mut self) {
         let _ = self.0.unlock();
     }
@@ -205,7 +208,8 @@ impl CounterFile {
         Ok(())
     }
 
-    /// Says that the file is closed with the bits of this fingerprint. The disk must have counters and bits.
+    /// Says that the file is closed with the bits of this fingerprint. The disk must have counters
+    /// and bits.
     pub(crate) fn mark_closed(&mut self, fingerprint: u64) {
         self.state.store(FINGERPRINT, fingerprint);
         compiler_fence(SeqCst);
@@ -230,7 +234,8 @@ pub(crate) fn look(path: &Path) -> Result<Seen, Error> {
     Ok(Seen { header, left: Left::by(state, pending, system_run()), pending, done, found, _lock: lock })
 }
 
-/// Whether a file is certainly not one of counters: one that cannot be read, or is cut short, may be.
+/// Whether a file is certainly not one of counters: one that cannot be read, or is cut short, may
+/// be.
 pub(crate) fn is_foreign(path: &Path) -> bool {
     let mut mark = vec![];
     let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut mark));
@@ -256,8 +261,8 @@ pub(crate) fn at(path: &Path, error: io::Error) -> io::Error {
 
 /// Writes the file that `header` describes, with an empty journal and all counters zero.
 ///
-/// Zeros are written and not left out: a full disk must be an error now, for a store to a page that finds no
-/// place on the disk ends the process.
+/// Zeros are written and not left out: a full disk must be an error now, for a store to a page that
+/// finds no place on the disk ends the process.
 fn write_zeros(mut file: &File, header: &Header) -> io::Result<()> {
     let mut zeros = vec![0; 1 << 20];
     zeros[..8].copy_from_slice(&MAGIC);
@@ -274,8 +279,8 @@ fn write_zeros(mut file: &File, header: &Header) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Reads the first page and checks every byte of it that does not change, and the length of the file; also how it was
-/// left.
+/// Reads the first page and checks every byte of it that does not change, and the length of the
+/// file; also how it was left.
 fn read_page(mut file: &File) -> Result<(Header, [u64; STATE_WORDS]), DecodeError> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {

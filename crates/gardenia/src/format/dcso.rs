@@ -1,11 +1,14 @@
-//! Files of DCSO's `bloom` program, which threat-intelligence lists are given out in: read, asked, changed and written.
+//! Files of DCSO's `bloom` program, which threat-intelligence lists are given out in: read, asked,
+//! changed and written.
 //!
-//! A file is six numbers, the bits, and free data behind them. Its filter is a [`Bloom`] whose hasher (3, FNV-1) and scheme
-//! (11, [`Dcso`]) are that program's: bits cannot be carried over to others. So it can be stored in either format
-//! without loss: planned keys and rate, keys counted ([`About::counted_items`](crate::About::counted_items)) and data
-//! (the metadata) are kept. What is new goes in as into any other filter; its count is the caller's to set.
+//! A file is six numbers, the bits, and free data behind them. Its filter is a [`Bloom`] whose
+//! hasher (3, FNV-1) and scheme (11, [`Dcso`]) are that program's: bits cannot be carried over to
+//! others. So it can be stored in either format without loss: planned keys and rate, keys counted
+//! ([`About::counted_items`](crate::About::counted_items)) and data (the metadata) are kept. What
+//! is new goes in as into any other filter; its count is the caller's to set.
 //!
-//! Source: DCSO GmbH, "bloom" (program and Go library, 2017); checked against a file that version 0.2.4 wrote.
+//! Source: DCSO GmbH, "bloom" (program and Go library, 2017); checked against a file that version
+//! 0.2.4 wrote.
 
 use super::native::buffer;
 use super::{MAX_METADATA, ReadOptions};
@@ -25,8 +28,8 @@ const FLAGS: u64 = 1;
 /// Bytes read or written at a time.
 const PIECE: usize = 1 << 20;
 
-/// The shape that the program gives a filter for `items` keys at `fpp`: m is n·ln(1/p)/(ln 2)², rounded *down*, because
-/// the program rounds up its negative; k is m/n·ln 2, rounded up.
+/// The shape that the program gives a filter for `items` keys at `fpp`: m is n·ln(1/p)/(ln 2)²,
+/// rounded *down*, because the program rounds up its negative; k is m/n·ln 2, rounded up.
 ///
 /// ```
 /// let shape = gardenia::format::dcso::shape(200, 0.02)?;
@@ -87,7 +90,8 @@ pub fn begins(bytes: &[u8]) -> bool {
     bytes.first_chunk().is_some_and(|fixed| Fixed::decode(fixed).is_ok())
 }
 
-/// The filter in the bytes of a file, which must be as many as it claims before memory is taken for them.
+/// The filter in the bytes of a file, which must be as many as it claims before memory is taken for
+/// them.
 pub fn from_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Bloom<AnyScheme>, DecodeError> {
     let mut rest = bytes;
     read(options, Some(bytes.len() as u64), |piece| {
@@ -98,7 +102,8 @@ pub fn from_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Bloom<AnyScheme
     })
 }
 
-/// Reads a file up to its end. Memory is taken as its bytes arrive, so that an early end costs none.
+/// Reads a file up to its end. Memory is taken as its bytes arrive, so that an early end costs
+/// none.
 #[cfg(feature = "std")]
 pub fn read_from(
     mut reader: impl std::io::Read,
@@ -118,7 +123,8 @@ pub fn read_from(
     })
 }
 
-/// The bytes of a file that holds this filter, which must have the hasher and the scheme of the format.
+/// The bytes of a file that holds this filter, which must have the hasher and the scheme of the
+/// format.
 pub fn to_bytes(filter: &Bloom<AnyScheme, impl Memory>) -> Result<Vec<u8>, EncodeError> {
     let mut bytes = Vec::new();
     write(filter, |piece| {
@@ -150,22 +156,25 @@ struct Fixed {
 impl Fixed {
     fn decode(bytes: &[u8; HEADER]) -> Result<Self, DecodeError> {
         let word = |i: usize| u64::from_le_bytes(core::array::from_fn(|byte| bytes[8 * i + byte]));
-        let field = |field, value, ok: bool, rule| {
-            if ok { Ok(()) } else { Err(DecodeError::Field { field, value, rule }) }
-        };
-        field("version", word(0), word(0) == FLAGS, "files of DCSO's bloom begin with 1")?;
+        DecodeError::check("version", word(0), word(0) == FLAGS, "files of DCSO's bloom begin with 1")?;
         let fpp = f64::from_bits(word(2));
         let sane = (0.0..=1.0).contains(&fpp);
-        field("planned rate", word(2), sane, "its bits are not a number from 0 to 1")?;
+        DecodeError::check("planned rate", word(2), sane, "its bits are not a number from 0 to 1")?;
         let (hashes, cells) = (word(3), word(4));
-        field("hashes", hashes, (1..=u64::from(MAX_HASHES)).contains(&hashes), "1 to 255 are allowed")?;
-        field("cells", cells, (1..=MAX_CELLS).contains(&cells), "1 to 2^40 are allowed")?;
-        field("items counted", word(5), word(5) != u64::MAX, "so many keys cannot be")?;
+        DecodeError::check(
+            "hashes",
+            hashes,
+            (1..=u64::from(MAX_HASHES)).contains(&hashes),
+            "1 to 255 are allowed",
+        )?;
+        DecodeError::check("cells", cells, (1..=MAX_CELLS).contains(&cells), "1 to 2^40 are allowed")?;
+        DecodeError::check("items counted", word(5), word(5) != u64::MAX, "no filter holds that many keys")?;
         Ok(Self { items: word(1), fpp, hashes: hashes as u32, cells, counted: word(5) })
     }
 }
 
-/// Reads a filter by `take`, which fills a piece and tells how many bytes there were; `known` is how many there are in all.
+/// Reads a filter by `take`, which fills a piece and tells how many bytes there were; `known` is
+/// how many there are in all.
 fn read(
     options: &ReadOptions,
     known: Option<u64>,
@@ -259,4 +268,84 @@ fn write(
         put(piece)?;
     }
     put(about.metadata())
+}
+
+/// A list in DCSO's format is asked for bytes, as the program is for lines.
+#[cfg(feature = "std")]
+mod foreign {
+    use super::{AnyScheme, Bloom, to_bytes};
+    use crate::explain::{CellTable, Explain};
+    use crate::format::foreign::{Foreign, ForeignInsert, ForeignKey, Format, KeyError, KeyType};
+    use crate::{EncodeError, Mismatch};
+    use alloc::vec::Vec;
+    use core::any::Any;
+
+    const KEYS: &[KeyType] = &[KeyType::Bytes];
+
+    fn bytes(key: ForeignKey<'_>) -> Result<&[u8], KeyError> {
+        match key {
+            ForeignKey::Text(key) => Ok(key.as_bytes()),
+            ForeignKey::Bytes(key) => Ok(key),
+            _ => {
+                let (filter, found) = (Format::Dcso.title(), key.key_type().name());
+                Err(KeyError::Type { filter, accepted: KEYS, found })
+            }
+        }
+    }
+
+    impl Foreign for Bloom<AnyScheme> {
+        fn format(&self) -> Format {
+            Format::Dcso
+        }
+        fn key_types(&self) -> &'static [KeyType] {
+            KEYS
+        }
+        fn contains(&self, key: ForeignKey<'_>) -> Result<bool, KeyError> {
+            Ok(Self::contains(self, bytes(key)?))
+        }
+        fn bits(&self) -> u64 {
+            Self::bits(self)
+        }
+        fn hashes(&self) -> u32 {
+            Self::hashes(self)
+        }
+        fn fill(&self) -> f64 {
+            Self::fill(self)
+        }
+        fn fpp(&self) -> f64 {
+            Self::fpp(self)
+        }
+        fn estimated_items(&self) -> Option<f64> {
+            Some(Self::estimated_items(self).items).filter(|items| items.is_finite())
+        }
+        fn tables(&self) -> Vec<CellTable> {
+            Explain::tables(self)
+        }
+        fn cell(&self, table: usize, at: u64) -> u64 {
+            Explain::cell(self, table, at)
+        }
+        fn as_any(&self) -> &dyn Any {
+            self
+        }
+        fn into_insert(self: alloc::boxed::Box<Self>) -> Option<alloc::boxed::Box<dyn ForeignInsert>> {
+            Some(self)
+        }
+    }
+
+    impl ForeignInsert for Bloom<AnyScheme> {
+        /// As the program does, keys that were new are counted.
+        fn insert(&mut self, key: ForeignKey<'_>) -> Result<bool, KeyError> {
+            let new = Self::insert(self, bytes(key)?);
+            let counted = self.about().counted_items();
+            self.about_mut().set_counted_items(counted.map(|counted| counted + u64::from(new)));
+            Ok(new)
+        }
+        fn merge_from(&mut self, other: &dyn Foreign) -> Option<Result<(), Mismatch>> {
+            let merged = crate::format::bit_table::same_type(self, other);
+            Some(merged.and_then(|other: &Self| self.union_with(other)))
+        }
+        fn to_bytes(&self) -> Result<Vec<u8>, EncodeError> {
+            to_bytes(self)
+        }
+    }
 }

@@ -16,10 +16,10 @@ use tempfile::NamedTempFile;
 
 /// The payload of a file that is mapped into memory, read-only.
 ///
-/// Like every memory map it trusts that nobody changes the file in place: a file that is cut short while
-/// it is mapped ends the process with a bus error when the lost part is read, and one that is overwritten gives wrong answers.
-/// That is why what maps a file is `unsafe`. Gardenia's own writers replace files by renaming, which leaves open maps as
-/// they were.
+/// Like every memory map it trusts that nobody changes the file in place: a file that is cut short
+/// while it is mapped ends the process with a bus error when the lost part is read, and one that is
+/// overwritten gives wrong answers. That is why what maps a file is `unsafe`. Gardenia's own
+/// writers replace files by renaming, which leaves open maps as they were.
 #[derive(Debug)]
 pub struct Mapped {
     /// Shared by the sections of one filter.
@@ -42,9 +42,9 @@ impl Cut for Mapped {
     }
 }
 
-/// Writes a file whole or not at all: to a temporary name beside it, synced, renamed over it, and the
-/// folder synced. An existing file keeps its permissions; a link is followed; a device or a named pipe is
-/// written to, not replaced.
+/// Writes a file whole or not at all: to a temporary name beside it, synced, renamed over it, and
+/// the directory synced. An existing file keeps its permissions; a link is followed; a device or a
+/// named pipe is written to, not replaced.
 pub fn replace_file<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
@@ -52,15 +52,16 @@ pub fn replace_file<E: From<io::Error>>(
     write_file(path, write, |temporary, path| temporary.persist(path).map_err(|failed| failed.error))
 }
 
-/// As [`replace_file`], but never replaces a file: if there is one, or another process makes one while this one is
-/// written, that one stays and the error is [`AlreadyExists`](io::ErrorKind::AlreadyExists).
+/// As [`replace_file`], but never replaces a file: if there is one, or another process makes one
+/// while this one is written, that one stays and the error is
+/// [`AlreadyExists`](io::ErrorKind::AlreadyExists).
 ///
 /// ```
 /// use gardenia::format::create_file;
 /// use std::io::{self, ErrorKind, Write};
 ///
-/// # let folder = tempfile::tempdir()?;
-/// let path = folder.path().join("rose.txt");
+/// # let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("rose.txt");
 /// create_file::<io::Error>(&path, |file| file.write_all(b"red"))?;
 /// let again = create_file::<io::Error>(&path, |file| file.write_all(b"white"));
 /// assert_eq!(again.unwrap_err().kind(), ErrorKind::AlreadyExists);
@@ -106,8 +107,8 @@ pub(crate) fn write_file<E: From<io::Error>>(
     Ok(())
 }
 
-/// Gives a temporary file its name, unless something has that name: by a rename that does not replace, or by a hard
-/// link.
+/// Gives a temporary file its name, unless something has that name: by a rename that does not
+/// replace, or by a hard link.
 pub(crate) fn persist_new(temporary: NamedTempFile, path: &Path) -> io::Result<File> {
     match temporary.persist_noclobber(path) {
         Ok(file) => Ok(file),
@@ -116,8 +117,8 @@ pub(crate) fn persist_new(temporary: NamedTempFile, path: &Path) -> io::Result<F
     }
 }
 
-/// The same on a file system that has neither: an empty file takes the name, which is exclusive everywhere, and is
-/// then replaced.
+/// The same on a file system that has neither: an empty file takes the name, which is exclusive
+/// everywhere, and is then replaced.
 fn persist_reserved(temporary: NamedTempFile, path: &Path) -> io::Result<File> {
     drop(File::create_new(path)?);
     temporary.persist(path).map_err(|failed| {
@@ -126,18 +127,19 @@ fn persist_reserved(temporary: NamedTempFile, path: &Path) -> io::Result<File> {
     })
 }
 
-/// The folder that a file is in.
-pub(super) fn folder(path: &Path) -> &Path {
+/// The directory that a file is in.
+pub(super) fn directory(path: &Path) -> &Path {
     match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
+        Some(directory) if directory != Path::new("") => directory,
         _ => Path::new("."),
     }
 }
 
-/// Lets the rename to `path` survive a power cut. Not every system lets a folder be opened for that.
+/// Lets the rename to `path` survive a power cut. Not every system lets a directory be opened for
+/// that.
 pub(super) fn sync_folder(path: &Path) {
-    if let Ok(folder) = File::open(folder(path)) {
-        let _ = folder.sync_all();
+    if let Ok(directory) = File::open(directory(path)) {
+        let _ = directory.sync_all();
     }
 }
 
@@ -146,7 +148,8 @@ pub(crate) fn save(filter: &impl Stored, path: &Path) -> Result<(), EncodeError>
     replace_file(path, |writer| write_to(filter, writer))
 }
 
-/// Opens a file, reads its header, and checks the length of what follows; false if that cannot be told.
+/// Opens a file, reads its header, and checks the length of what follows; false if that cannot be
+/// told.
 fn open(path: &Path) -> Result<(Reader<BufReader<File>>, Header, bool), DecodeError> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
@@ -210,9 +213,9 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A temporary file that holds `text`, to be placed in `folder`.
-    fn written(folder: &Path, text: &str) -> NamedTempFile {
-        let mut file = tempfile::Builder::new().tempfile_in(folder).unwrap();
+    /// A temporary file that holds `text`, to be placed in `directory`.
+    fn written(directory: &Path, text: &str) -> NamedTempFile {
+        let mut file = tempfile::Builder::new().tempfile_in(directory).unwrap();
         file.write_all(text.as_bytes()).unwrap();
         file
     }
@@ -220,20 +223,20 @@ mod tests {
     #[test]
     fn a_file_that_must_be_new_replaces_nothing_whatever_the_file_system_can_do() {
         for place in [persist_new, persist_reserved] {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("f");
-            place(written(folder.path(), "first"), &path).unwrap();
-            let second = place(written(folder.path(), "second"), &path);
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("f");
+            place(written(directory.path(), "first"), &path).unwrap();
+            let second = place(written(directory.path(), "second"), &path);
             assert_eq!(second.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
             assert_eq!(fs::read(&path).unwrap(), b"first");
-            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+            assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing else is left");
         }
     }
 
     #[test]
     fn of_files_made_at_once_the_first_to_be_whole_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("f");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
         let slow = create_file::<io::Error>(&path, |file| {
             create_file::<io::Error>(&path, |file| file.write_all(b"quick"))?;
             file.write_all(b"slow")
@@ -242,6 +245,6 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"quick");
         replace_file::<io::Error>(&path, |file| file.write_all(b"new")).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 }

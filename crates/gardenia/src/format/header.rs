@@ -1,6 +1,6 @@
 //! The header: what a filter is, in little-endian bytes with a checksum.
 
-use super::ReadOptions;
+use super::{ReadOptions, notes};
 use crate::cells::counter_bytes;
 use crate::error::Part;
 use crate::filter::{About, Identity};
@@ -11,7 +11,8 @@ use crate::{DecodeError, EncodeError};
 use alloc::vec::Vec;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The first bytes: a byte that is no text, "GDN", and line ends that a text-mode transfer would change.
+/// The first bytes: a byte that is no text, "GDN", and line ends that a text-mode transfer would
+/// change.
 pub(super) const MAGIC: [u8; 8] = *b"\x89GDN\r\n\x1a\n";
 /// The version written, and the newest read.
 pub(super) const VERSION: u16 = 1;
@@ -46,6 +47,8 @@ pub struct Header {
     pub params: Vec<u8>,
     /// The user's own bytes.
     pub metadata: Vec<u8>,
+    /// Tagged notes, such as how keys were made. See [`About::key_note`].
+    pub notes: Vec<u8>,
     /// The secret of hasher 2, if the writer chose to store it.
     pub secret: Option<SecretKey>,
 }
@@ -78,6 +81,7 @@ impl Header {
             },
             params: Vec::new(),
             metadata: about.metadata().to_vec(),
+            notes: about.notes().to_vec(),
             secret,
         })
     }
@@ -97,10 +101,14 @@ impl Header {
         }
     }
 
+    /// Bytes up to and with the header's sum.
+    fn len(&self) -> usize {
+        FIXED + self.params.len() + self.metadata.len() + self.notes.len() + 8
+    }
+
     /// Where the payload starts.
     pub(super) fn payload_offset(&self) -> u64 {
-        let len = FIXED + self.params.len() + self.metadata.len() + 8;
-        len.next_multiple_of(ALIGNMENT) as u64
+        self.len().next_multiple_of(ALIGNMENT) as u64
     }
 
     /// The header, its checksum and the padding up to the payload.
@@ -111,14 +119,14 @@ impl Header {
         put(&MAGIC);
         put(&VERSION.to_le_bytes());
         put(&id.kind.number().to_le_bytes());
-        put(&((FIXED + self.params.len() + self.metadata.len() + 8) as u32).to_le_bytes());
+        put(&(self.len() as u32).to_le_bytes());
         put(&[id.hasher.number(), id.scheme.map_or(0, SchemeId::number)]);
         put(&(if self.secret.is_some() { SECRET_STORED } else { 0 }).to_le_bytes());
         put(&id.hashes.to_le_bytes());
         put(&id.mark.to_le_bytes());
         put(&id.cells.to_le_bytes());
         put(&id.width.to_le_bytes());
-        put(&[0; 4]);
+        put(&(self.notes.len() as u32).to_le_bytes());
         put(&self.payload_len.to_le_bytes());
         put(&self.planned_items.to_le_bytes());
         put(&self.planned_fpp.to_bits().to_le_bytes());
@@ -128,14 +136,15 @@ impl Header {
         put(self.secret.as_ref().map_or(&[0; 16], |secret| secret.bytes()));
         put(&self.params);
         put(&self.metadata);
+        put(&self.notes);
         let sum = xxh3_64(&bytes);
         bytes.extend_from_slice(&sum.to_le_bytes());
         bytes.resize(self.payload_offset() as usize, 0);
         bytes
     }
 
-    /// Length of the whole header with padding, from its first [`FIXED`] bytes, after checking what must be
-    /// checked before more is read.
+    /// Length of the whole header with padding, from its first [`FIXED`] bytes, after checking what
+    /// must be checked before more is read.
     pub(super) fn measure(fixed: &[u8; FIXED]) -> Result<usize, DecodeError> {
         let get = Fields(fixed);
         let found = get.array(0);
@@ -146,13 +155,14 @@ impl Header {
         if version == 0 || version > VERSION {
             return Err(DecodeError::Version { found: version, known: VERSION });
         }
-        let (params, metadata) = (get.u32(80) as usize, get.u32(84) as usize);
+        let [params, metadata, notes] = [80, 84, 44].map(|at| get.u32(at) as usize);
         let check = |field, value: usize, max, rule| {
             if value > max { Err(DecodeError::Field { field, value: value as u64, rule }) } else { Ok(()) }
         };
         check("parameter length", params, MAX_PARAMS, "at most 65536 bytes are allowed")?;
         check("metadata length", metadata, MAX_METADATA, "at most 65536 bytes are allowed")?;
-        let (len, stated) = (FIXED + params + metadata + 8, get.u32(12));
+        check("length of notes", notes, notes::MAX, "at most 65536 bytes are allowed")?;
+        let (len, stated) = (FIXED + params + metadata + notes + 8, get.u32(12));
         if stated as usize != len {
             let rule = "that is not the sum of its parts";
             return Err(DecodeError::Field { field: "header length", value: stated.into(), rule });
@@ -163,8 +173,8 @@ impl Header {
     /// The header in `bytes`, which are as long as [`measure`](Self::measure) says.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let get = Fields(bytes);
-        let (params, metadata) = (get.u32(80) as usize, get.u32(84) as usize);
-        let end = FIXED + params + metadata;
+        let [params, metadata, notes] = [80, 84, 44].map(|at| get.u32(at) as usize);
+        let end = FIXED + params + metadata + notes;
         let (expected, found) = (get.u64(end), xxh3_64(&bytes[..end]));
         if expected != found {
             return Err(DecodeError::Checksum { part: Part::Header, expected, found });
@@ -172,9 +182,6 @@ impl Header {
         if bytes[end + 8..].iter().any(|&b| b != 0) {
             return Err(DecodeError::Damaged("the padding before the payload is not zero"));
         }
-        let field = |field, value: u64, ok: bool, rule| {
-            if ok { Ok(()) } else { Err(DecodeError::Field { field, value, rule }) }
-        };
         let kind = Kind::from_number(get.u16(10)).ok_or(DecodeError::UnknownKind(get.u16(10)))?;
         let hasher = HasherId::from_number(bytes[16]).ok_or(DecodeError::UnknownHasher(bytes[16]))?;
         let scheme = match bytes[17] {
@@ -182,24 +189,40 @@ impl Header {
             number => Some(SchemeId::from_number(number).ok_or(DecodeError::UnknownScheme(number))?),
         };
         let flags = get.u16(18);
-        field("flags", flags.into(), flags & !SECRET_STORED == 0, "only flag 1 is known")?;
+        DecodeError::check("flags", flags.into(), flags & !SECRET_STORED == 0, "only flag 1 is known")?;
         let stored = flags & SECRET_STORED != 0;
         let keyed = hasher == HasherId::Sip13;
-        field("flags", flags.into(), keyed || !stored, "only hasher 2 has a secret")?;
+        DecodeError::check("flags", flags.into(), keyed || !stored, "only hasher 2 has a secret")?;
         let secret: [u8; 16] = get.array(88);
         let absent = stored || secret == [0; 16];
-        field("secret", 0, absent, "the flags say that there is none")?;
+        DecodeError::check("secret", 0, absent, "the flags say that there is none")?;
         let (hashes, cells, width) = (get.u32(20), get.u64(32), get.u32(40));
-        field("hashes", hashes.into(), hashes <= MAX_HASHES, "at most 255 are allowed")?;
-        field("cells", cells, (1..=MAX_CELLS).contains(&cells), "1 to 2^40 are allowed")?;
-        field("cell width", width.into(), (1..=64).contains(&width), "1 to 64 bits are allowed")?;
-        field("reserved field", get.u32(44).into(), get.u32(44) == 0, "it must be 0")?;
+        DecodeError::check("hashes", hashes.into(), hashes <= MAX_HASHES, "at most 255 are allowed")?;
+        DecodeError::check("cells", cells, (1..=MAX_CELLS).contains(&cells), "1 to 2^40 are allowed")?;
+        DecodeError::check(
+            "cell width",
+            width.into(),
+            (1..=64).contains(&width),
+            "1 to 64 bits are allowed",
+        )?;
+        let noted = &bytes[end - notes..end];
+        notes::check(noted)?;
         let payload_len = get.u64(48);
         let whole = payload_len.is_multiple_of(8) && payload_len <= MAX_CELLS * 8;
-        field("payload length", payload_len, whole, "whole 64-bit words up to 2^43 bytes are allowed")?;
+        DecodeError::check(
+            "payload length",
+            payload_len,
+            whole,
+            "whole 64-bit words up to 2^43 bytes are allowed",
+        )?;
         let planned_fpp = f64::from_bits(get.u64(64));
         let sane = (0.0..=1.0).contains(&planned_fpp);
-        field("planned rate", planned_fpp.to_bits(), sane, "its bits are not a number from 0 to 1")?;
+        DecodeError::check(
+            "planned rate",
+            planned_fpp.to_bits(),
+            sane,
+            "its bits are not a number from 0 to 1",
+        )?;
         let header = Self {
             version: get.u16(8),
             identity: Identity { kind, hasher, mark: get.u64(24), scheme, hashes, cells, width },
@@ -208,7 +231,8 @@ impl Header {
             planned_fpp,
             items: get.u64(72),
             params: bytes[FIXED..FIXED + params].to_vec(),
-            metadata: bytes[FIXED + params..end].to_vec(),
+            metadata: bytes[FIXED + params..end - notes].to_vec(),
+            notes: noted.to_vec(),
             secret: stored.then(|| SecretKey::new(secret)),
         };
         if let Some(secret) = &header.secret {
@@ -232,6 +256,7 @@ impl Header {
     pub(crate) fn hasher(&self, options: &ReadOptions) -> Result<KeyHasher, DecodeError> {
         match self.identity.hasher {
             HasherId::Xxh3 => Ok(KeyHasher::xxh3(self.identity.mark)),
+            HasherId::Xxh64 => Ok(KeyHasher::xxh64(self.identity.mark)),
             HasherId::Fnv1 if self.identity.mark == 0 => Ok(KeyHasher::Fnv1),
             HasherId::Fnv1 => {
                 let (value, rule) = (self.identity.mark, "hasher 3 has none");
@@ -262,7 +287,8 @@ impl Header {
     pub(crate) fn about(&self) -> About {
         let stores_secret = self.secret.is_some();
         let mut about =
-            About::stored(self.planned_items, self.planned_fpp, self.metadata.clone(), stores_secret);
+            About::stored(self.planned_items, self.planned_fpp, self.metadata.clone(), stores_secret)
+                .with_notes(self.notes.clone());
         if counted_elsewhere(self.identity.kind) && self.items != u64::MAX {
             about.set_counted_items(Some(self.items));
         }
@@ -331,12 +357,13 @@ impl Header {
     }
 }
 
-/// Whether keys of this kind are counted, if at all, by whoever fills the filter. Other kinds count themselves, or cannot.
+/// Whether keys of this kind are counted, if at all, by whoever fills the filter. Other kinds count
+/// themselves, or cannot.
 fn counted_elsewhere(kind: Kind) -> bool {
     matches!(kind, Kind::Bloom | Kind::Compressed)
 }
 
-/// The scheme can use so many cells.
+/// The scheme can use this many cells.
 pub(crate) fn check_fit(scheme: &impl Scheme, cells: u64) -> Result<(), DecodeError> {
     let rule = "this scheme needs a multiple of its hashes (with prime slices, of a prime)";
     if scheme.fit(cells) == cells {

@@ -1,20 +1,23 @@
 //! A journal of one operation: changes of a mapped file that are carried out all or not at all.
 //!
-//! An operation is written down before it is carried out: which cells get which *new* values. Values are absolute,
-//! so carrying it out twice is carrying it out once. In this order, with nothing moved across a line:
+//! An operation is written down before it is carried out: which cells get which *new* values.
+//! Values are absolute, so carrying it out twice is carrying it out once. In this order, with
+//! nothing moved across a line:
 //!
 //! 1. its cells and values, their number, and their seal
 //! 2. its own number into `begun`: from here on it counts
 //! 3. the cells
 //! 4. its number into `done`: from here on it is over
 //!
-//! When a process is killed, at any instruction, the system keeps every page that it has mapped, and of its
-//! stores the file has exactly those before that instruction. That needs no `msync`, only that the compiler keeps
-//! the order, which is what `compiler_fence` is for. If then `begun` is `done` there was nothing to do, or nothing
-//! had been done; if it is one more, the operation is carried out from the journal.
+//! When a process is killed, at any instruction, the system keeps every page that it has mapped,
+//! and of its stores the file has exactly those before that instruction. That needs no `msync`,
+//! only that the compiler keeps the order, which is what `compiler_fence` is for. If then `begun`
+//! is `done` there was nothing to do, or nothing had been done; if it is one more, the operation is
+//! carried out from the journal.
 //!
-//! A loss of power is another matter: pages reach the disk in any order, and a page that changes on its way there
-//! may be a mixture. Against that stands the seal, a checksum: a mixture is not carried out.
+//! A loss of power is another matter: pages reach the disk in any order, and a page that changes on
+//! its way there may be a mixture. Against that stands the seal, a checksum: a mixture is not
+//! carried out.
 
 use crate::cells::{MappedWords, Memory};
 use crate::index::MAX_HASHES;
@@ -36,7 +39,8 @@ const SEAL: usize = 3;
 /// The cells: for each its position and its new value.
 const CELLS: usize = 4;
 
-/// The number of the last operation when the file was last found closed: behind the cells of one key.
+/// The number of the last operation when the file was last found closed: behind the cells of one
+/// key.
 const FOUND: usize = CELLS + 2 * MAX_HASHES as usize;
 
 /// Where the numbers stand: done, begun and found.
@@ -112,8 +116,9 @@ impl Journal {
         self.words.load(BEGUN) == self.done.wrapping_add(1)
     }
 
-    /// Carries out by `change` the operation that was begun and is not over, if there is one. One that is not
-    /// whole, or has a cell or value that `fits` does not know, is taken back: only a loss of power leaves such.
+    /// Carries out by `change` the operation that was begun and is not over, if there is one. One
+    /// that is not whole, or has a cell or value that `fits` does not know, is undone: only a loss
+    /// of power leaves such.
     pub(crate) fn replay(&mut self, fits: impl Fn(u64, u64) -> bool, mut change: impl FnMut(u64, u32)) {
         if self.is_pending() {
             match self.pending().filter(|cells| cells.iter().all(|[at, value]| fits(*at, *value))) {

@@ -1,33 +1,90 @@
-//! Bytes in and out: the native container, the same for every kind of filter, and one file per foreign format.
+//! Bytes in and out: the native container, the same for every kind of filter, and one file per
+//! foreign format.
 //!
-//! `docs/formats.md` in the repository describes every byte. In short: a mark, a version, a kind, a header
-//! with its checksum, the payload aligned to 64 bytes, a checksum per MiB of payload, and an end mark.
+//! `docs/formats.md` in the repository describes every byte. In short: a mark, a version, a kind, a
+//! header with its checksum, the payload aligned to 64 bytes, a checksum per MiB of payload, and an
+//! end mark.
 
 pub mod bip158;
+#[cfg(feature = "std")]
+mod bip37;
+#[cfg(feature = "std")]
+mod bit_table;
+#[cfg(feature = "std")]
+mod civil;
 #[cfg(feature = "mmap")]
 pub(crate) mod counters_file;
+#[cfg(feature = "std")]
+mod cursor;
+#[cfg(feature = "std")]
+mod datasketches;
 pub mod dcso;
 #[cfg(feature = "mmap")]
 mod file;
+#[cfg(feature = "std")]
+mod foreign;
+#[cfg(feature = "std")]
+mod guava;
 mod header;
+#[cfg(feature = "std")]
+mod hive;
 #[cfg(feature = "mmap")]
 mod journal;
+#[cfg(feature = "std")]
+mod milvus;
+#[cfg(feature = "std")]
+mod murmur;
 mod native;
+pub(crate) mod notes;
+#[cfg(feature = "std")]
+pub mod orc;
+#[cfg(feature = "std")]
+pub mod parquet;
+#[cfg(feature = "std")]
+pub mod redisbloom;
+#[cfg(feature = "std")]
+mod rocksdb;
 #[cfg(feature = "serde")]
 pub(crate) mod serde;
+#[cfg(feature = "std")]
+mod spark;
 #[cfg(feature = "mmap")]
 mod temporary;
+#[cfg(feature = "std")]
+mod thrift;
 
 pub use crate::kinds::Kind;
+#[cfg(feature = "std")]
+pub use bip37::FilterLoad;
+#[cfg(feature = "std")]
+pub use datasketches::DataSketchesBloom;
 #[cfg(feature = "mmap")]
 pub use file::Mapped;
 #[cfg(feature = "mmap")]
 pub use file::{create_file, replace_file, verify_file};
+#[cfg(feature = "std")]
+pub use foreign::{
+    Foreign, ForeignInsert, ForeignKey, Format, FormatAbility, KeyError, KeyType, Look, Shown, overlap,
+};
+#[cfg(feature = "std")]
+pub use guava::{GuavaBloom, Strategy as GuavaStrategy};
 pub use header::Header;
 pub(crate) use header::{MAX_METADATA, check_fit};
+#[cfg(feature = "std")]
+pub use hive::{HiveBloom, Layout as HiveLayout};
+#[cfg(feature = "std")]
+pub use milvus::MilvusBloom;
 pub(crate) use native::{Attach, Cut, Restore, Section, Stored, file_bytes, read_in_place};
 #[cfg(feature = "std")]
 pub use native::{header, verify};
+#[cfg(feature = "std")]
+pub use orc::OrcFile;
+#[cfg(feature = "std")]
+pub use parquet::{ParquetFile, ParquetFilter};
+#[cfg(feature = "std")]
+pub use rocksdb::RocksDbBloom;
+#[cfg(feature = "std")]
+pub use spark::{SparkBloom, SparkCountMin};
 
 #[doc(hidden)]
 pub mod methods {
@@ -44,9 +101,10 @@ use crate::theory::distance::MAX_WORK;
 
 /// Limits and secrets for reading a filter.
 ///
-/// A file that was not written by a friend may claim much in few bytes. Memory and work are bounded by its own size, or by the
-/// limits given here: a payload is not allocated before its bytes are known to exist, and what a filter takes beyond them,
-/// when it is decoded, grows or is queried, is checked first.
+/// A file that was not written by a friend may claim much in few bytes. Memory and work are bounded
+/// by its own size, or by the limits given here: a payload is not allocated before its bytes are
+/// known to exist, and what a filter takes beyond them, when it is decoded, grows or is queried, is
+/// checked first.
 ///
 /// ```
 /// use gardenia::index::Fractional;
@@ -65,8 +123,9 @@ pub struct ReadOptions {
     pub(crate) secret: Option<SecretKey>,
 }
 
-/// A filter may always take this many times its stored bytes: compressed filters as they are planned take 3 to 12 times as
-/// much in memory as in a file once their keys are in, and a slice of growth 2 or 4 is not larger either.
+/// A filter may always take this many times its stored bytes: compressed filters as they are
+/// planned take 3 to 12 times as much in memory as in a file once their keys are in, and a slice of
+/// growth 2 or 4 is not larger either.
 const EXPANSION: u64 = 8;
 
 /// What a filter may take beyond that.
@@ -84,17 +143,20 @@ impl ReadOptions {
         Self { max_bytes: 16 << 30, max_expansion: MAX_EXPANSION, max_samples: MAX_WORK, secret: None }
     }
 
-    /// The most memory that a payload may take, stored or decoded; 16 GiB unless set. Checked before anything is allocated.
+    /// The most memory that a payload may take, stored or decoded; 16 GiB unless set. Checked
+    /// before anything is allocated.
     pub fn max_bytes(self, max_bytes: u64) -> Self {
         Self { max_bytes, ..self }
     }
 
-    /// The most memory that a filter may take once that is more than eight times its stored bytes; 256 MiB unless set.
+    /// The most memory that a filter may take once that is more than eight times its stored bytes;
+    /// 256 MiB unless set.
     ///
-    /// It concerns kinds that a small file can make large. A [`CompressedBloom`](crate::CompressedBloom) is not decoded if
-    /// it would take more. A [`ScalableBloom`](crate::ScalableBloom) or [`DynamicBloom`](crate::DynamicBloom) keeps the limit,
-    /// and is full when it would have to grow beyond it, unless that is at most 64 bytes for each key that was inserted since
-    /// the filter was read.
+    /// It concerns kinds that a small file can make large. A
+    /// [`CompressedBloom`](crate::CompressedBloom) is not decoded if it would take more. A
+    /// [`ScalableBloom`](crate::ScalableBloom) or [`DynamicBloom`](crate::DynamicBloom) keeps the
+    /// limit, and is full when it would have to grow beyond it, unless that is at most 64 bytes for
+    /// each key that was inserted since the filter was read.
     ///
     /// ```
     /// use gardenia::index::Fractional;
@@ -109,9 +171,10 @@ impl ReadOptions {
         Self { max_expansion, ..self }
     }
 
-    /// The most samples of a point that a query of a [`DistanceSensitiveBloom`](crate::DistanceSensitiveBloom) may take:
-    /// functions times samples of each; 2^20 unless set ([`MAX_WORK`]), which no shape that a
-    /// builder chooses exceeds. A set of tokens takes that many for each token.
+    /// The most samples of a point that a query of a
+    /// [`DistanceSensitiveBloom`](crate::DistanceSensitiveBloom) may take: functions times samples
+    /// of each; 2^20 unless set ([`MAX_WORK`]), which no shape that a builder chooses exceeds. A
+    /// set of tokens takes that many for each token.
     ///
     /// ```
     /// use gardenia::{DecodeError, DistanceSensitiveBloom, ReadOptions, theory::distance::DistanceShape};
@@ -125,7 +188,8 @@ impl ReadOptions {
         Self { max_samples, ..self }
     }
 
-    /// The secret of a keyed filter. Needed if the file does not store it; if the file does, it must be the same one.
+    /// The secret of a keyed filter. Needed if the file does not store it; if the file does, it
+    /// must be the same one.
     pub fn secret(self, secret: SecretKey) -> Self {
         Self { secret: Some(secret), ..self }
     }
@@ -160,8 +224,8 @@ macro_rules! stored_methods {
                 $crate::format::methods::write_to(self, writer)
             }
 
-            /// Saves the filter to a file, whole or not at all: written to a temporary file beside it,
-            /// synced, then renamed.
+            /// Saves the filter to a file, whole or not at all: written to a temporary file beside
+            /// it, synced, then renamed.
             #[cfg(feature = "mmap")]
             pub fn save(&self, path: impl AsRef<std::path::Path>) -> Result<(), $crate::EncodeError> {
                 $crate::format::methods::save(self, path.as_ref())
@@ -173,12 +237,13 @@ pub(crate) use stored_methods;
 
 /// Gives a filter its functions that read it.
 ///
-/// What is generic over readers and paths is a shell around a function that is not, so that it is compiled here and not again in
-/// every program.
+/// What is generic over readers and paths is a shell around a function that is not, so that it is
+/// compiled here and not again in every program.
 ///
-/// They stand on the default type, so that `Bloom::load(path)` needs no type to be written. Filters with a
-/// scheme have forms in `_as` that name the scheme and take options; others have forms in `_with` that take
-/// options. Filters that do not lie in memory as they do in files are `decoded`: there is no view of them.
+/// They stand on the default type, so that `Bloom::load(path)` needs no type to be written. Filters
+/// with a scheme have forms in `_as` that name the scheme and take options; others have forms in
+/// `_with` that take options. Filters that do not lie in memory as they do in files are `decoded`:
+/// there is no view of them.
 macro_rules! read_methods {
     ($filter:ident of schemes) => {
         $crate::format::read_methods!($filter of schemes, decoded);
@@ -274,7 +339,8 @@ macro_rules! read_methods {
         $viewed:ty, $mapped:ty, $default_viewed:ty, $default_mapped:ty
     ) => {
         impl $filter {
-            /// The filter in these bytes, without a copy. The header is verified, the payload is not.
+            /// The filter in these bytes, without a copy. The header is verified, the payload is
+            /// not.
             pub fn view(bytes: &[u8]) -> Result<$default_viewed, $crate::DecodeError> {
                 Self::$view(bytes, &$crate::ReadOptions::new())
             }
@@ -290,12 +356,14 @@ macro_rules! read_methods {
             /// Opens a file by memory map in a time that does not depend on its size. The header is
             /// verified, the payload is not read: see [`verify_file`]($crate::format::verify_file).
             ///
-            /// [`load`](Self::load) is safe: it reads the file into memory, and then nobody can change it.
+            /// [`load`](Self::load) is safe: it reads the file into memory, and then nobody can
+            /// change it.
             ///
             /// # Safety
-            /// While it is open, the file must not be changed in place or cut short, by this process or another. Answers would
-            /// be wrong, or the process would end with SIGBUS. Replacing the file by renaming another over it (`mv`, and
-            /// [`save`](Self::save)) is fine: the map stays as it was. `cp` and `>` change a file in place.
+            /// While it is open, the file must not be changed in place or cut short, by this
+            /// process or another. Answers would be wrong, or the process would end with SIGBUS.
+            /// Replacing the file by renaming another over it (`mv`, and [`save`](Self::save)) is
+            /// fine: the map stays as it was. `cp` and `>` change a file in place.
             #[cfg(feature = "mmap")]
             #[allow(unsafe_code, reason = "a mapped file is as good as those who can write to it")]
             pub unsafe fn open_mapped(

@@ -105,7 +105,7 @@ pub(super) fn file_len(header: &Header) -> u64 {
     header.payload_offset() + header.payload_len + trailer_len(header.payload_len)
 }
 
-/// Length of a file whose kind has so many bytes of parameters and of payload.
+/// Length of a file whose kind has this many bytes of parameters and of payload.
 pub(crate) fn file_bytes(params: u64, payload: u64) -> u64 {
     (FIXED as u64 + params + 8).next_multiple_of(64) + payload + trailer_len(payload)
 }
@@ -304,7 +304,8 @@ impl<'a> Room<'a> {
     }
 }
 
-/// Reads one filter whose header has been read, from a source that is known to be as long as it says.
+/// Reads one filter whose header has been read, from a source that is known to be as long as it
+/// says.
 pub(super) fn read_filter<T: Restore>(
     source: &mut impl Source,
     header: &Header,
@@ -320,8 +321,9 @@ pub(super) fn read_filter<T: Restore>(
     })
 }
 
-/// Reads one filter whose header has been read, from a stream that may end before what it claims: its bytes are kept in chunks
-/// as they arrive, and memory for the filter is taken once all of them are there.
+/// Reads one filter whose header has been read, from a stream that may end before what it claims:
+/// its bytes are kept in chunks as they arrive, and memory for the filter is taken once all of them
+/// are there.
 #[cfg(feature = "std")]
 pub(super) fn read_stream<T: Restore>(
     source: &mut impl Source,
@@ -346,7 +348,7 @@ pub(super) fn read_stream<T: Restore>(
     })
 }
 
-/// So many bytes, or an error when memory is short.
+/// That many bytes, or an error when memory is short.
 pub(super) fn buffer(len: usize) -> Result<Vec<u8>, DecodeError> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len).map_err(|_| SizeError::Memory { bytes: len as u64 })?;
@@ -403,8 +405,8 @@ pub fn header(reader: impl std::io::Read) -> Result<Header, DecodeError> {
     read_header(&mut Reader { reader, at: 0 })
 }
 
-/// Reads a whole file of any kind and checks every byte: header, padding, checksums, end mark, and that
-/// nothing follows. The header, if all is well.
+/// Reads a whole file of any kind and checks every byte: header, padding, checksums, end mark, and
+/// that nothing follows. The header, if all is well.
 ///
 /// ```
 /// let mut bytes = gardenia::Bloom::new(100, 0.01)?.to_bytes().unwrap();

@@ -20,7 +20,8 @@ pub(crate) fn serialize<T: Stored, S: Serializer>(filter: &T, serializer: S) -> 
     serializer.serialize_bytes(&to_bytes(filter).map_err(S::Error::custom)?)
 }
 
-/// Reads a filter from a byte string, or from the sequence of numbers that text formats make of one.
+/// Reads a filter from a byte string, or from the sequence of numbers that text formats make of
+/// one.
 pub(crate) fn deserialize<'de, T: Restore, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     struct Native<T>(PhantomData<T>);
 

@@ -1,12 +1,14 @@
 //! Temporary files, and those that killed processes left behind.
 //!
-//! A temporary file is locked from its first moment to its last, by a lock that ends with the process. So whoever makes
-//! one beside it can tell those that nobody writes any more, and removes them.
+//! A temporary file is locked from its first moment to its last, by a lock that ends with the
+//! process. So whoever makes one beside it can tell those that nobody writes any more, and removes
+//! them.
 //!
-//! Locks are seen by all processes of a machine, but on some network file systems not by other machines. A file's name
-//! says which run of a system made it; one that another run made must also have been left alone for a day.
+//! Locks are seen by all processes of a machine, but on some network file systems not by other
+//! machines. A file's name says which run of a system made it; one that another run made must also
+//! have been left alone for a day.
 
-use super::file::folder;
+use super::file::directory;
 use std::format;
 use std::io;
 use std::path::Path;
@@ -16,18 +18,20 @@ use xxhash_rust::xxh3::xxh3_64;
 const PREFIX: &str = ".gardenia-";
 const SUFFIX: &str = ".tmp";
 
-/// A number for the current run of the system, from its start to its stop; 0 where there is none to be had.
+/// A number for the current run of the system, from its start to its stop; 0 where there is none to
+/// be had.
 ///
-/// Pages that a killed process leaves behind are lost only when the system stops, and its locks end with it.
+/// Pages that a killed process leaves behind are lost only when the system stops, and its locks end
+/// with it.
 pub(super) fn system_run() -> u64 {
     std::fs::read("/proc/sys/kernel/random/boot_id").map_or(0, |id| xxh3_64(&id))
 }
 
-/// A temporary file in the folder of `path`, to be renamed to it, and locked. Those that nobody writes any more are
-/// removed.
+/// A temporary file in the directory of `path`, to be renamed to it, and locked. Those that nobody
+/// writes any more are removed.
 pub(super) fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
-    locks::sweep(folder(path), system_run());
+    locks::sweep(directory(path), system_run());
     let prefix = format!("{PREFIX}{:016x}-", system_run());
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(SUFFIX);
@@ -37,12 +41,21 @@ pub(super) fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
         builder.permissions(std::fs::Permissions::from_mode(0o666)); // less the umask, as for any new file
     }
     loop {
-        let temporary = builder.tempfile_in(folder(path))?;
+        let temporary = builder.tempfile_in(directory(path)).map_err(without_path)?;
         #[cfg(unix)]
         if !locks::is_ours(&temporary) {
             continue; // taken for one left behind, before it was locked
         }
         return Ok(temporary);
+    }
+}
+
+/// What the system said, without the temporary file's name, which is nobody's.
+fn without_path(error: io::Error) -> io::Error {
+    let text = std::string::ToString::to_string(&error);
+    match text.split_once(" at path ") {
+        Some((reason, _)) => io::Error::new(error.kind(), reason),
+        None => error,
     }
 }
 
@@ -65,9 +78,10 @@ mod locks {
         }
     }
 
-    /// Removes the temporary files of a folder that nobody writes any more. What cannot be looked at stays.
-    pub(super) fn sweep(folder: &Path, run: u64) {
-        let Ok(entries) = fs::read_dir(folder) else { return };
+    /// Removes the temporary files of a directory that nobody writes any more. Files that cannot be
+    /// read stay.
+    pub(super) fn sweep(directory: &Path, run: u64) {
+        let Ok(entries) = fs::read_dir(directory) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
             let Some(maker) = name.to_str().and_then(maker) else { continue };
@@ -95,7 +109,8 @@ mod locks {
         matches!((file.metadata(), fs::symlink_metadata(path)), (Ok(ours), Ok(now)) if id(&ours) == id(&now))
     }
 
-    /// Of a temporary file's name the run that made it, if it says which: names without one are of older versions.
+    /// Of a temporary file's name the run that made it, if it says which: names without one are of
+    /// older versions.
     pub(super) fn maker(name: &str) -> Option<Option<u64>> {
         let name = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
         let (run, random) = name.split_once('-').map_or((None, name), |(run, random)| (Some(run), random));
@@ -127,18 +142,18 @@ mod tests {
             ".gardenia-seven77.tmp",
         ];
         assert!(others.iter().all(|name| locks::maker(name).is_none()));
-        let folder = tempfile::tempdir().unwrap();
-        let made = temporary_beside(&folder.path().join("f")).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let made = temporary_beside(&directory.path().join("f")).unwrap();
         let name = made.path().file_name().unwrap().to_str().unwrap();
         assert_eq!(locks::maker(name), Some(Some(system_run())));
     }
 
     #[test]
     fn what_nobody_writes_any_more_is_removed_and_nothing_else() {
-        let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("f");
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("f");
         let put = |name: &str, days: u64| {
-            let file = File::create_new(folder.path().join(name)).unwrap();
+            let file = File::create_new(directory.path().join(name)).unwrap();
             file.set_modified(SystemTime::now() - Duration::from_secs(days * 25 * 60 * 60)).unwrap();
         };
         let run = system_run();
@@ -150,16 +165,16 @@ mod tests {
         put(".gardenia-new000.tmp", 0);
         put(".gardenia-notes.tmp", 9);
         put("f.gdn", 9);
-        fs::create_dir(folder.path().join(".gardenia-folder.tmp")).unwrap();
-        std::os::unix::fs::symlink("f.gdn", folder.path().join(".gardenia-link00.tmp")).unwrap();
+        fs::create_dir(directory.path().join(".gardenia-directory.tmp")).unwrap();
+        std::os::unix::fs::symlink("f.gdn", directory.path().join(".gardenia-link00.tmp")).unwrap();
         let first = temporary_beside(&target).unwrap();
         let second = temporary_beside(&target).unwrap();
         assert!(first.path().exists() && second.path().exists(), "files in use stay");
-        let left = |name: &str| fs::symlink_metadata(folder.path().join(name)).is_ok();
+        let left = |name: &str| fs::symlink_metadata(directory.path().join(name)).is_ok();
         assert_eq!(left(&local), run == 0);
         assert!(!left(".gardenia-0000000000000001-old000.tmp") && !left(".gardenia-old000.tmp"));
         let others = [".gardenia-0000000000000001-new000.tmp", ".gardenia-new000.tmp", ".gardenia-notes.tmp"];
         assert!(others.iter().all(|name| left(name)));
-        assert!(["f.gdn", ".gardenia-folder.tmp", ".gardenia-link00.tmp"].iter().all(|name| left(name)));
+        assert!(["f.gdn", ".gardenia-directory.tmp", ".gardenia-link00.tmp"].iter().all(|name| left(name)));
     }
 }
