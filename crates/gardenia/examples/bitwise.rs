@@ -1,9 +1,9 @@
 //! How wide should the digits of a bitwise filter be, and what does it cost in time?
 //! `cargo run --release -p gardenia --example bitwise`
 //!
-//! Ten cells per key on the first level, seven probes. First the share of counts that are wrong, for digits of each
-//! width and two kinds of counts in random order; then the time of batches of texts, the best of several rounds for
-//! each piece of a batch.
+//! Ten cells per key on the first level, seven probes. First the share of counts that are wrong,
+//! for digits of each width and two kinds of counts in random order; then the time of batches of
+//! texts, the best of several rounds for each piece of a batch.
 
 use gardenia::{BitwiseBloom, Digest, SizeError};
 use std::hint::black_box;
@@ -44,7 +44,8 @@ fn errors(name: &str, keys: u32, counts: impl Fn(u32) -> u64 + Copy) -> Result<(
     Ok(())
 }
 
-/// Nanoseconds per key, the shortest of several rounds for each piece; each round begins with `start`.
+/// Nanoseconds per key, the shortest of several rounds for each piece; each round begins with
+/// `start`.
 fn time<K>(
     keys: &[K],
     filter: &mut BitwiseBloom,

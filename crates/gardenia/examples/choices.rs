@@ -1,9 +1,9 @@
 //! What do choices gain, and what do they cost? `cargo run --release -p gardenia --example choices`
 //!
-//! Lumetta and Mitzenmacher's filters at all efforts, 10,000 keys in 8 and 16 bits each: false positives by real queries,
-//! all bits counted. Then the cost of rounds at a million keys, the speed of queries beside a plain filter that errs as
-//! much, and what double hashing does to groups at 32 bits per key. All cores are used, except for what is
-//! built online. Takes some two minutes.
+//! Lumetta and Mitzenmacher's filters at all efforts, 10,000 keys in 8 and 16 bits each: false
+//! positives by real queries, all bits counted. Then the cost of rounds at a million keys, the
+//! speed of queries beside a plain filter that errs as much, and what double hashing does to groups
+//! at 32 bits per key. All cores are used, except for what is built online. Takes some two minutes.
 
 use gardenia::filter::{Effort, Propagation};
 use gardenia::index::DoubleOdd;

@@ -1,8 +1,10 @@
-//! What do coded sets take, in bits and in time? `cargo run --release -p gardenia --example coded [items]`
+//! What do coded sets take, in bits and in time?
+//! `cargo run --release -p gardenia --example coded [items]`
 //!
-//! Golomb-coded sets of random digests: bits per key against theory, and the time to build and to ask. Compressed Bloom
-//! filters of the shapes in Mitzenmacher's paper: bits per key sent against the entropy, false positives, and the megabytes
-//! of bits coded and decoded in a second. Times are the best of several rounds.
+//! Golomb-coded sets of random digests: bits per key against theory, and the time to build and to
+//! ask. Compressed Bloom filters of the shapes in Mitzenmacher's paper: bits per key sent against
+//! the entropy, false positives, and the megabytes of bits coded and decoded in a second. Times are
+//! the best of several rounds.
 
 use gardenia::theory::{compressed::wire_bits, golomb};
 use gardenia::{CompressedBloom, Digest, GolombSet, SizeError, format};

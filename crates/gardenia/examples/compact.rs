@@ -1,10 +1,12 @@
-//! What do compact counters take, in bits and in time? `cargo run --release -p gardenia --example compact
+//! What do compact counters take, in bits and in time? `cargo run --release -p gardenia --example
+//! compact
 //! [cells…]`
 //!
-//! The cells of a spectral filter: a tenth as many keys as cells, each of which adds its frequency to seven
-//! cells. Frequencies are all 1, or all 10, or follow Zipf's law with ten times as many occurrences as keys.
-//! Times are the best of many short rounds, for cells in random order; "stream" adds to the cells of keys
-//! drawn by their frequency, and "fill" is the median round of the filling.
+//! The cells of a spectral filter: a tenth as many keys as cells, each of which adds its frequency
+//! to seven cells. Frequencies are all 1, or all 10, or follow Zipf's law with ten times as many
+//! occurrences as keys. Times are the best of many short rounds, for cells in random order;
+//! "stream" adds to the cells of keys drawn by their frequency, and "fill" is the median round of
+//! the filling.
 
 use gardenia::cells::{Bytes, Compact, CompactView, Counters, Memory};
 use gardenia::{Digest, SizeError};

@@ -1,9 +1,10 @@
 //! What does a cuckoo filter cost, and how full can it be?
 //!
-//! `cargo run --release -p gardenia --example cuckoo [KEYS …]`: nanoseconds per key, bits per key, the rate of false
-//! positives and the load at which a filter of that size was full, for 10⁶ and 10⁷ keys unless given.
-//! `… --example cuckoo loads`: how often small filters are full before so many buckets hold the keys that they were
-//! sized for, and the load that large ones reach with fingerprints of each width.
+//! `cargo run --release -p gardenia --example cuckoo [KEYS …]`: nanoseconds per key, bits per key,
+//! the rate of false positives and the load at which a filter of that size was full, for 10⁶ and
+//! 10⁷ keys unless given. `… --example cuckoo loads`: how often small filters are full before so
+//! many buckets hold the keys that they were sized for, and the load that large ones reach with
+//! fingerprints of each width.
 
 use gardenia::theory::cuckoo::{buckets, fpp};
 use gardenia::{Cuckoo, Digest};
@@ -14,8 +15,8 @@ use std::time::Instant;
 const ROUNDS: u32 = 3;
 const PIECE: usize = 2_000;
 
-/// Nanoseconds per key of `work`: the median over pieces, if less than `best`. Other programs disturb some pieces, and a
-/// mean would tell more about them.
+/// Nanoseconds per key of `work`: the median over pieces, if less than `best`. Other programs
+/// disturb some pieces, and a mean would tell more about them.
 fn time(best: &mut f64, keys: &[u64], mut work: impl FnMut(&[u64])) {
     let piece = |keys: &[u64]| {
         let start = Instant::now();

@@ -6,7 +6,8 @@ use gardenia::{BlockedBloom, Key};
 use std::error::Error;
 use std::process::Command;
 
-/// A field of each type is fine as long as the type is a key. The bytes are the same on every machine.
+/// A field of each type is fine as long as the type is a key. The bytes are the same on every
+/// machine.
 #[derive(Key)]
 struct Visit<'a> {
     user: u64,

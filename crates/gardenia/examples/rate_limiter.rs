@@ -1,4 +1,5 @@
-//! Limit each client to a number of requests, in memory that does not grow with the number of clients.
+//! Limit each client to a number of requests, in memory that does not grow with the number of
+//! clients.
 //!
 //! `cargo run --example rate_limiter`
 

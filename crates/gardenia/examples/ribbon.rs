@@ -1,6 +1,8 @@
-//! What a ribbon filter costs: time to build and to ask, and bits beside the least that any filter needs.
+//! What a ribbon filter costs: time to build and to ask, and bits beside the least that any filter
+//! needs.
 //!
-//! `cargo run --release -p gardenia --example ribbon [millions of keys ...] [--threads N] [--level L]`
+//! `cargo run --release -p gardenia --example ribbon [millions of keys ...] [--threads N] [--level
+//! L]`
 
 use gardenia::simd::Level;
 use gardenia::theory::ribbon::limit;

@@ -1,5 +1,5 @@
-//! The algorithms of the spectral Bloom filter side by side: how often and how far they err in the same
-//! memory, what plain and compact cells take, and what a key costs.
+//! The algorithms of the spectral Bloom filter side by side: how often and how far they err in the
+//! same memory, what plain and compact cells take, and what a key costs.
 //!
 //! `cargo run --release -p gardenia --example spectral [errors|sizes|speed] [keys]`
 //!
@@ -46,8 +46,8 @@ fn builder(policy: PolicyId, marker: bool) -> Builder<SpectralBloom<PolicyId>> {
     if policy == PolicyId::RecurringMinimum { builder.marker(marker) } else { builder }
 }
 
-/// A stream of ten times as many keys as there are different ones, each of which comes at least once; and how
-/// often each does.
+/// A stream of ten times as many keys as there are different ones, each of which comes at least
+/// once; and how often each does.
 fn stream(items: u64, exponent: f64, seed: u64) -> (Vec<u64>, Vec<u64>) {
     let mut sum = 0.0;
     let weights = (1..=items).map(|rank| (rank as f64).powf(-exponent));
@@ -190,8 +190,9 @@ fn speed(items: u64) {
     }
 }
 
-/// Nanoseconds per key of `work` on all keys, 16,384 at a time: of each piece the best of seven rounds,
-/// before each of which `before` is done. What another program took from one round is not counted.
+/// Nanoseconds per key of `work` on all keys, 16,384 at a time: of each piece the best of seven
+/// rounds, before each of which `before` is done. What another program took from one round is not
+/// counted.
 fn best<F>(
     filter: &mut F,
     keys: &[String],

@@ -1,8 +1,10 @@
-//! What does it cost to keep the counters in a file? `cargo run --release -p gardenia --example split [FOLDER] [KEYS]`
+//! What does it cost to keep the counters in a file? `cargo run --release -p gardenia --example
+//! split [FOLDER] [KEYS]`
 //!
-//! A million keys unless given, ten cells each, four bits per cell: a plain filter, a counting filter in memory, and the split
-//! form with its files in FOLDER (unless given, the system's for temporary files). One key at a time, and in
-//! batches. The median over pieces of 2,000 keys, and of that the best of several rounds.
+//! A million keys unless given, ten cells each, four bits per cell: a plain filter, a counting
+//! filter in memory, and the split form with its files in FOLDER (unless given, the system's for
+//! temporary files). One key at a time, and in batches. The median over pieces of 2,000 keys, and
+//! of that the best of several rounds.
 
 use gardenia::index::{AnyScheme, SchemeId};
 use gardenia::{Bloom, CountingBloom, Digest, SplitBloom};
@@ -49,11 +51,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let number = std::env::args().nth(2).map_or(Ok(1_000_000), |keys| keys.parse())?;
     let keys: Vec<u64> = (1..=number).map(|i| Digest(1).word(i)).collect();
     let others: Vec<u64> = (1..=number).map(|i| Digest(2).word(i)).collect();
-    let folder = match std::env::args().nth(1) {
-        Some(folder) => tempfile::tempdir_in(folder)?,
+    let directory = match std::env::args().nth(1) {
+        Some(directory) => tempfile::tempdir_in(directory)?,
         None => tempfile::tempdir()?,
     };
-    let path = folder.path().join("bed.gdn");
+    let path = directory.path().join("bed.gdn");
 
     // With a scheme that is known at run time only, as the others have it, and as it comes from a file.
     let builder = Bloom::builder().bits(u64::from(number) * 10).items(number.into());

@@ -11,13 +11,11 @@ pub enum SizeError {
     #[error("false-positive probability {0} is not between 0 and 1 (exclusive)")]
     Fpp(f64),
     /// A probability below what 64-bit digests can promise for this many items.
-    #[error(
-        "false-positive probability {fpp:e} is below {floor:e}, the floor of 64-bit digests for {items} items"
-    )]
+    #[error("false-positive probability {fpp:e} is below {floor:.1e}, {}", Self::why_floor(*floor, *items))]
     FppBelowFloor {
         /// What was asked for.
         fpp: f64,
-        /// `items / 2^64`.
+        /// `items / 2^64`, or what the largest fingerprints of the kind give.
         floor: f64,
         /// The number of keys planned.
         items: u64,
@@ -85,6 +83,21 @@ pub enum SizeError {
     Conflict(&'static str),
 }
 
+impl SizeError {
+    /// Whether a lowest rate follows from the number of keys and the length of digests, and not
+    /// from the kind of filter.
+    pub(crate) fn is_of_digests(floor: f64, items: u64) -> bool {
+        items > 0 && floor <= 4.0 * items as f64 * libm::exp2(-64.0)
+    }
+
+    fn why_floor(floor: f64, items: u64) -> String {
+        match Self::is_of_digests(floor, items) {
+            true => alloc::format!("the floor of 64-bit digests for {items} items"),
+            false => "the lowest rate of this kind of filter".into(),
+        }
+    }
+}
+
 /// Two filters cannot be combined. Holds what differs first.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -113,7 +126,8 @@ pub struct Mismatch {
 pub struct Full {
     /// How many keys of a batch went in before the one that did not; 0 for a single key.
     pub taken: u64,
-    /// Whether the filter already holds as many copies of this key as it can of any; other keys may still fit.
+    /// Whether the filter already holds as many copies of this key as it can of any; other keys may
+    /// still fit.
     pub copies: bool,
 }
 
@@ -127,7 +141,8 @@ pub enum InsertError {
     /// See [`Full`].
     #[error(transparent)]
     Full(#[from] Full),
-    /// A filter that was read from a file would have to grow beyond the limit of its reader. Keys before this one are in.
+    /// A filter that was read from a file would have to grow beyond the limit of its reader. Keys
+    /// before this one are in.
     #[error(
         "the filter would grow to {needed} bytes, over the limit of {max}: raise it with ReadOptions::max_expansion"
     )]
@@ -192,7 +207,8 @@ pub struct OutOfRange {
     pub bits: u32,
 }
 
-/// A point that a [`DistanceSensitiveBloom`](crate::DistanceSensitiveBloom) cannot take; it has not changed.
+/// A point that a [`DistanceSensitiveBloom`](crate::DistanceSensitiveBloom) cannot take; it has not
+/// changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PointError {
@@ -332,6 +348,13 @@ pub enum DecodeError {
     /// Padding, spare bits or the end mark are not what they must be.
     #[error("damaged: {0}")]
     Damaged(&'static str),
+    /// A file of another program that is not what it seems, or in a form that is not read.
+    #[error("{0}")]
+    Foreign(&'static str),
+    /// A dump of RedisBloom whose fields do not agree.
+    #[cfg(feature = "std")]
+    #[error(transparent)]
+    Layout(#[from] crate::format::redisbloom::layout::LayoutError),
     /// More memory needed than the caller allows.
     #[error("the filter needs {needed} bytes, over the limit of {max}: raise it with ReadOptions::max_bytes")]
     TooLarge {
@@ -385,6 +408,13 @@ pub enum DecodeError {
     Io(#[from] std::io::Error),
 }
 
+impl DecodeError {
+    /// An error that states `rule` unless the value of a header's field is `ok`.
+    pub(crate) fn check(field: &'static str, value: u64, ok: bool, rule: &'static str) -> Result<(), Self> {
+        if ok { Ok(()) } else { Err(Self::Field { field, value, rule }) }
+    }
+}
+
 /// The part of a file that a checksum covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -414,7 +444,8 @@ pub enum BuildError {
     /// See [`SizeError`].
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// No seed made a table of the keys. By chance that does not happen: the digests are no hashes, or were chosen.
+    /// No seed made a table of the keys. By chance that does not happen: the digests are no hashes,
+    /// or were chosen.
     #[error("no table was found for the keys in {attempts} attempts: use another seed, or a secret")]
     Attempts {
         /// How many seeds were tried.

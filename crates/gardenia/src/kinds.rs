@@ -1,15 +1,18 @@
 //! The table of kinds: every kind of filter once, with its number, name, type and abilities.
 //!
-//! Everything that lists kinds comes from here: [`Kind`], [`AnyFilter`] with its conversions, how a file finds the type that
-//! reads it, and which calls reach which filters. A kind that stands in the table is stored, opened, asked, merged and tested
-//! like all others; what is particular about it stands in its own file under `filter/`.
+//! Everything that lists kinds comes from here: [`Kind`], [`AnyFilter`] with its conversions, how a
+//! file finds the type that reads it, and which calls reach which filters. A kind that stands in
+//! the table is stored, opened, asked, merged and tested like all others; what is particular about
+//! it stands in its own file under `filter/`.
 
 use crate::cells::{Bytes, Memory, Owned};
+use crate::explain::Explain;
 use crate::filter::{
     A2Bloom, About, BinaryFuse, BitwiseBloom, BlockedBloom, Bloom, Bloomier, ChoiceBloom, ChoiceForm,
-    CompressedBloom, CountMin, CountingBloom, Cuckoo, DynamicBloom, GolombSet, Identity, MinimumIncrease,
-    MinimumSelection, MutableBloomier, PolicyId, Quotient, RecurringMinimum, RetouchedBloom, Ribbon,
-    ScalableBloom, SpectralBloom, StableBloom, is_mutable,
+    CompressedBloom, CountMin, CountingBloom, Cuckoo, DynamicBloom, GolombSet, Identity, InfiniFilter,
+    MinimumIncrease, MinimumSelection, MutableBloomier, PolicyId, Quotient, RecurringMinimum, RetouchedBloom,
+    Ribbon, ScalableBlocked, ScalableBloom, SharedFilter, SpectralBloom, SplitBlockBloom, StableBloom,
+    is_mutable,
 };
 use crate::format::{self, Attach, Cut, Header, Restore, Section, Stored};
 use crate::hash::{Digest, HasherId, Key, KeyHasher};
@@ -17,13 +20,15 @@ use crate::index::AnyScheme;
 use crate::plan::{Cost, Figures, Goal};
 use crate::spec::{FromSpec, Measure, Param, Spec, Value, Watch};
 use crate::theory::bloom::Estimate;
+use crate::theory::overlap::{Overlap, overlap};
 use crate::{
-    BuildError, Count, DecodeError, EncodeError, Filter, Full, InsertError, Merge, Mismatch, ReadOptions,
-    Remove, RemoveError, SizeError,
+    BuildError, Count, DecodeError, EncodeError, Error, Filter, Full, Insert, InsertError, Merge, Mismatch,
+    ReadOptions, Remove, RemoveError, SizeError,
 };
 use alloc::vec::Vec;
 
-/// Declares the kinds: [`Kind`], [`AnyFilter`], and macros that do the same with the filter of every kind.
+/// Declares the kinds: [`Kind`], [`AnyFilter`], and macros that do the same with the filter of
+/// every kind.
 macro_rules! kinds {
     (
         filters { $($number:literal $kind:ident($type:ty), $name:literal, $near:literal $far:literal, [$($ability:ident)*], {$($param:ident)*}, $summary:literal;)+ }
@@ -62,7 +67,8 @@ macro_rules! kinds {
                 }
             }
 
-            /// What filters of this kind can do. Some can do it in some forms only: [`AnyFilter::can`] knows.
+            /// What filters of this kind can do. Some can do it in some forms only:
+            /// [`AnyFilter::can`] knows.
             #[must_use]
             pub const fn abilities(self) -> &'static [Ability] {
                 match self {
@@ -73,7 +79,8 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            /// Whether filters of this kind answer for keys, so that an [`AnyFilter`] can hold them.
+            /// Whether filters of this kind answer for keys, so that an [`AnyFilter`] can hold
+            /// them.
             #[must_use]
             pub const fn holds_keys(self) -> bool {
                 match self {
@@ -82,8 +89,24 @@ macro_rules! kinds {
                 }
             }
 
-            /// Nanoseconds per cache line of a query, in a table near the core and in one far from it; of the kinds that
-            /// can be planned.
+            /// The name of the type that holds such filters; `None` if no [`AnyFilter`] does.
+            ///
+            /// ```
+            /// use gardenia::Kind;
+            /// assert_eq!(Kind::Blocked.type_name(), Some("BlockedBloom"));
+            /// assert_eq!(Kind::Top.type_name(), None);
+            /// ```
+            #[must_use]
+            pub fn type_name(self) -> Option<&'static str> {
+                let written = match self {
+                    $(Self::$kind => stringify!($type),)+
+                    $(Self::$other)|+ => return None,
+                };
+                written.split(['<', ' ']).next()
+            }
+
+            /// Nanoseconds per cache line of a query, in a table near the core and in one far from
+            /// it; of the kinds that can be planned.
             pub(crate) const fn cost(self) -> Option<Cost> {
                 match self {
                     $(Self::$kind => if $near > 0.0 { Some(Cost { near: $near, far: $far }) } else { None },)+
@@ -170,7 +193,8 @@ macro_rules! kinds {
             };
         }
 
-        /// Does the same with the filter of every kind that has an ability; other kinds give the last value.
+        /// Does the same with the filter of every kind that has an ability; other kinds give the
+        /// last value.
         macro_rules! each_able {
             ($able:ident, $any:expr, $filter:ident => $work:expr, $or:expr) => {
                 match $any {
@@ -186,8 +210,8 @@ macro_rules! kinds {
             };
         }
 
-        /// Does the same with two filters of one kind that has an ability. Of two kinds nothing can be done: the
-        /// error says so.
+        /// Does the same with two filters of one kind that has an ability. Of two kinds nothing can
+        /// be done: the error says so.
         macro_rules! each_pair {
             ($able:ident, $any:expr, $ours:ident, $theirs:ident => $work:expr) => {
                 match $any {
@@ -198,6 +222,28 @@ macro_rules! kinds {
                     (ours, theirs) => Some(ours.identity().check(&theirs.identity())),
                 }
             };
+        }
+
+        /// Equal in identity and cells, whatever each was planned for: the same answer to every
+        /// question.
+        ///
+        /// ```
+        /// use gardenia::{AnyFilter, Spec};
+        /// let spec: Spec = "bloom items=100".parse()?;
+        /// let (mut a, b) = (spec.build()?, spec.build()?);
+        /// assert!(a == b && a == AnyFilter::from_bytes(&b.to_bytes()?)?);
+        /// a.insert("rose")?;
+        /// assert!(a != b);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        impl PartialEq for AnyFilter {
+            fn eq(&self, other: &Self) -> bool {
+                match (self, other) {
+                    $((Self::$kind(ours), Self::$kind(theirs)) => ours == theirs,)+
+                    $((Self::$form(ours), Self::$form(theirs)) => ours == theirs,)+
+                    _ => false,
+                }
+            }
         }
 
         /// The filter of the kind that a header names.
@@ -273,6 +319,7 @@ abilities! {
     copies Copies "Each copy of a key takes room of its own.";
     estimate Estimate "It can estimate how many distinct keys it holds.";
     send Send "It is smaller in a file than in memory.";
+    miss Miss "A key that was added may be reported as absent.";
 }
 
 kinds! {
@@ -283,13 +330,13 @@ kinds! {
             "One cache line per key, 9.9 bits per key at 1 %.";
         3 Counting(CountingBloom<M>), "counting", 3.4 12.6, [insert remove count merge estimate], {Items Fpp Bits Cells Hashes Width Scheme},
             "Counts keys and removes them again; four times the size of bloom.";
-        4 Bitwise(BitwiseBloom<M>), "bitwise", 0.0 0.0, [insert count], {Items Fpp Bits Cells Hashes Digit Width Scheme},
+        4 Bitwise(BitwiseBloom<M>), "bitwise", 0.0 0.0, [insert count miss], {Items Fpp Bits Cells Hashes Digit Width Scheme},
             "Counts without a limit, one digit per level.";
         5 Spectral(SpectralBloom<PolicyId, M>), "spectral", 2.8 10.7, [insert remove count merge estimate], {Policy Items Fpp Bits Cells Hashes Width Compact SecondaryCells SecondaryHashes NoMarker AsPrinted Scheme},
             "Counts by the least of a key's cells, under one of three policies.";
-        6 Stable(StableBloom<M>), "stable", 3.3 14.6, [insert forget], {Items Fpp Bits Cells Hashes Width Decrements Drawn Scheme},
+        6 Stable(StableBloom<M>), "stable", 3.3 14.6, [insert forget miss], {Items Fpp Bits Cells Hashes Width Decrements Drawn Scheme},
             "Forgets keys at random, the older the more likely.";
-        7 A2(A2Bloom<M>), "a2", 1.6 3.7, [insert forget share estimate], {Items Fpp Bits Hashes Scheme},
+        7 A2(A2Bloom<M>), "a2", 1.6 3.7, [insert forget share estimate miss], {Items Fpp Bits Hashes Scheme},
             "Remembers the last keys for certain, and forgets older ones.";
         8 Choice(ChoiceBloom<AnyScheme, M>), "choice", 2.7 5.3, [insert merge estimate], {Items Fpp Bits Hashes Choices Effort Scheme},
             "Fewer false positives in the same bits: keys choose among groups of positions.";
@@ -311,10 +358,16 @@ kinds! {
             "Grows with its keys and keeps the rate, however many come.";
         18 Dynamic(DynamicBloom<M>), "dynamic", 3.4 23.0, [insert remove count grow copies estimate], {Items Fpp Cells Hashes Width Scheme},
             "Grows, and keys can be removed; the rate of each layer adds up.";
-        19 Retouched(RetouchedBloom<M>), "retouched", 0.0 0.0, [fixed], {Items Fpp Bits Hashes Clearing Scheme},
+        19 Retouched(RetouchedBloom<M>), "retouched", 0.0 0.0, [fixed miss], {Items Fpp Bits Hashes Clearing Scheme},
             "A Bloom filter that gives up known false positives, and loses a few keys for it.";
         21 Quotient(Quotient<M>), "quotient", 98.6 210.6, [insert remove count merge copies estimate], {Items Fpp Cells Width},
             "Sorted fingerprints: removal, any number of copies, merging; an eighth larger than cuckoo, and ten times slower.";
+        25 SplitBlock(SplitBlockBloom<M>), "sbbf", 1.9 6.6, [insert merge intersect share estimate], {Items Fpp Bits Hasher},
+            "Half a cache line per key, 10.5 bits per key at 1 %: the filter of Parquet files, fastest key by key.";
+        26 Infini(InfiniFilter), "infini", 6.0 18.0, [insert remove count grow copies estimate], {Items Fpp Max},
+            "Grows in place, page by page: removal, one cache line or two per query at any size, 18 bits per key at 1 %.";
+        27 ScalableBlocked(ScalableBlocked<M>), "scalable-blocked", 0.0 0.0, [insert grow estimate], {Items Fpp Growth Tightening Peak},
+            "As scalable, with one cache line per slice: faster, a fifth larger, for rates from about 0.1 % on.";
     }
     forms {
         MutableBloomier(MutableBloomier<M>), Bloomier if is_mutable, [fixed map estimate],
@@ -322,7 +375,7 @@ kinds! {
     }
     others {
         10 CountSketch, "count-sketch", [insert count merge], {Epsilon Delta Columns Rows}, "Counts with signs, and the second moment of a stream.";
-        20 DistanceSensitive, "distance-sensitive", [insert], {Items Fpp Space Near Far}, "Finds what is similar to what was added.";
+        20 DistanceSensitive, "distance-sensitive", [insert miss], {Items Fpp Space Near Far}, "Finds what is similar to what was added.";
         22 Top, "top", [insert count merge], {}, "The most frequent keys of a stream, with bounds on their counts.";
         23 RangeCountMin, "range-count-min", [insert count merge], {Epsilon Delta}, "Counts numbers of a stream by ranges.";
         24 Split as CountingBloom, "split", [insert remove count estimate], {Memory PlannedFpp Items Fpp Bits Cells Hashes Width Scheme},
@@ -373,7 +426,8 @@ pub(crate) fn measure(spec: &Spec) -> Result<Measure, SizeError> {
     each_type!(spec.kind(), This => <This as FromSpec>::measure(spec))
 }
 
-/// The designs of a kind for what is asked, or why there is none; nothing if the kind is of no use for it.
+/// The designs of a kind for what is asked, or why there is none; nothing if the kind is of no use
+/// for it.
 pub(crate) fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
     let designs: Result<_, SizeError> = each_type!(kind, This => Ok(<This as FromSpec>::designs(kind, goal)));
     if kind.holds_keys() { designs.unwrap_or_default() } else { Vec::new() }
@@ -453,8 +507,8 @@ const fn by_number<const N: usize>(mut kinds: [Kind; N]) -> [Kind; N] {
 }
 
 impl AnyFilter {
-    /// Reads a filter of any kind from a file into memory, with every checksum verified: another name of
-    /// [`load`](Self::load).
+    /// Reads a filter of any kind from a file into memory, with every checksum verified: another
+    /// name of [`load`](Self::load).
     ///
     /// ```
     /// use gardenia::{AnyFilter, Cuckoo};
@@ -471,13 +525,11 @@ impl AnyFilter {
         Self::load(path)
     }
 
-    /// Adds `key`; true if it was certainly absent (of filters that forget: absent or forgotten). A filter that is built from
-    /// all its keys at once refuses.
+    /// Adds `key`; true if it was certainly absent (of filters that forget: absent or forgotten). A
+    /// filter that is built from all its keys at once refuses.
     pub fn insert(&mut self, key: impl Key) -> Result<bool, InsertError> {
         self.about().took_key(&key);
-        let mut new = [false];
-        self.insert_digests(&[self.hasher().digest_key(&key)], &mut new)?;
-        Ok(new[0])
+        self.insert_digest(self.hasher().digest_key(&key))
     }
 
     /// Removes `key` once; `None` if this filter cannot remove keys. Only remove what was inserted.
@@ -485,8 +537,9 @@ impl AnyFilter {
         self.remove_digest(self.hasher().digest_key(&key))
     }
 
-    /// Adds the keys with these digests in order, and reports of each whether it was certainly absent (of filters that
-    /// forget: absent or forgotten). A filter that is built from all its keys at once refuses.
+    /// Adds the keys with these digests in order, and reports of each whether it was certainly
+    /// absent (of filters that forget: absent or forgotten). A filter that is built from all its
+    /// keys at once refuses.
     ///
     /// ```
     /// use gardenia::{Ability, AnyFilter, Bloom, Digest, InsertError, RetouchedBloom};
@@ -501,17 +554,69 @@ impl AnyFilter {
     #[allow(clippy::unit_arg, reason = "filters that are never full return nothing")]
     pub fn insert_digests(&mut self, digests: &[Digest], new: &mut [bool]) -> Result<(), InsertError> {
         let inserted = each_able!(insert, self, filter => filter.insert_digests(digests, new).inserted(), Err(InsertError::Fixed));
-        inserted.map_err(|error| match (&*self, error) {
-            (Self::Scalable(filter), InsertError::Full(full)) => filter.refusal(full),
-            (Self::Dynamic(filter), InsertError::Full(full)) => filter.refusal(full),
-            (_, error) => error,
-        })
+        inserted.map_err(|error| self.refusal(error))
     }
 
-    /// As [`insert_digests`](Self::insert_digests), but where the filter holds no further copy of a key
-    /// ([`Full::copies`](crate::Full::copies)), leaves that copy out and goes on: how many were left out.
+    /// Adds the key with this digest; true if it was certainly absent (of filters that forget:
+    /// absent or forgotten). For single keys: a batch is faster.
     ///
-    /// A copy that was left out cannot be removed. Of filters that hold any number of copies none is.
+    /// ```
+    /// use gardenia::{AnyFilter, BlockedBloom, Digest};
+    /// let mut any = AnyFilter::from(BlockedBloom::new(10, 0.1)?);
+    /// assert_eq!((any.insert_digest(Digest(1)), any.insert_digest(Digest(1))), (Ok(true), Ok(false)));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn insert_digest(&mut self, digest: Digest) -> Result<bool, InsertError> {
+        let inserted = each_able!(insert, self, filter => Insert::insert_digest(filter, digest).map_err(InsertError::from), Err(InsertError::Fixed));
+        inserted.map_err(|error| self.refusal(error))
+    }
+
+    /// Why a key was refused: a filter that was read from a file may not have been allowed to grow.
+    #[cold]
+    fn refusal(&self, error: InsertError) -> InsertError {
+        match (self, error) {
+            (Self::Scalable(filter), InsertError::Full(full)) => filter.refusal(full),
+            (Self::ScalableBlocked(filter), InsertError::Full(full)) => filter.refusal(full),
+            (Self::Dynamic(filter), InsertError::Full(full)) => filter.refusal(full),
+            (_, error) => error,
+        }
+    }
+
+    /// Adds the key with this digest `times` times. Sketches, counting and spectral filters do it
+    /// at once, others one by one.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, CountMin, Digest};
+    /// let mut any = AnyFilter::from(CountMin::new(0.01, 0.01)?);
+    /// any.insert_digest_times(Digest(1), 1_000_000_000)?;
+    /// assert_eq!(any.as_count().unwrap().count_digest(Digest(1)), 1_000_000_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the count does not fit the cells, which have not changed then; or the filter is full, and
+    /// has those that fitted.
+    pub fn insert_digest_times(&mut self, digest: Digest, times: u64) -> Result<(), Error> {
+        match self {
+            Self::CountMin(filter) => _ = filter.add_digest(digest, times),
+            Self::Counting(filter) => _ = filter.insert_digest_times(digest, times)?,
+            Self::Spectral(filter) => _ = filter.insert_digest_times(digest, times)?,
+            filter => {
+                for _ in 0..times {
+                    filter.insert_digest(digest)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`insert_digests`](Self::insert_digests), but where the filter holds no further copy of a
+    /// key ([`Full::copies`](crate::Full::copies)), leaves that copy out and goes on: how many were
+    /// left out.
+    ///
+    /// A copy that was left out cannot be removed. Of filters that hold any number of copies none
+    /// is.
     ///
     /// ```
     /// use gardenia::{AnyFilter, CountingBloom, Cuckoo, Digest};
@@ -555,8 +660,9 @@ impl AnyFilter {
         each_able!(remove, self, filter => filter.remove_if(digest), None)
     }
 
-    /// Merges the keys of `other` into this filter: all keys of both are found afterwards, and counts add up. `None` if this
-    /// filter [`can`](Self::can)not be merged; an error says what differs, and nothing has changed then.
+    /// Merges the keys of `other` into this filter: all keys of both are found afterwards, and
+    /// counts add up. `None` if this filter [`can`](Self::can)not be merged; an error says what
+    /// differs, and nothing has changed then.
     ///
     /// ```
     /// use gardenia::{AnyFilter, CountingBloom, Filter};
@@ -577,9 +683,37 @@ impl AnyFilter {
         each_pair!(merge, (&mut *self, other), ours, theirs => ours.merge_if(theirs))
     }
 
-    /// Keeps the bits that `other` has too: every key of both is still found, at a false-positive rate above that of a filter
-    /// of the common keys. `None` if filters of this kind cannot be intersected; an error says what differs, and nothing has
-    /// changed then.
+    /// How many keys this filter and `other` have in common, estimated from their cells and those
+    /// of their union. The filter is used up: it becomes the union on the way. `None` of kinds
+    /// whose cells do not tell it; an error says what differs.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, BlockedBloom};
+    /// let (mut a, mut b) = (BlockedBloom::new(3_000, 0.01)?, BlockedBloom::new(3_000, 0.01)?);
+    /// (0..2_000u32).for_each(|key| _ = a.insert(key));
+    /// (1_500..3_000u32).for_each(|key| _ = b.insert(key));
+    /// let both = AnyFilter::from(a).overlap(&AnyFilter::from(b)).unwrap().unwrap();
+    /// assert!((both.common.items - 500.0).abs() < 5.0 * both.common.std_error);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn overlap(mut self, other: &Self) -> Option<Result<Overlap, Mismatch>> {
+        // Kinds of which each key uses as many cells as any other.
+        let told = |filter: &Self| match filter {
+            Self::Spectral(filter) if filter.secondary_cells() > 0 => None,
+            Self::Bloom(_) | Self::Blocked(_) | Self::SplitBlock(_) => filter.estimated_items(),
+            Self::Compressed(_) | Self::Counting(_) | Self::Spectral(_) => filter.estimated_items(),
+            _ => None,
+        };
+        let (id, of_a, of_b) = (self.identity(), told(&self)?, told(other)?);
+        if let Err(mismatch) = self.merge(other)? {
+            return Some(Err(mismatch));
+        }
+        Some(Ok(overlap(id.cells, id.hashes, of_a, of_b, told(&self)?)))
+    }
+
+    /// Keeps the bits that `other` has too: every key of both is still found, at a false-positive
+    /// rate above that of a filter of the common keys. `None` if filters of this kind cannot be
+    /// intersected; an error says what differs, and nothing has changed then.
     ///
     /// ```
     /// use gardenia::{AnyFilter, BlockedBloom, Filter};
@@ -598,6 +732,35 @@ impl AnyFilter {
         each_pair!(intersect, (&mut *self, other), ours, theirs => Some(ours.intersect_with(theirs)))
     }
 
+    /// Removes all keys, and keeps size, options and metadata; false, and nothing changes, if the
+    /// filter is built from all its keys at once.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, BlockedBloom};
+    /// let mut any = AnyFilter::from(BlockedBloom::new(10, 0.01)?);
+    /// any.insert("rose").unwrap();
+    /// assert!(any.clear() && any.is_empty());
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn clear(&mut self) -> bool {
+        each_able!(insert, self, filter => {
+            filter.clear();
+            true
+        }, false)
+    }
+
+    /// The same filter for many threads that insert at once; nothing is copied. A filter that
+    /// cannot be shared ([`Ability::Share`]) comes back as it was.
+    #[allow(clippy::result_large_err, reason = "the filter itself comes back")]
+    pub fn into_shared(self) -> Result<SharedFilter, Self> {
+        if !self.can(Ability::Share) {
+            return Err(self);
+        }
+        Ok(
+            each_able!(share, self, filter => SharedFilter::new(filter.into_shared()), unreachable!("the table says which can")),
+        )
+    }
+
     /// What the filter was made for, to be changed.
     pub fn about_mut(&mut self) -> &mut About {
         each!(self, filter => filter.about_mut())
@@ -606,8 +769,9 @@ impl AnyFilter {
 
 /// Memory that a filter of any kind can be in: its own, a slice of bytes, or a mapped file.
 ///
-/// Each is written out and none is generic, so that the loops of all kinds are compiled in this crate, once, and not again in
-/// every program; inlined there, a function would bring its table of methods along. A call is an indirect one, per key or per batch.
+/// Each is written out and none is generic, so that the loops of all kinds are compiled in this
+/// crate, once, and not again in every program; inlined there, a function would bring its table of
+/// methods along. A call is an indirect one, per key or per batch.
 pub trait Held: Memory + sealed::Held<Self> + Sized {}
 
 impl<M: sealed::Held<M>> Held for M {}
@@ -619,6 +783,7 @@ mod sealed {
     pub trait Held<M>: Memory {
         fn as_filter(any: &AnyFilter<M>) -> &dyn Filter;
         fn as_stored(any: &AnyFilter<M>) -> &dyn Stored;
+        fn as_look(any: &AnyFilter<M>) -> &dyn Explain;
         fn as_debug(any: &AnyFilter<M>) -> &dyn core::fmt::Debug;
         fn as_count(any: &AnyFilter<M>) -> Option<&dyn Count>;
         fn identity(any: &AnyFilter<M>) -> Identity;
@@ -640,6 +805,10 @@ mod sealed {
                 }
                 #[inline(never)]
                 fn as_stored(any: &AnyFilter<Self>) -> &dyn Stored {
+                    each!(any, filter => filter)
+                }
+                #[inline(never)]
+                fn as_look(any: &AnyFilter<Self>) -> &dyn Explain {
                     each!(any, filter => filter)
                 }
                 #[inline(never)]
@@ -726,8 +895,9 @@ impl<M: Held> AnyFilter<M> {
         M::identity(self)
     }
 
-    /// The spec of a filter like this one, with everything filled in but a secret. A filter that is built by it from the same keys
-    /// is the same, and one from other keys can be merged with it, if its kind can be merged. `None` if another program made it.
+    /// The spec of a filter like this one, with everything filled in but a secret. A filter that is
+    /// built by it from the same keys is the same, and one from other keys can be merged with it,
+    /// if its kind can be merged. `None` if another program made it.
     ///
     /// How much effort a filter with choices took is not stored, and not part of it.
     ///
@@ -743,6 +913,7 @@ impl<M: Held> AnyFilter<M> {
         let mut spec = match hasher {
             HasherId::Xxh3 => Spec::new(kind).seed(mark),
             HasherId::Sip13 => Spec::new(kind),
+            HasherId::Xxh64 if kind.params().contains(&Param::Hasher) => Spec::new(kind).seed(mark),
             _ => return None,
         };
         let (params, about) = (kind.params(), self.about());
@@ -757,6 +928,7 @@ impl<M: Held> AnyFilter<M> {
             (Param::Hashes, Some(hashes.into())),
             (Param::Width, Some(width.into())),
             (Param::Scheme, scheme.map(|scheme| scheme.name().into())),
+            (Param::Hasher, (hasher != HasherId::Sip13).then(|| hasher.name().into())),
         ] {
             if let Some(value) = value.filter(|_: &Value| params.contains(&param)) {
                 spec = spec.with(param, value);
@@ -825,8 +997,8 @@ impl<M: Held> AnyFilter<M> {
         M::as_count(self)
     }
 
-    /// The values of the keys with these digests, `None` of keys that are certainly absent; false, and nothing is written,
-    /// if this kind holds no values.
+    /// The values of the keys with these digests, `None` of keys that are certainly absent; false,
+    /// and nothing is written, if this kind holds no values.
     ///
     /// ```
     /// use gardenia::{Digest, Spec};
@@ -849,8 +1021,9 @@ impl<M: Held> AnyFilter<M> {
         M::memory_bytes(self)
     }
 
-    /// Checks what must hold of the cells beside the checksums, for filters that are viewed or mapped and not loaded: so far
-    /// that no slice of a scalable filter claims more keys than it has bits set. Reads all of them.
+    /// Checks what must hold of the cells beside the checksums, for filters that are viewed or
+    /// mapped and not loaded: so far that no slice of a scalable filter claims more keys than it
+    /// has bits set. Reads all of them.
     ///
     /// ```
     /// use gardenia::{AnyFilter, ScalableBloom};
@@ -861,6 +1034,7 @@ impl<M: Held> AnyFilter<M> {
     pub fn check_cells(&self) -> Result<(), DecodeError> {
         match self {
             Self::Scalable(filter) => filter.check_cells(),
+            Self::ScalableBlocked(filter) => filter.check_cells(),
             _ => Ok(()),
         }
     }

@@ -1,7 +1,8 @@
 //! Enums whose variants have a number in files and a name for people, written once.
 
-/// Declares such an enum with `ALL`, `number`, `from_number`, `name` and `from_name`. Variants under `foreign` are known by
-/// number and name, but are not in `ALL`: they belong to other programs' formats and are not offered for new filters.
+/// Declares such an enum with `ALL`, `number`, `from_number`, `name` and `from_name`. Variants
+/// under `foreign` are known by number and name, but are not in `ALL`: they belong to other
+/// programs' formats and are not offered for new filters.
 macro_rules! numbered {
     (
         $(#[$attribute:meta])*
@@ -26,11 +27,10 @@ macro_rules! numbered {
             /// # #[allow(unused_imports)]
             /// # use gardenia::{*, filter::*, hash::*, index::*};
             #[doc = concat!("type Numbered = ", stringify!($enum), ";")]
-            /// for one in Numbered::ALL {
-            ///     assert_eq!(Numbered::from_number(one.number()), Some(one));
-            ///     assert_eq!(Numbered::from_name(one.name()), Some(one));
-            /// }
-            /// assert!(Numbered::from_number(200).is_none() && Numbered::from_name("rose").is_none());
+            /// for one in Numbered::ALL { assert_eq!(Numbered::from_number(one.number()),
+            /// Some(one)); assert_eq!(Numbered::from_name(one.name()), Some(one)); }
+            /// assert!(Numbered::from_number(200).is_none() &&
+            /// Numbered::from_name("rose").is_none());
             /// ```
             pub const ALL: [Self; [$($number as $int),+].len()] = [$(Self::$variant),+];
 

@@ -16,7 +16,8 @@ use std::time::SystemTime;
 
 /// A filter of any kind to query, in memory or in a mapped file.
 ///
-/// One type for both, and its loops are compiled here once, so that programs that open filters need not compile them again.
+/// One type for both, and its loops are compiled here once, so that programs that open filters need
+/// not compile them again.
 ///
 /// ```
 /// use gardenia::{BlockedBloom, OpenFilter};
@@ -72,7 +73,8 @@ impl OpenFilter {
     /// [`verify_file`](crate::format::verify_file) only.
     ///
     /// # Safety
-    /// While it is open, the file must not be changed in place or cut short: see [`AnyFilter::open_mapped`].
+    /// While it is open, the file must not be changed in place or cut short: see
+    /// [`AnyFilter::open_mapped`].
     #[allow(unsafe_code, reason = "a mapped file is as good as those who can write to it")]
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<Self, DecodeError> {
         // SAFETY: the caller's promise.
@@ -92,10 +94,11 @@ impl OpenFilter {
         Ok(Self { held: Held::Mapped(filter, source) })
     }
 
-    /// Whether the file is as it was when it was mapped, by its length and the time of its last change. Of a filter in memory
-    /// of its own it always is.
+    /// Whether the file is as it was when it was mapped, by its length and the time of its last
+    /// change. Of a filter in memory of its own it always is.
     ///
-    /// Answers that were given before this said yes are those of the file that was opened. It costs a system call.
+    /// Answers that were given before this said yes are those of the file that was opened. It costs
+    /// a system call.
     pub fn is_unchanged(&self) -> io::Result<bool> {
         let Held::Mapped(_, source) = &self.held else { return Ok(true) };
         let now = source.file.metadata()?;
@@ -185,7 +188,8 @@ impl OpenFilter {
         either!(self, filter => filter.as_count())
     }
 
-    /// The values of the keys with these digests; false if this kind holds none. See [`AnyFilter::get_digests`].
+    /// The values of the keys with these digests; false if this kind holds none. See
+    /// [`AnyFilter::get_digests`].
     pub fn get_digests(&self, digests: &[Digest], values: &mut [Option<u32>]) -> bool {
         either!(self, filter => filter.get_digests(digests, values))
     }

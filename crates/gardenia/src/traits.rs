@@ -1,7 +1,7 @@
 //! Abilities of filters, one trait each, at the level of digests.
 //!
-//! Filters have methods of their own for any [`Key`], and these are what people use; the traits serve generic code.
-//! What a filter cannot do it does not offer.
+//! Filters have methods of their own for any [`Key`], and these are what people use; the traits
+//! serve generic code. What a filter cannot do it does not offer.
 
 use crate::filter::About;
 use crate::hash::{Digest, Key, KeyHasher};
@@ -97,8 +97,28 @@ pub trait Remove: Insert {
 
 /// A filter that counts keys.
 pub trait Count: Filter {
-    /// How often the key with this digest went in, by the filter's estimate; 0 if it is certainly absent.
+    /// How often the key with this digest went in, by the filter's estimate; 0 if it is certainly
+    /// absent.
     fn count_digest(&self, digest: Digest) -> u64;
+
+    /// The largest count that it reports: a key that is reported with it may have gone in more
+    /// often.
+    ///
+    /// ```
+    /// use gardenia::{Count, CountingBloom};
+    /// let mut bed = CountingBloom::new(100, 0.01)?; // four bits per cell
+    /// (0..20).for_each(|_| _ = bed.insert("rose"));
+    /// assert_eq!((bed.count("rose"), Count::max_count(&bed), Count::saturated(&bed) > 0), (15, 15, true));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    fn max_count(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// How many cells have reached that count, and count no further. All cells are looked at.
+    fn saturated(&self) -> u64 {
+        0
+    }
 
     /// Counts in order, as one by one; implementations prefetch.
     ///

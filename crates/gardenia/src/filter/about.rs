@@ -5,6 +5,7 @@ use crate::hash::{HasherId, Key};
 use crate::index::SchemeId;
 use crate::{EncodeError, Mismatch};
 use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -61,16 +62,21 @@ impl Identity {
     }
 }
 
-/// What a filter was made for, and a note of its user: stored with it, but not part of its identity.
+/// What a filter was made for, and a note of its user: stored with it, but not part of its
+/// identity.
 #[derive(Debug, Default)]
 pub struct About {
     planned_items: u64,
     planned_fpp: f64,
     counted_items: Option<u64>,
     metadata: Vec<u8>,
+    /// Tagged notes, as a header holds them.
+    notes: Vec<u8>,
     store_secret: bool,
-    /// Set once a key came by [`Hashed`](crate::Hashed). Atomic, because shared filters insert by `&self`.
-    unportable: AtomicBool,
+    /// Set once a key came by [`Hashed`](crate::Hashed). Atomic, because shared filters insert by
+    /// `&self`; and apart, because the compiler then knows that nothing else of a filter changes
+    /// while it is borrowed: a loop of queries keeps hasher and shape in registers.
+    unportable: Box<AtomicBool>,
 }
 
 impl About {
@@ -96,14 +102,15 @@ impl About {
         self.planned_fpp
     }
 
-    /// How many keys whoever filled a classical filter counted, if that is known: filters of some foreign formats tell.
-    /// Insertions do not change it.
+    /// How many keys whoever filled a classical filter counted, if that is known: filters of some
+    /// foreign formats tell. Insertions do not change it.
     #[must_use]
     pub fn counted_items(&self) -> Option<u64> {
         self.counted_items
     }
 
-    /// Sets the number of keys counted, which files of classical filters keep; 2⁶⁴ − 1 stands for `None`.
+    /// Sets the number of keys counted, which files of classical filters keep; 2⁶⁴ − 1 stands for
+    /// `None`.
     ///
     /// ```
     /// let mut bed = gardenia::Bloom::new(10, 0.1)?;
@@ -148,6 +155,42 @@ impl About {
         Ok(())
     }
 
+    /// How keys were made of records by whoever filled the filter; `None` if that is not known, as
+    /// of keys that a program inserted.
+    ///
+    /// The bytes are the writer's own. `gardenia build` writes its key options as a JSON object,
+    /// and `gardenia query` makes keys the same way. They are no part of the filter's identity, and
+    /// change no answer.
+    #[must_use]
+    pub fn key_note(&self) -> Option<&[u8]> {
+        crate::format::notes::get(&self.notes, crate::format::notes::KEYS)
+    }
+
+    /// Sets how keys were made; all notes together have room for 64 KiB.
+    ///
+    /// ```
+    /// let mut bed = gardenia::Bloom::new(10, 0.1)?;
+    /// assert_eq!(bed.about().key_note(), None);
+    /// bed.about_mut().set_key_note(Some(b"{}")).unwrap();
+    /// let copy = gardenia::Bloom::from_bytes(&bed.to_bytes().unwrap()).unwrap();
+    /// assert_eq!(copy.about().key_note(), Some(&b"{}"[..]));
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    pub fn set_key_note(&mut self, note: Option<&[u8]>) -> Result<(), EncodeError> {
+        self.notes = crate::format::notes::with(&self.notes, crate::format::notes::KEYS, note)?;
+        Ok(())
+    }
+
+    /// All notes, as a header holds them.
+    pub(crate) fn notes(&self) -> &[u8] {
+        &self.notes
+    }
+
+    /// The same with the notes of a header.
+    pub(crate) fn with_notes(self, notes: Vec<u8>) -> Self {
+        Self { notes, ..self }
+    }
+
     /// Notes that a key of type `K` went in.
     #[inline]
     pub(crate) fn took<K: Key + ?Sized>(&self) {
@@ -178,8 +221,9 @@ impl About {
         self.store_secret
     }
 
-    /// Lets files hold the secret of a keyed filter, so that whoever has the file can ask it. Without this
-    /// a reader must bring the secret ([`ReadOptions::secret`](crate::ReadOptions::secret)).
+    /// Lets files hold the secret of a keyed filter, so that whoever has the file can ask it.
+    /// Without this a reader must bring the secret
+    /// ([`ReadOptions::secret`](crate::ReadOptions::secret)).
     pub fn store_secret(&mut self, yes: bool) {
         self.store_secret = yes;
     }
@@ -205,8 +249,9 @@ impl Clone for About {
             planned_fpp: self.planned_fpp,
             counted_items: self.counted_items,
             metadata: self.metadata.clone(),
+            notes: self.notes.clone(),
             store_secret: self.store_secret,
-            unportable: AtomicBool::new(!self.is_portable()),
+            unportable: Box::new(AtomicBool::new(!self.is_portable())),
         }
     }
 }

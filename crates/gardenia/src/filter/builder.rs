@@ -1,4 +1,4 @@
-//! How filters other than the plainest are made: one builder for all of them.
+//! One builder for all filters: every option that `new` does not have.
 
 use crate::filter::request::Request;
 use crate::hash::{KeyHasher, SecretKey};
@@ -8,8 +8,9 @@ use core::fmt;
 
 /// Builder for any filter: [`Bloom::builder`](crate::Bloom::builder) and so on.
 ///
-/// Every builder chooses the hash function. What else it offers depends on the filter, and is listed below by the type that
-/// is built; some things can be asked for in one way only, and `build` says what is missing or too much.
+/// Every builder chooses the hash function. What else it offers depends on the filter, and is
+/// listed below by the type that is built; some things can be asked for in one way only, and
+/// `build` says what is missing or too much.
 ///
 /// ```
 /// use gardenia::{Bloom, CountingBloom, SecretKey};
@@ -52,12 +53,13 @@ impl<F: Built> Builder<F> {
         Self { request: Request::default(), options }
     }
 
-    /// Hash with XXH3-64 and this seed (the default, with seed 0). What else a filter draws at random follows from it, too.
+    /// Hash with XXH3-64 and this seed (the default, with seed 0). What else a filter draws at
+    /// random follows from it, too.
     pub fn seed(self, seed: u64) -> Self {
         self.hasher(KeyHasher::xxh3(seed))
     }
 
-    /// Hash with SipHash-1-3 and this secret, for keys that an adversary may choose.
+    /// Hash with SipHash-1-3 and this secret, for keys that an attacker may choose.
     pub fn secret(self, secret: SecretKey) -> Self {
         self.hasher(KeyHasher::sip13(secret))
     }
@@ -86,7 +88,8 @@ impl<F: ForRate> Builder<F> {
 }
 
 impl<F: InBits> Builder<F> {
-    /// Number of bits, rounded up to what the filter can use; with `items` the best k follows, or set it by `hashes`.
+    /// Number of bits, rounded up to what the filter can use; with `items` the best k follows, or
+    /// set it by `hashes`.
     pub fn bits(mut self, bits: u64) -> Self {
         self.request.cells = Some(bits);
         self

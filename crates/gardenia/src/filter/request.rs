@@ -64,8 +64,8 @@ impl Request {
         self.bloom_shape(|hashes| AnyScheme::new(self.scheme, hashes))
     }
 
-    /// The shape that was asked for: given, or by `size` from items and rate, or with the `best` hashes for bits
-    /// and items; checked, and rounded up by `fit`. No memory is taken.
+    /// The shape that was asked for: given, or by `size` from items and rate, or with the `best`
+    /// hashes for bits and items; checked, and rounded up by `fit`. No memory is taken.
     pub(crate) fn shape(
         &self,
         max_hashes: u32,
@@ -104,7 +104,8 @@ impl Request {
         if shape.cells > MAX_CELLS { too_many(shape.cells) } else { Ok(shape) }
     }
 
-    /// What the filter is made for; `rate` tells the rate at the planned items where none was asked for.
+    /// What the filter is made for; `rate` tells the rate at the planned items where none was asked
+    /// for.
     pub(crate) fn about(&self, rate: impl FnOnce(u64) -> f64) -> About {
         match self.items {
             Some(items) => {

@@ -1,6 +1,7 @@
 //! What connects a filter's own methods with the traits that serve generic code.
 //!
-//! Every filter writes its methods out, for any [`Key`](crate::Key) and for digests; what is here only passes calls on.
+//! Every filter writes its methods out, for any [`Key`](crate::Key) and for digests; what is here
+//! only passes calls on.
 
 /// [`Filter`](crate::Filter).
 macro_rules! filter_impl {
@@ -46,8 +47,16 @@ pub(crate) use insert_impl;
 
 /// [`Count`](crate::Count).
 macro_rules! count_impl {
-    ([$($generic:tt)*] $filter:ty) => {
+    ([$($generic:tt)*] $filter:ty $(, $counts:ident: most $most:expr, saturated $saturated:expr)?) => {
         impl<$($generic)*> $crate::Count for $filter {
+            $(fn max_count(&self) -> u64 {
+                let $counts = self;
+                $most
+            }
+            fn saturated(&self) -> u64 {
+                let $counts = self;
+                $saturated
+            })?
             fn count_digest(&self, digest: $crate::Digest) -> u64 {
                 <$filter>::count_digest(self, digest)
             }
@@ -71,7 +80,8 @@ macro_rules! remove_impl {
 }
 pub(crate) use remove_impl;
 
-/// [`Insert`](crate::Insert) of filters that can be full. There is no `Extend`, which could not tell.
+/// [`Insert`](crate::Insert) of filters that can be full. There is no `Extend`, which could not
+/// tell.
 macro_rules! try_insert_impl {
     ([$($generic:tt)*] $filter:ty) => {
         impl<$($generic)*> $crate::Insert for $filter {

@@ -1,8 +1,9 @@
 //! What a query costs on a machine: nanoseconds per cache line, kind by kind.
 //!
-//! A query of a batch costs about as much as the lines that it touches, at a price that depends on the kind (arithmetic
-//! between the lines, and whether a batch can ask ahead) and on whether the table is near the core. So a kind is measured
-//! at two sizes, and the figures between them go by the logarithm of the size.
+//! A query of a batch costs about as much as the lines that it touches, at a price that depends on
+//! the kind (arithmetic between the lines, and whether a batch can ask ahead) and on whether the
+//! table is near the core. So a kind is measured at two sizes, and the figures between them go by
+//! the logarithm of the size.
 
 use crate::Kind;
 #[cfg(feature = "std")]
@@ -18,9 +19,9 @@ pub struct Cost {
     pub far: f64,
 }
 
-/// What the kinds cost on one machine. The default has the figures of the table of kinds: the better of two runs of `gardenia
-/// bench --calibrate --items 1e4,1e7` on one core of an AMD EPYC server with other work to do. On another machine
-/// `gardenia bench --calibrate` measures them.
+/// What the kinds cost on one machine. The default has the figures of the table of kinds: the
+/// better of two runs of `gardenia bench --calibrate --items 1e4,1e7` on one core of an AMD EPYC
+/// server with other work to do. On another machine `gardenia bench --calibrate` measures them.
 ///
 /// ```
 /// use gardenia::{Kind, plan::{Calibration, Cost, Need}};
@@ -64,7 +65,8 @@ impl Calibration {
         }
     }
 
-    /// Nanoseconds of a query that touches `lines` cache lines of a table of `bytes`; NaN for a kind without figures.
+    /// Nanoseconds of a query that touches `lines` cache lines of a table of `bytes`; NaN for a
+    /// kind without figures.
     ///
     /// ```
     /// use gardenia::{Kind, plan::{Calibration, Cost}};
@@ -89,8 +91,9 @@ const BATCH: usize = 8192;
 
 /// How many of these keys a filter finds, and the nanoseconds per key, asked in batches.
 ///
-/// The time is one that a quarter of the batches stay below: other work on the machine lengthens some of them, and the shortest would be
-/// luck. `gardenia bench --calibrate` and the lab's experiment `speed` measure with it.
+/// The time is one that a quarter of the batches stay below: other work on the machine lengthens
+/// some of them, and the shortest would be luck. `gardenia bench --calibrate` and the lab's
+/// experiment `speed` measure with it.
 ///
 /// ```
 /// use gardenia::{BlockedBloom, Digest, plan::time_queries};

@@ -164,15 +164,17 @@ fn nearest(need: &Need, calibration: &Calibration, reason: &Reason) -> (Option<D
 /// Orders designs, the best first.
 fn rank(need: &Need, designs: &mut [Design]) {
     let by_rate = need.bytes.is_some() && need.fpp.is_none();
-    // What memory is worth in given memory: bits for each halving of the rate.
+    // What memory is worth: bits for each halving of the rate. A kind of few rates may err far less than was asked for.
     let efficiency = |d: &Design| d.bits_per_key / libm::log2(1.0 / d.fpp.clamp(1e-18, 0.999));
+    let sets = designs.iter().all(|design| design.error == ErrorMeans::FalsePositive);
     let score = |d: &Design| match need.prefer {
         Prefer::Speed => d.ns,
-        Prefer::Memory if by_rate => d.fpp,
+        // Whoever gives all the memory there is wants the fewest errors for it.
+        Prefer::Memory | Prefer::Balance if by_rate => d.fpp,
         Prefer::Memory if need.needs(Ability::Send) => d.file_bytes as f64,
         Prefer::Memory => d.bytes as f64,
-        Prefer::Balance if need.needs(Ability::Send) && !by_rate => d.file_bytes as f64,
-        Prefer::Balance if by_rate => d.ns * efficiency(d),
+        Prefer::Balance if need.needs(Ability::Send) => d.file_bytes as f64,
+        Prefer::Balance if sets => d.ns * efficiency(d),
         Prefer::Balance => d.ns * d.bytes as f64,
     };
     designs.sort_by(|a, b| score(a).total_cmp(&score(b)).then(a.bytes.cmp(&b.bytes)));

@@ -26,8 +26,8 @@ pub struct Design {
     /// How it is built: its shape, with nothing that matters left open. A map of values is built by
     /// [`Spec::build_map`].
     pub spec: Spec,
-    /// Keys that the figures are for. If no number was given, those of a window are as many as fit, and those of a filter
-    /// that grows a million, or as many as fit.
+    /// Keys that the figures are for. If no number was given, those of a window are as many as fit,
+    /// and those of a filter that grows a million, or as many as fit.
     pub items: u64,
     /// Bits of memory per key.
     pub bits_per_key: f64,
@@ -77,13 +77,15 @@ impl Design {
         self.spec.build()
     }
 
-    /// The filter of these keys, of any design; the digests come from the hasher that the need named, XXH3 unless said.
-    /// They may repeat: filters that count or remove store every copy, others have them once. Copies that take room must
-    /// have been planned for, by [`repeated`](super::Need::repeated).
+    /// The filter of these keys, of any design; the digests come from the hasher that the need
+    /// named, XXH3 unless said. They may repeat: filters that count or remove store every copy,
+    /// others have them once. Copies that take room must have been planned for, by
+    /// [`repeated`](super::Need::repeated).
     ///
     /// # Errors
     ///
-    /// If the memory cannot be allocated, a table cannot be built, or there are more keys than were planned.
+    /// If the memory cannot be allocated, a table cannot be built, or there are more keys than were
+    /// planned.
     pub fn build_from(&self, digests: &[Digest]) -> Result<AnyFilter, SpecError> {
         self.spec.build_from(digests)
     }

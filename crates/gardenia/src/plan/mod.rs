@@ -1,9 +1,10 @@
 //! From a need to a design: which filter, how large, and what it promises.
 //!
-//! [`Need`] says what is wanted: how many keys, at which rate of errors, in how much memory, and what must be possible
-//! with them. [`Need::plan`] answers with all designs that will do, the best first, each with its size, its predicted
-//! rate, a bound on the rate of the filter that will be built, and what a query costs. Whatever is in the answer can be
-//! built by one call. What cannot be is answered by what is impossible, and the nearest design that is not.
+//! [`Need`] says what is wanted: how many keys, at which rate of errors, in how much memory, and
+//! what must be possible with them. [`Need::plan`] answers with all designs that will do, the best
+//! first, each with its size, its predicted rate, a bound on the rate of the filter that will be
+//! built, and what a query costs. Whatever is in the answer can be built by one call. If no design
+//! fits, the error says which needs conflict and offers the nearest design that works.
 //!
 //! ```
 //! use gardenia::plan::Need;
@@ -22,18 +23,20 @@
 //!
 //! # What the figures mean
 //!
-//! * `fpp` is the probability that an absent key is reported, once the planned keys are in: the exact law of each kind in
-//!   [`theory`](crate::theory), finite-size excess and the floor of 64-bit digests included.
-//! * `bound` is what the rate of the *built* filter, which is fixed by the bits that happen to be set, stays below with
-//!   probability [`Need::confidence`], 99.9 % unless said. For filters of bits and counters it is
-//!   [`rate_at_most`](crate::theory::concentration::rate_at_most) (Bennett's inequality with the exact variance of the
-//!   ones; proved for independent positions, and derived ones have the same mean and variance); for blocked, stable and
-//!   choice filters a law of the same form that was checked by simulation; cuckoo, static and map filters have no spread:
-//!   the bound holds for certain.
-//! * `bytes` is the memory of the cells when the planned keys are in. That of static sets depends on their keys a little:
-//!   there it is an upper estimate.
-//! * `lines` are cache lines touched per query, for the share of present keys that was told; `ns` is what they take by a
-//!   [`Calibration`], in batches.
+//! * `fpp` is the probability that an absent key is reported, once the planned keys are in: the
+//!   exact law of each kind in [`theory`](crate::theory), finite-size excess and the floor of
+//!   64-bit digests included.
+//! * `bound` is what the rate of the *built* filter, which is fixed by the bits that happen to be
+//!   set, stays below with probability [`Need::confidence`], 99.9 % unless said. For filters of
+//!   bits and counters it is [`rate_at_most`](crate::theory::concentration::rate_at_most)
+//!   (Bennett's inequality with the exact variance of the ones; proved for independent positions,
+//!   and derived ones have the same mean and variance); for blocked, stable and choice filters a
+//!   law of the same form that was checked by simulation; cuckoo, static and map filters have no
+//!   spread: the bound holds for certain.
+//! * `bytes` is the memory of the cells when the planned keys are in. That of static sets depends
+//!   on their keys a little: there it is an upper estimate.
+//! * `lines` are cache lines touched per query, for the share of present keys that was told; `ns`
+//!   is what they take by a [`Calibration`], in batches.
 
 mod calibration;
 mod candidates;
@@ -45,5 +48,5 @@ pub(crate) mod sizes;
 pub use calibration::time_queries;
 pub use calibration::{Calibration, Cost};
 pub use design::{Design, ErrorMeans, Plan};
-pub use need::{Impossible, Need, Prefer, Reason};
+pub use need::{Impossible, Need, NeedError, Prefer, Reason};
 pub(crate) use sizes::{Figures, Goal};

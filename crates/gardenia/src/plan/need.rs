@@ -1,17 +1,20 @@
-//! What is wanted, and what cannot be.
+//! What a filter is needed for, and which needs conflict.
 
 use super::candidates;
 use super::{Calibration, Design, Plan};
+use crate::spec::number;
 use crate::{Ability, KeyHasher, SizeError};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::str::FromStr;
 
-/// What is wanted of a filter: how many keys, how many errors, how much memory, and what must be possible.
+/// What is wanted of a filter: how many keys, how many errors, how much memory, and what must be
+/// possible.
 ///
-/// Without [`fpp`](Self::fpp) and [`memory`](Self::memory) it is planned for 1 %; with memory alone for the least errors
-/// in it; with both, for designs that keep the rate and fit.
+/// Without [`fpp`](Self::fpp) and [`memory`](Self::memory) it is planned for 1 %; with memory alone
+/// for the least errors in it; with both, for designs that keep the rate and fit.
 ///
 /// ```
 /// use gardenia::{Kind, plan::{Need, Prefer}};
@@ -19,7 +22,7 @@ use core::fmt;
 /// assert_eq!(first(Need::of(1_000_000).fpp(0.01)), Kind::Blocked);
 /// assert_eq!(first(Need::of(1_000_000).fpp(0.01).remove()), Kind::Cuckoo);
 /// assert_eq!(first(Need::of(1_000_000).fpp(0.01).fixed().prefer(Prefer::Memory)), Kind::Ribbon);
-/// assert_eq!(first(Need::unknown().fpp(0.01)), Kind::Scalable);
+/// assert_eq!(first(Need::unknown().fpp(0.01)), Kind::Infini);
 /// assert_eq!(first(Need::of(10_000).fpp(0.01).window()), Kind::A2);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +48,8 @@ pub struct Need {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Prefer {
-    /// Time of a query times memory; if the filter is to be sent, its size in a file.
+    /// Time of a query times bits for each halving of the rate; if the filter is to be sent, its
+    /// size in a file; if memory is given and no rate, the rate.
     #[default]
     Balance,
     /// Time of a query.
@@ -54,8 +58,29 @@ pub enum Prefer {
     Memory,
 }
 
+impl Prefer {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Balance, Self::Speed, Self::Memory];
+
+    /// Name for people and for the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Balance => "balance",
+            Self::Speed => "speed",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// The one with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|prefer| prefer.name() == name)
+    }
+}
+
 impl Need {
-    /// So many different keys; of a [`window`](Self::window), so many that are remembered.
+    /// The number of distinct keys; of a [`window`](Self::window), how many are remembered.
     pub fn of(items: u64) -> Self {
         Self { items: Some(items), ..Self::unknown() }
     }
@@ -77,8 +102,9 @@ impl Need {
         }
     }
 
-    /// Keys are inserted again: `total` insertions in all, at most `most` of one key. Kinds where each copy takes room
-    /// ([`Ability::Copies`](crate::Ability::Copies)) are planned for all of them, or left out.
+    /// Keys are inserted again: `total` insertions in all, at most `most` of one key. Kinds where
+    /// each copy takes room ([`Ability::Copies`](crate::Ability::Copies)) are planned for all of
+    /// them, or left out.
     ///
     /// ```
     /// use gardenia::{Kind, plan::Need};
@@ -99,7 +125,8 @@ impl Need {
         self.repeated.map_or((items, 1), |(total, most)| (total.max(items), most))
     }
 
-    /// The probability that an absent key is reported, at most; of filters that count, that a count is too large.
+    /// The probability that an absent key is reported, at most; of filters that count, that a count
+    /// is too large.
     pub fn fpp(mut self, fpp: f64) -> Self {
         self.fpp = Some(fpp);
         self
@@ -143,14 +170,14 @@ impl Need {
         self.with(Ability::Fixed)
     }
 
-    /// Each key of a set that never changes has a value of so many bits, 1 to 32.
+    /// Each key of a set that never changes has a value of this many bits, 1 to 32.
     pub fn values(mut self, bits: u32) -> Self {
         self.values = bits;
         self.with(Ability::Map)
     }
 
-    /// Filters that were filled apart are united.
-    pub fn unite(self) -> Self {
+    /// Filters that were filled apart are merged.
+    pub fn merge(self) -> Self {
         self.with(Ability::Merge)
     }
 
@@ -230,7 +257,7 @@ impl Need {
     /// use gardenia::{Ability, plan::{Need, Reason}};
     /// let plan = Need::of(1_000).fpp(0.01).plan().unwrap();
     /// assert!(plan.designs().iter().all(|design| design.fpp <= 0.01));
-    /// // What cannot be is told, with what could be instead.
+    /// // Needs that conflict are an error, which names the nearest design that works.
     /// let impossible = Need::of(1_000).fpp(0.01).remove().fixed().plan().unwrap_err();
     /// assert_eq!(impossible.reason, Reason::Together(vec![Ability::Remove, Ability::Fixed]));
     /// assert!(impossible.nearest.is_some());
@@ -248,6 +275,67 @@ impl Need {
         candidates::plan(self, calibration)
     }
 }
+
+impl FromStr for Need {
+    type Err = NeedError;
+
+    /// Words with the names of the methods, as bindings and configuration files write them:
+    /// `items=1M fpp=0.1% memory=20MiB remove`.
+    ///
+    /// ```
+    /// use gardenia::plan::Need;
+    /// let need: Need = "items=1M fpp=0.1% remove prefer=memory".parse()?;
+    /// assert!(need.plan()?.best().fpp <= 0.001);
+    /// let wrong = "items=1M colour=red".parse::<Need>().unwrap_err();
+    /// assert!(wrong.to_string().starts_with("no need is called \"colour\""));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn from_str(text: &str) -> Result<Self, NeedError> {
+        let mut need = Self::unknown();
+        for word in text.split_whitespace() {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            let wrong = |expected: String| NeedError(alloc::format!("{name} is {value:?}: {expected}"));
+            let count = || number::count(value).map_err(wrong);
+            let share = || number::share(value).map_err(wrong);
+            let ability = Ability::ALL.into_iter().find(|ability| ability.name() == name);
+            need = match (name, ability) {
+                ("items", _) => Self { items: Some(count()?), ..need },
+                ("fpp", _) => need.fpp(share()?),
+                ("memory", _) => need.memory(number::bytes(value).map_err(wrong)?),
+                ("present", _) => need.present(share()?),
+                ("confidence", _) => need.confidence(share()?),
+                ("prefer", _) => need.prefer(Prefer::from_name(value).ok_or_else(|| {
+                    wrong(alloc::format!("use one of {}", Prefer::ALL.map(Prefer::name).join(", ")))
+                })?),
+                (_, Some(Ability::Count)) if !value.is_empty() => need.count(count()?),
+                (_, Some(Ability::Map)) if !value.is_empty() => {
+                    need.values(u32::try_from(count()?).unwrap_or(u32::MAX))
+                }
+                (_, Some(ability)) if value.is_empty() => need.with(ability),
+                (_, Some(_)) => return Err(wrong("it has no value".into())),
+                (_, None) => {
+                    let known = Ability::ALL.map(Ability::name).join(", ");
+                    return Err(NeedError(alloc::format!(
+                        "no need is called {name:?}: use items, fpp, memory, present, confidence, prefer, {known}"
+                    )));
+                }
+            };
+        }
+        Ok(need)
+    }
+}
+
+/// A text that does not read as a [`Need`]: what is wrong, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NeedError(String);
+
+impl fmt::Display for NeedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for NeedError {}
 
 /// A need that no design fulfils: why, and the nearest that can be.
 #[derive(Clone, Debug, PartialEq)]
@@ -283,7 +371,8 @@ pub enum Reason {
     },
     /// This ability is planned for a number of keys, and none was given.
     Items(Ability),
-    /// A probability, a share or a confidence that is none, or other parameters that are out of range.
+    /// A probability, a share or a confidence that is none, or other parameters that are out of
+    /// range.
     Size(SizeError),
 }
 

@@ -91,7 +91,8 @@ impl SpecError {
         render(&self.remedy, &spell)
     }
 
-    /// The character of the text, counted from 0, at which the trouble begins; `None` if no text was read.
+    /// The character of the text, counted from 0, at which the trouble begins; `None` if no text
+    /// was read.
     #[must_use]
     pub fn at(&self) -> Option<usize> {
         self.at
@@ -133,7 +134,12 @@ impl From<SizeError> for SpecError {
         use Param::{Bits, Cells, Delta, Digit, Epsilon, Fpp, Hashes, Items, Rows, Width};
         let (remedy, param) = match &error {
             SizeError::Fpp(_) => (pieces!["give a probability such as 1% or 0.01 for ", Fpp], Some(Fpp)),
-            SizeError::FppBelowFloor { .. } => (pieces!["raise ", Fpp, ", or lower ", Items], Some(Fpp)),
+            SizeError::FppBelowFloor { floor, items, .. } if SizeError::is_of_digests(*floor, *items) => {
+                (pieces!["raise ", Fpp, ", or lower ", Items], Some(Fpp))
+            }
+            SizeError::FppBelowFloor { .. } => {
+                (pieces!["raise ", Fpp, ", or choose another kind"], Some(Fpp))
+            }
             SizeError::Epsilon(_) => (pieces!["give a share such as 0.1% for ", Epsilon], Some(Epsilon)),
             SizeError::Delta(_) => (pieces!["give a probability such as 1% for ", Delta], Some(Delta)),
             SizeError::ZeroItems => (pieces!["raise ", Items], Some(Items)),

@@ -1,7 +1,8 @@
 //! From options to a filter: a [`Spec`] is a kind and its options, for every front end.
 //!
-//! The command line, `GD.RESERVE` and bindings parse their own syntax into a `Spec`; what an option means, which kinds have
-//! it, what is filled in where it is left out and which options exclude each other is decided here, once.
+//! The command line, `GD.RESERVE` and bindings parse their own syntax into a `Spec`; what an option
+//! means, which kinds have it, what is filled in where it is left out and which options exclude
+//! each other is decided here, once.
 //!
 //! ```
 //! use gardenia::{Filter, Spec};
@@ -25,7 +26,7 @@ pub use error::SpecError;
 pub use param::{Param, Takes, Value};
 
 use crate::filter::About;
-use crate::hash::{Digest, KeyHasher, SecretKey};
+use crate::hash::{Digest, HasherId, KeyHasher, SecretKey};
 use crate::index::{AnyScheme, Scheme, SchemeId};
 use crate::kinds::{Ability, AnyFilter, Kind};
 use crate::plan::{Figures, Goal};
@@ -62,11 +63,14 @@ pub struct Size {
     pub fpp: Option<f64>,
 }
 
-/// How a kind is built from its options: what each line of the table of kinds brings along, in the file of its filter.
+/// How a kind is built from its options: what each line of the table of kinds brings along, in the
+/// file of its filter.
 pub(crate) trait FromSpec: core::marker::Sized {
-    /// Fills in what was left open, up to the shape, so that nothing depends on how filters are sized. `spec` was checked.
+    /// Fills in what was left open, up to the shape, so that nothing depends on how filters are
+    /// sized. `spec` was checked.
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError>;
-    /// What a filled spec takes and promises: bytes of memory, bytes of parameters and payload in a file, and the rate.
+    /// What a filled spec takes and promises: bytes of memory, bytes of parameters and payload in a
+    /// file, and the rate.
     fn measure(spec: &Spec) -> Result<Measure, SizeError>;
     /// The empty filter of a filled spec.
     fn empty(_spec: &Spec) -> Result<Self, SizeError> {
@@ -80,7 +84,7 @@ pub(crate) trait FromSpec: core::marker::Sized {
     fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
         goal.if_able(kind, || goal.by_spec(kind))
     }
-    /// Bytes that building from so many keys takes beside the filter and their digests.
+    /// Bytes that building from this many keys takes beside the filter and their digests.
     fn working_bytes(spec: &Spec, keys: u64) -> u64 {
         if spec.kind.can(Ability::Fixed) { keys.saturating_mul(FIXED_BYTES) } else { 0 }
     }
@@ -89,7 +93,8 @@ pub(crate) trait FromSpec: core::marker::Sized {
 /// Bytes per key that building a static table takes, at most, beside the digests.
 const FIXED_BYTES: u64 = 32;
 
-/// How far building has come, for kinds that take long: what is being done, and how many of its steps are.
+/// How far building has come, for kinds that take long: what is being done, and how many of its
+/// steps are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Step {
@@ -114,12 +119,13 @@ pub(crate) struct Measure {
     pub(crate) fpp: Option<f64>,
 }
 
-/// Bytes of so many bits.
+/// Bytes of this many bits.
 pub(crate) fn bit_bytes(bits: u64) -> u64 {
     bits.div_ceil(64).saturating_mul(8)
 }
 
-/// Bytes of cells that do not cross words; a width that no cell has is refused when the filter is built.
+/// Bytes of cells that do not cross words; a width that no cell has is refused when the filter is
+/// built.
 pub(crate) fn cell_bytes(cells: u64, width: u32) -> u64 {
     cells.div_ceil(u64::from(64 / width.clamp(1, 32))).saturating_mul(8)
 }
@@ -144,8 +150,8 @@ impl Spec {
         Self { kind, values: [None; Param::ALL.len()], secret: None }
     }
 
-    /// The kind with this name, in any case, and what the name says beside it: `spectral-mi` is the kind `spectral` with the
-    /// policy of minimum increase.
+    /// The kind with this name, in any case, and what the name says beside it: `spectral-mi` is the
+    /// kind `spectral` with the policy of minimum increase.
     ///
     /// ```
     /// use gardenia::Spec;
@@ -248,7 +254,8 @@ impl Spec {
         self
     }
 
-    /// An error if options are out of range, useless for the kind, or exclude each other; it says what to change.
+    /// An error if options are out of range, useless for the kind, or exclude each other; it says
+    /// what to change.
     ///
     /// ```
     /// use gardenia::{Kind, Spec, spec::Param};
@@ -273,11 +280,13 @@ impl Spec {
                 return Err(SpecError::new(what, pieces![expected]).about(param));
             }
         }
-        if self.secret.is_some() && self.has(Param::Seed) {
-            return Err(SpecError::new(
-                pieces!["a secret and ", Param::Seed, " are both given"],
-                pieces!["leave out one of them"],
-            ));
+        for param in [Param::Seed, Param::Hasher] {
+            if self.secret.is_some() && self.has(param) {
+                return Err(SpecError::new(
+                    pieces!["a secret and ", param, " are both given"],
+                    pieces!["leave out one of them"],
+                ));
+            }
         }
         self.check_pairs()?;
         self.check_needs()
@@ -357,8 +366,8 @@ impl Spec {
         Ok(())
     }
 
-    /// Whether nothing says how large the filter is to be, so that [`items`](Self::items) must be set. A filter that is
-    /// built from all its keys at once counts them itself.
+    /// Whether nothing says how large the filter is to be, so that [`items`](Self::items) must be
+    /// set. A filter that is built from all its keys at once counts them itself.
     ///
     /// ```
     /// use gardenia::{Kind, Spec};
@@ -369,22 +378,22 @@ impl Spec {
     pub fn needs_items(&self) -> bool {
         let params = self.kind.params();
         let sized = self.has(Param::Bits) || self.has(Param::Cells) || self.memory_is_size();
-        let by_width = params.contains(&Param::Cells) && !params.contains(&Param::Hashes);
-        let by_size = sized && (self.has(Param::Hashes) || self.kind.can(Ability::Forget) || by_width);
+        let asked = self.has(Param::Hashes) || !params.contains(&Param::Hashes);
+        let by_size = sized && (asked || self.kind.can(Ability::Forget));
         let open = self.kind.can(Ability::Grow) || self.needs_all_keys();
         params.contains(&Param::Items) && !open && !by_size && !self.has(Param::Items)
     }
 
-    /// Whether `memory` is the size of the filter and not only the most that it may take: no rate says how much is needed,
-    /// and bits can be given.
+    /// Whether `memory` is the size of the filter and not only the most that it may take: no rate
+    /// says how much is needed, and bits can be given.
     fn memory_is_size(&self) -> bool {
         let params = self.kind.params();
         let sizable = params.contains(&Param::Bits) && !params.contains(&Param::MemoryPerKey);
         sizable && self.has(Param::Memory) && !self.has(Param::Fpp)
     }
 
-    /// The same with everything filled in that was left open: shape, seed and all. What replicas, files and other programs
-    /// need to build the same filter, whatever rules of sizing they have.
+    /// The same with everything filled in that was left open: shape, seed and all. What replicas,
+    /// files and other programs need to build the same filter, whatever rules of sizing they have.
     ///
     /// ```
     /// use gardenia::Spec;
@@ -466,7 +475,8 @@ impl Spec {
     ///
     /// # Errors
     ///
-    /// As [`filled`](Self::filled); and if the kind is built from all its keys at once, or memory cannot be allocated.
+    /// As [`filled`](Self::filled); and if the kind is built from all its keys at once, or memory
+    /// cannot be allocated.
     pub fn build(&self) -> Result<AnyFilter, SpecError> {
         self.check_insertable()?;
         let filled = self.filled()?;
@@ -488,8 +498,36 @@ impl Spec {
         Err(SpecError::new(pieces![what], remedy))
     }
 
-    /// The filter of these keys, of any kind; the digests come from [`hasher`](Self::hasher). Without `items` it is sized
-    /// for as many keys as there are.
+    /// An error if filters of this spec that were filled apart cannot be merged: of the parts of a
+    /// job on many machines, say.
+    ///
+    /// ```
+    /// use gardenia::Spec;
+    /// assert!("blocked items=1M".parse::<Spec>()?.check_mergeable().is_ok());
+    /// let error = "cuckoo items=1M".parse::<Spec>()?.check_mergeable().unwrap_err().to_string();
+    /// assert!(error.starts_with("filters of kind cuckoo that were filled apart cannot be merged: use another kind, such as bloom"));
+    /// # Ok::<(), gardenia::spec::SpecError>(())
+    /// ```
+    pub fn check_mergeable(&self) -> Result<(), SpecError> {
+        self.check_insertable()?;
+        if self.policy() == crate::filter::PolicyId::RecurringMinimum {
+            let what = "spectral filters of the policy recurring-minimum cannot be merged";
+            let remedy = pieces!["use another ", Param::Policy, ", such as minimum-selection"];
+            return Err(SpecError::new(pieces![what], remedy).about(Param::Policy));
+        }
+        if self.kind.can(Ability::Merge) {
+            return Ok(());
+        }
+        let name = self.kind.name();
+        let what = alloc::format!("filters of kind {name} that were filled apart cannot be merged");
+        let able = |kind: &Kind| kind.can(Ability::Merge) && kind.holds_keys();
+        let able: Vec<&str> = Kind::ALL.into_iter().filter(able).map(Kind::name).take(4).collect();
+        let remedy = alloc::format!("use another kind, such as {}", able.join(", "));
+        Err(SpecError::new(pieces![what], pieces![remedy]))
+    }
+
+    /// The filter of these keys, of any kind; the digests come from [`hasher`](Self::hasher).
+    /// Without `items` it is sized for as many keys as there are.
     ///
     /// ```
     /// use gardenia::{Filter, Spec};
@@ -530,14 +568,14 @@ impl Spec {
         Ok(filter)
     }
 
-    /// Figures for so many keys, where nothing else says how large the filter is to be.
+    /// Figures for this many keys, where nothing else says how large the filter is to be.
     pub(crate) fn for_keys(&self, keys: u64) -> Self {
         let counted = self.kind.params().contains(&Param::Items) && self.needs_all_keys();
         let open = counted && !self.has(Param::Items) && !self.has(Param::Hashes);
         if open || self.needs_items() { self.clone().items(keys.max(1)) } else { self.clone() }
     }
 
-    /// Bytes that building from so many keys takes beside the filter and their digests.
+    /// Bytes that building from this many keys takes beside the filter and their digests.
     ///
     /// ```
     /// use gardenia::{Kind, Spec};
@@ -560,7 +598,11 @@ impl Spec {
     pub fn hasher(&self) -> KeyHasher {
         match &self.secret {
             Some(secret) => KeyHasher::sip13(secret.clone()),
-            None => KeyHasher::xxh3(self.whole(Param::Seed).unwrap_or(0)),
+            None => {
+                let seed = self.whole(Param::Seed).unwrap_or(0);
+                let old = self.word(Param::Hasher) == Some(HasherId::Xxh64.name());
+                if old { KeyHasher::xxh64(seed) } else { KeyHasher::xxh3(seed) }
+            }
         }
     }
 
@@ -569,6 +611,9 @@ impl Spec {
         match hasher {
             KeyHasher::Sip13 { secret } => self.secret = Some(secret),
             KeyHasher::Xxh3 { seed } if seed != 0 => self = self.seed(seed),
+            KeyHasher::Xxh64 { seed } if self.kind.params().contains(&Param::Hasher) => {
+                self = self.seed(seed).with(Param::Hasher, HasherId::Xxh64.name());
+            }
             _ => {}
         }
         self
@@ -643,9 +688,14 @@ impl Spec {
         }
         self.values[Param::Bits as usize] = None;
         self.set_whole(size, cells);
-        self.set_whole(Param::Hashes, hashes);
+        if self.kind.params().contains(&Param::Hashes) {
+            self.set_whole(Param::Hashes, hashes);
+        }
         if self.kind.params().contains(&Param::Scheme) {
             self.default_to(Param::Scheme, Value::Word(self.scheme_id().name()));
+        }
+        if self.kind.params().contains(&Param::Hasher) && self.secret.is_none() {
+            self.default_to(Param::Hasher, Value::Word(HasherId::Xxh3.name()));
         }
     }
 
@@ -670,7 +720,7 @@ impl Spec {
         self.whole(Param::Items).map(rate)
     }
 
-    /// The rate of a filter that errs as a Bloom filter of its scheme does.
+    /// The false-positive rate of a filter whose rate is that of a Bloom filter of its scheme.
     pub(crate) fn bloom_rate(&self, Shape { cells, hashes }: Shape) -> Option<f64> {
         self.rate(|items| AnyScheme::new(self.scheme_id(), hashes).planned_fpp(cells, items))
     }

@@ -205,16 +205,17 @@ const K: u64 = crate::index::MAX_HASHES as u64;
 
 params! {
     Policy "policy", Takes::Word(names!(PolicyId)), "How a spectral filter counts.";
-    Items "items" or "window", Takes::Whole(1, U64), "Keys to make room for; of kinds that forget, keys to remember; of kinds that grow, keys of the first part.";
+    Items "items" or "window", Takes::Whole(1, U64), "Number of distinct keys; for kinds that forget, keys to remember; for kinds that grow, keys of the first part.";
     Fpp "fpp" or "error", Takes::Share, "False-positive rate once they are in: 1 % unless given.";
     PlannedFpp "planned-fpp", Takes::Share, "The rate that was asked for, where a filled spec gives the shape: a note.";
     Bits "bits", Takes::Bits, "Size in bits.";
     Cells "cells", Takes::Whole(1, U64), "Size in cells, for kinds whose cells have several bits.";
-    Memory "memory", Takes::Bytes, "The most memory: without fpp all of it, for the lowest rate.";
+    Memory "memory", Takes::Bytes, "Memory limit; without fpp all of it is used, for the lowest false-positive rate.";
     Hashes "hashes", Takes::Whole(1, K), "Bits or cells per key, with a size; the best number unless given.";
     Width "width", Takes::Whole(1, 64), "Bits per cell.";
     Scheme "scheme", Takes::Word(names!(SchemeId)), "How positions follow from a digest: fractional unless given.";
-    Seed "seed", Takes::Whole(0, U64), "Seed of the hash function: 0 unless given. Filters can be merged if they have one seed.";
+    Seed "seed", Takes::Whole(0, U64), "Seed of the hash function (default 0); only filters with the same seed can be merged.";
+    Hasher "hasher", Takes::Word(&["xxh3", "xxh64"]), "Hash function: xxh3 unless given; xxh64 for filters as in Parquet files.";
     Decrements "decrements" or "evict", Takes::Whole(1, U64), "Cells that an insertion ages, with cells and hashes, instead of fpp.";
     Drawn "drawn", Takes::Nothing, "Draws the cells that age one by one, as in the paper: slower.";
     Digit "digit", Takes::Whole(1, 32), "Bits per digit of a count: 4 unless given.";
@@ -222,7 +223,7 @@ params! {
     SecondaryCells "secondary-cells", Takes::Whole(1, U64), "Cells of the secondary filter: half of the primary's unless given.";
     SecondaryHashes "secondary-hashes", Takes::Whole(1, K), "Cells per key there: as in the primary unless given.";
     NoMarker "no-marker", Takes::Nothing, "Without the marker, as in the paper's basic form: some counts are then too small.";
-    AsPrinted "as-printed", Takes::Nothing, "As no-marker, and the secondary filter is believed, as in the paper: counts err more.";
+    AsPrinted "as-printed", Takes::Nothing, "As no-marker, and the secondary filter is believed, as in the paper: counts are wrong more often.";
     Choices "choices", Takes::Whole(2, 32), "Groups of bits that a key may choose from: 2 unless given.";
     Effort "effort", Takes::Level(names!(Effort)), "How hard keys choose: online unless given; all others need all keys at once.";
     Epsilon "epsilon", Takes::Share, "How far a count may be above the truth, as a share of all that was counted: 0.01 % unless given.";
@@ -232,6 +233,7 @@ params! {
     Copies "copies", Takes::Whole(1, K), "Copies of the modified form.";
     Form "form", Takes::Word(names!(Form)), "How rows are hashed: original unless given.";
     Update "update", Takes::Word(names!(Update)), "What happens to the cells of a key: conservative unless given.";
+    Max "max", Takes::Whole(1, U64), "The most keys that will come, of a kind that grows in place: with fewer doublings its fingerprints can be shorter.";
     Growth "growth", Takes::Whole(1, 32_768), "How many times as many keys each part holds as the one before it.";
     Tightening "tightening", Takes::Share, "The rate of each part over that of the one before it.";
     Peak "peak", Takes::Whole(0, 63), "The part that may have the largest rate.";

@@ -1,6 +1,7 @@
 //! A spec as JSON and the like: `{"kind": "bloom", "items": 1000, "fpp": 0.01}`.
 //!
-//! With `serde_json` use its feature `float_roundtrip`: without it a rate may be read with another last digit than was written.
+//! With `serde_json` use its feature `float_roundtrip`: without it a rate may be read with another
+//! last digit than was written.
 
 use super::{Param, Spec, Takes, Value};
 use alloc::string::String;

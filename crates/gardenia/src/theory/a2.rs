@@ -1,15 +1,15 @@
 //! Two buffers that take turns: a window over the last keys of a stream, in two plain filters.
 //!
-//! Keys go to the active buffer. When it holds n_a of them the other one is cleared, and the two swap. An
-//! answer is yes if either says so, and so each buffer may err half as much as the whole, a little more
-//! exactly: `φ_a = 1 - √(1 - φ)` (a budget for one buffer and not, as sometimes read, the filter's error).
-//! The passive buffer is always full, so the rate is worst just before a swap; it is that moment which must
-//! keep φ.
+//! Keys go to the active buffer. When it holds n_a of them the other one is cleared, and the two
+//! swap. An answer is yes if either says so, and so each buffer may err half as much as the whole,
+//! a little more exactly: `φ_a = 1 - √(1 - φ)` (a budget for one buffer and not, as sometimes read,
+//! the filter's error). The passive buffer is always full, so the rate is worst just before a swap;
+//! it is that moment which must keep φ.
 //!
-//! A key is always found while it is among the last n_a different ones, and never, but by a false positive,
-//! when 2n_a newer ones have come; in between it depends on the phase ([`found`]). What counts is keys that
-//! are really inserted: one that the active buffer already reports changes nothing. So a buffer is as full as one of
-//! more keys than it counts ([`stored`]).
+//! A key is always found while it is among the last n_a different ones, and never, but by a false
+//! positive, when 2n_a newer ones have come; in between it depends on the phase ([`found`]). What
+//! counts is keys that are really inserted: one that the active buffer already reports changes
+//! nothing. So a buffer is as full as one of more keys than it counts ([`stored`]).
 //!
 //! Source: Yoon, "Aging Bloom Filter with Two Active Buffers for Dynamic Sets" (2010).
 
@@ -30,8 +30,8 @@ pub struct Shape {
 
 /// What one buffer may err so that both together err `fpp`: `1 - √(1 - φ)`.
 ///
-/// Computed as `-expm1(log1p(-φ)/2)`, for the plain form has no digits left where φ is small. Outside 0 to 1
-/// it is that of the nearer end; NaN gives NaN.
+/// Computed as `-expm1(log1p(-φ)/2)`, for the plain form has no digits left where φ is small.
+/// Outside 0 to 1 it is that of the nearer end; NaN gives NaN.
 ///
 /// ```
 /// use gardenia::theory::a2::buffer_fpp;
@@ -43,19 +43,21 @@ pub fn buffer_fpp(fpp: f64) -> f64 {
     -libm::expm1(0.5 * libm::log1p(-fpp.clamp(0.0, 1.0)))
 }
 
-/// The hashes and the capacity of a filter of `bits` bits that holds most keys at `fpp`, even before a swap.
+/// The hashes and the capacity of a filter of `bits` bits that holds most keys at `fpp`, even
+/// before a swap.
 ///
-/// In the limit of many keys `n_a(k) = ⌊-(m/2k)·ln(1 - φ_a^(1/k))⌋` less the keys that are passed over. The truth for
-/// finite size, [`bloom::fpp_exact`] of the keys [`stored`] in one buffer at most [`buffer_fpp`], is a key or a few below
-/// that, and is what counts here; the k with
-/// the largest capacity is taken, of equal ones the smallest. (`k = ⌊-log2 φ_a⌋` with `n_a = ⌊(m/2k)·ln 2⌋`,
-/// as printed, assumes half fill and misses its target: 1.56% for 1%.) An odd bit is not used.
+/// In the limit of many keys `n_a(k) = ⌊-(m/2k)·ln(1 - φ_a^(1/k))⌋` less the keys that are passed
+/// over. The truth for finite size, [`bloom::fpp_exact`] of the keys [`stored`] in one buffer at
+/// most [`buffer_fpp`], is a key or a few below that, and is what counts here; the k with the
+/// largest capacity is taken, of equal ones the smallest. (`k = ⌊-log2 φ_a⌋` with
+/// `n_a = ⌊(m/2k)·ln 2⌋`, as printed, assumes half fill and misses its target: 1.56% for 1%.) An
+/// odd bit is not used.
 ///
 /// # Errors
 ///
 /// [`SizeError::Fpp`] unless 0 < `fpp` < 1, [`SizeError::TooManyCells`] above [`MAX_CELLS`] bits,
-/// [`SizeError::Conflict`] if not even one key has room, and [`SizeError::FppBelowFloor`] if the digests of
-/// 2n_a keys meet more often than `fpp`.
+/// [`SizeError::Conflict`] if not even one key has room, and [`SizeError::FppBelowFloor`] if the
+/// digests of 2n_a keys meet more often than `fpp`.
 ///
 /// ```
 /// use gardenia::theory::a2::{fpp, shape};
@@ -98,10 +100,11 @@ pub fn shape(bits: u64, fpp: f64) -> Result<Shape, SizeError> {
     Ok(Shape { bits, hashes, capacity })
 }
 
-/// The smallest filter whose buffers hold at least `window` keys each at `fpp`: the last `window` are found.
+/// The smallest filter whose buffers hold at least `window` keys each at `fpp`: the last `window`
+/// are found.
 ///
-/// Two classical filters ([`bloom::size`]) at [`buffer_fpp`], for the keys [`stored`]: smallest to a part in a million.
-/// Half the error costs each of them 1.44 bits per key.
+/// Two classical filters ([`bloom::size`]) at [`buffer_fpp`], for the keys [`stored`]: smallest to
+/// a part in a million. Half the error costs each of them 1.44 bits per key.
 ///
 /// # Errors
 ///
@@ -129,12 +132,14 @@ pub fn size(window: u64, fpp: f64) -> Result<Shape, SizeError> {
     Ok(if best.capacity >= window { best } else { Shape { bits, hashes, capacity: window } })
 }
 
-/// The false-positive probability with `capacity` keys in the passive buffer and `filled` in the active one:
-/// `1 - (1 - f(n_a))·(1 - f(x))`, f being [`bloom::fpp_exact`] of half the bits and the keys [`stored`].
+/// The false-positive probability with `capacity` keys in the passive buffer and `filled` in the
+/// active one: `1 - (1 - f(n_a))·(1 - f(x))`, f being [`bloom::fpp_exact`] of half the bits and the
+/// keys [`stored`].
 ///
-/// The keys of both buffers are taken as different. Keys of the passive buffer that came again have set the
-/// same bits in the active one; then both err together more often, and the rate is lower. Before the first
-/// swap the passive buffer is empty: use `capacity` 0. No hashes, or fewer than two bits, give 1.
+/// The keys of both buffers are taken as different. Keys of the passive buffer that came again have
+/// set the same bits in the active one; then both err together more often, and the rate is lower.
+/// Before the first swap the passive buffer is empty: use `capacity` 0. No hashes, or fewer than
+/// two bits, give 1.
 ///
 /// ```
 /// use gardenia::theory::{a2::fpp, bloom::fpp_exact};
@@ -148,12 +153,13 @@ pub fn fpp(bits: u64, hashes: u32, capacity: u64, filled: u64) -> f64 {
     passive + active * (1.0 - passive)
 }
 
-/// The false-positive probability averaged over a period: over `filled` = 1, 2, …, n_a, each for one insert.
+/// The false-positive probability averaged over a period: over `filled` = 1, 2, …, n_a, each for
+/// one insert.
 ///
-/// Lower than the worst case, as the active buffer is half full on average: `f(n_a) + (1 - f(n_a))·f̄`, where
-/// f̄ is the mean of f. Up to 64 keys it is a plain sum; beyond, Gaussian quadrature with a correction for
-/// whole numbers, good to about 1e-7, at some 90 times the cost of [`bloom::fpp_exact`]. No capacity gives the rate
-/// of empty buffers.
+/// Lower than the worst case, as the active buffer is half full on average:
+/// `f(n_a) + (1 - f(n_a))·f̄`, where f̄ is the mean of f. Up to 64 keys it is a plain sum; beyond,
+/// Gaussian quadrature with a correction for whole numbers, good to about 1e-7, at some 90 times
+/// the cost of [`bloom::fpp_exact`]. No capacity gives the rate of empty buffers.
 ///
 /// ```
 /// use gardenia::theory::a2::{fpp, mean_fpp};
@@ -169,9 +175,10 @@ pub fn mean_fpp(bits: u64, hashes: u32, capacity: u64) -> f64 {
 
 /// How many keys a buffer of `cells` bits has met once it has counted so many: `counted/(1 - f̄)`.
 ///
-/// A new key that the buffer reports, at its own false-positive rate, is not counted and need not be put in, since all
-/// its bits are set: it is as if it were in. f̄ is the mean of `(1 - e^(-kx/m))^k` while the buffer fills. At a rate of 1 %
-/// that is 0.07 % more keys, at 10 % it is 1 %.
+/// A new key that the buffer reports, at its own false-positive rate, is not counted and need not
+/// be put in, since all its bits are set: it is as if it were in. f̄ is the mean of
+/// `(1 - e^(-kx/m))^k` while the buffer fills. At a rate of 1 % that is 0.07 % more keys, at 10 %
+/// it is 1 %.
 ///
 /// ```
 /// use gardenia::theory::a2::stored;
@@ -184,8 +191,8 @@ pub fn stored(cells: u64, hashes: u32, counted: f64) -> f64 {
         .fold(counted, |met, _| counted / (1.0 - passed_over(hashes, f64::from(hashes) * met / cells as f64)))
 }
 
-/// The share of new keys that a buffer takes for known while it fills up to `load` = k·n/m: the mean of
-/// (1 − e^(−load·t))^k over t from 0 to 1.
+/// The share of new keys that a buffer takes for known while it fills up to `load` = k·n/m: the
+/// mean of (1 − e^(−load·t))^k over t from 0 to 1.
 fn passed_over(hashes: u32, load: f64) -> f64 {
     const STEPS: u32 = 64; // Simpson's rule
     let rate =
@@ -203,11 +210,11 @@ fn buffer_rate(cells: u64, items: u64, hashes: u32) -> f64 {
     }
 }
 
-/// The probability, at a random time of a period, that a key is still stored when `newer` different keys
-/// were inserted after it: 1 up to n_a, `(2n_a - newer)/n_a` on the way to 2n_a, and then 0.
+/// The probability, at a random time of a period, that a key is still stored when `newer` distinct
+/// keys were inserted after it: 1 up to n_a, `(2n_a - newer)/n_a` on the way to 2n_a, and then 0.
 ///
-/// With c keys in the active buffer, 1 ≤ c ≤ n_a, the last c + n_a are stored, and every c lasts one insert.
-/// False positives come on top. A filter of no capacity stores nothing.
+/// With c keys in the active buffer, 1 ≤ c ≤ n_a, the last c + n_a are stored, and every c lasts
+/// one insert. False positives come on top. A filter of no capacity stores nothing.
 ///
 /// ```
 /// use gardenia::theory::a2::found;
@@ -262,7 +269,8 @@ fn most_items(cells: u64, hashes: u32, fpp: f64, enough: u64) -> u64 {
 /// Panels of the quadrature: the last has a sixteenth of the whole.
 const PANELS: u32 = 5;
 
-/// Nodes and weights of Gauss and Legendre's quadrature with 8 points, each for both signs (mpmath).
+/// Nodes and weights of Gauss and Legendre's quadrature with 8 points, each for both signs
+/// (mpmath).
 pub(super) const GAUSS: [(f64, f64); 4] = [
     (0.1834346424956498, 0.362683783378362),
     (0.525532409916329, 0.31370664587788727),

@@ -1,11 +1,14 @@
-//! Binary fuse filters: how large a table must be for its keys to peel, and how often the filter errs.
+//! Binary fuse filters: how large a table must be for its keys to peel, and its false-positive
+//! rate.
 //!
-//! A key has one cell in each of k neighbouring segments of the table, and the segment with which it begins is drawn at
-//! random. Near the two ends fewer keys meet in a cell, so that peeling starts there and moves inwards, and succeeds at a
-//! load that plain random cells would not bear: up to 0.918 keys per cell for k = 3 and 0.977 for k = 4 in the limit. The
-//! sizes here stay below, so that one attempt mostly suffices.
+//! A key has one cell in each of k neighbouring segments of the table, and the segment with which
+//! it begins is drawn at random. Near the two ends fewer keys meet in a cell, so that peeling
+//! starts there and moves inwards, and succeeds at a load that plain random cells would not bear:
+//! up to 0.918 keys per cell for k = 3 and 0.977 for k = 4 in the limit. The sizes here stay below,
+//! so that one attempt mostly suffices.
 //!
-//! Source: Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters" (2022), section 3.
+//! Source: Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters" (2022),
+//! section 3.
 
 use crate::SizeError;
 
@@ -39,8 +42,8 @@ impl Shape {
     }
 }
 
-/// Cells per key that are asked for: 1.125 (k = 3) or 1.075 (k = 4) for many keys, more for few. Any other k is taken for
-/// 4.
+/// Cells per key that are asked for: 1.125 (k = 3) or 1.075 (k = 4) for many keys, more for few.
+/// Any other k is taken for 4.
 ///
 /// ```
 /// use gardenia::theory::binary_fuse::size_factor;
@@ -56,7 +59,7 @@ pub fn size_factor(items: u64, arity: u32) -> f64 {
     }
 }
 
-/// The table for so many different keys.
+/// The table for so many distinct keys.
 ///
 /// ```
 /// use gardenia::theory::binary_fuse::shape;
@@ -95,7 +98,8 @@ pub fn bits_per_key(items: u64, arity: u32, width: u32) -> Result<f64, SizeError
     Ok(cells as f64 * f64::from(width) / items.max(1) as f64)
 }
 
-/// The false-positive probability of a filter with fingerprints of `width` bits: 2^−w, and that two keys have one digest.
+/// The false-positive probability of a filter with fingerprints of `width` bits: 2^−w, and that two
+/// keys have one digest.
 ///
 /// ```
 /// assert!((gardenia::theory::binary_fuse::fpp(1_000, 8) - 1.0 / 256.0).abs() < 1e-15);

@@ -1,9 +1,11 @@
-//! The binomial law: its probabilities and its two tails, without factorials and without cancellation.
+//! The binomial law: its probabilities and its two tails, without factorials and without
+//! cancellation.
 //!
-//! The trials may be as many as kn of the largest filter, and the tail as thin as a float can hold. Single
-//! probabilities come from Loader's saddle-point form, whose deviance is a small number by itself and not the
-//! difference of large ones; a tail is summed from its largest term outwards, so that every term is positive
-//! and the number of terms is about ten standard deviations, whatever the number of trials.
+//! The trials may be as many as kn of the largest filter, and the tail as thin as a float can hold.
+//! Single probabilities come from Loader's saddle-point form, whose deviance is a small number by
+//! itself and not the difference of large ones; a tail is summed from its largest term outwards, so
+//! that every term is positive and the number of terms is about ten standard deviations, whatever
+//! the number of trials.
 //!
 //! Source: Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000).
 
@@ -13,8 +15,8 @@ use super::bloom::NEGLIGIBLE;
 
 /// A number of successes: `trials` of them, each with probability `hit` = 1 - `miss`.
 ///
-/// `trials` is a whole number, perhaps rounded. Both probabilities are given, because the smaller of them
-/// must be accurate and 1 minus the other is not.
+/// `trials` is a whole number, perhaps rounded. Both probabilities are given, because the smaller
+/// of them must be accurate and 1 minus the other is not.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Binomial {
     pub(super) trials: f64,
@@ -47,8 +49,8 @@ impl Binomial {
         self.trials * self.hit
     }
 
-    /// The probability of exactly x successes, 0 ≤ x ≤ `trials`. Relative error some 1e-14 for small x, and
-    /// 1e-16 of the logarithm of the result for large.
+    /// The probability of exactly x successes, 0 ≤ x ≤ `trials`. Relative error some 1e-14 for
+    /// small x, and 1e-16 of the logarithm of the result for large.
     pub(super) fn of(&self, x: f64) -> f64 {
         let Self { trials, hit, miss } = *self;
         let rest = trials - x;
@@ -107,8 +109,8 @@ pub(super) fn at_least_one(cells: u64, hashes: u32) -> [f64; 2] {
     [-libm::expm1(ln_miss), libm::exp(ln_miss)]
 }
 
-/// The logarithm of the probability that no trial is a `hit`: its `exp` is that none is, `-expm1` that some
-/// is.
+/// The logarithm of the probability that no trial is a `hit`: its `exp` is that none is, `-expm1`
+/// that some is.
 pub(super) fn ln_none(trials: f64, hit: f64, miss: f64) -> f64 {
     if trials == 0.0 {
         return 0.0;

@@ -1,16 +1,16 @@
-//! Counts written digit by digit into levels of filters: where each digit stands, how often a count is exact,
-//! and how large each level must be.
+//! Counts written digit by digit into levels of filters: where each digit stands, how often a count
+//! is exact, and how large each level must be.
 //!
-//! Level i has w_i bits per digit, and its digit stands at the bit `w_0 + … + w_(i-1)`: the levels *below*
-//! it, not its own (as often printed, every count would be 2^(w_i) times too large). A level can show more
-//! than it holds, when all cells of a key are shared, but never less; so counts are only ever too high. An
-//! error at level i costs 2^i and more, which is why high levels need the lower error rates. They can afford
-//! them, because few keys get that high.
+//! Level i has w_i bits per digit, and its digit stands at the bit `w_0 + … + w_(i-1)`: the levels
+//! *below* it, not its own (as often printed, every count would be 2^(w_i) times too large). A
+//! level can show more than it holds, when all cells of a key are shared, but never less; so counts
+//! are only ever too high. An error at level i costs 2^i and more, which is why high levels need
+//! the lower error rates. They can afford them, because few keys get that high.
 //!
 //! The formulas are for levels built from known counts, each level with hash functions of its own.
 //!
-//! Source: Lall and Ogihara, "The Bitwise Bloom Filter" (2007). The division of the error among the levels
-//! was worked out for this project.
+//! Source: Lall and Ogihara, "The Bitwise Bloom Filter" (2007). The division of the error among the
+//! levels was worked out for this project.
 
 use alloc::vec::Vec;
 
@@ -22,7 +22,8 @@ use crate::SizeError;
 pub struct Digit {
     /// Bits of the digit (w).
     pub width: u32,
-    /// The probability that the level shows more than the digit it holds: its false-positive probability.
+    /// The probability that the level shows more than the digit it holds: its false-positive
+    /// probability.
     pub fpp: f64,
 }
 
@@ -33,7 +34,8 @@ impl Digit {
     }
 }
 
-/// The bit at which the digit of `level` stands: `Σ_{j < level} w_j`. Levels beyond the last have no bits.
+/// The bit at which the digit of `level` stands: `Σ_{j < level} w_j`. Levels beyond the last have
+/// no bits.
 ///
 /// ```
 /// use gardenia::theory::bitwise::exponent;
@@ -44,7 +46,8 @@ pub fn exponent(widths: &[u32], level: usize) -> u64 {
     widths.iter().take(level).map(|&width| u64::from(width)).sum()
 }
 
-/// The count that digits stand for, lowest level first: `Σ d_i · 2^(w_0 + … + w_(i-1))`, at most `u64::MAX`.
+/// The count that digits stand for, lowest level first: `Σ d_i · 2^(w_0 + … + w_(i-1))`, at most
+/// `u64::MAX`.
 ///
 /// The inverse of [`digits`], for digits below 2^w.
 ///
@@ -85,11 +88,12 @@ pub fn digits(count: u64, widths: &[u32]) -> (Vec<u64>, bool) {
     (digits.collect(), rest == 0)
 }
 
-/// The probability that a count is read exactly: the product of `1 - φ_i` over the digits below their top.
+/// The probability that a count is read exactly: the product of `1 - φ_i` over the digits below
+/// their top.
 ///
-/// For digits of one bit these are the zero bits of the count, Lall and Ogihara's case: a bit that is set
-/// cannot be read as more. Nor can any digit at its top, 2^w - 1, provided that a reader takes no digit for
-/// more than that. A count with more digits than levels is never exact.
+/// For digits of one bit these are the zero bits of the count, Lall and Ogihara's case: a bit that
+/// is set cannot be read as more. Nor can any digit at its top, 2^w - 1, provided that a reader
+/// takes no digit for more than that. A count with more digits than levels is never exact.
 ///
 /// ```
 /// use gardenia::theory::bitwise::{Digit, exact};
@@ -109,13 +113,14 @@ pub fn exact(count: u64, levels: &[Digit]) -> f64 {
     if rest == 0 { libm::exp(ln_exact) } else { 0.0 }
 }
 
-/// The mean by which a count is read too high: `Σ 2^(w_0 + … + w_(i-1))·φ_i` over the digits below their top.
+/// The mean by which a count is read too high: `Σ 2^(w_0 + … + w_(i-1))·φ_i` over the digits below
+/// their top.
 ///
-/// Exact for digits of one bit. For wider digits it is a lower bound: a digit d of w bits that is read too high is so by 1
-/// at least and by 2^w - 1 - d at most, and by how much depends on the digits of all keys, of which nothing is known here.
-/// Skewed streams in digits of 2 and 3 bits were found to be read too high by 2.6 times this sum. The
-/// sum shows why φ_i must shrink like 2^-i. What a count loses because it has more digits than there are
-/// levels is not in it.
+/// Exact for digits of one bit. For wider digits it is a lower bound: a digit d of w bits that is
+/// read too high is so by 1 at least and by 2^w - 1 - d at most, and by how much depends on the
+/// digits of all keys, of which nothing is known here. Skewed streams in digits of 2 and 3 bits
+/// were found to be read too high by 2.6 times this sum. The sum shows why φ_i must shrink like
+/// 2^-i. What a count loses because it has more digits than there are levels is not in it.
 ///
 /// ```
 /// use gardenia::theory::bitwise::{Digit, overcount};
@@ -145,22 +150,22 @@ pub struct Level {
     pub shape: Shape,
 }
 
-/// The smallest `levels` filters of one-bit digits that read no count too high by more than `overcount` on
-/// average, if level i holds `items·decay^i` keys.
+/// The smallest `levels` filters of one-bit digits that read no count too high by more than
+/// `overcount` on average, if level i holds `items·decay^i` keys.
 ///
-/// The key that errs most is one that is not there, with `Σ 2^i·φ_i` over all levels. A level of n_i keys
-/// takes `1.44·n_i·log2(1/φ_i)` bits, and their sum is least, by Lagrange, if φ_i is proportional to
-/// `n_i·2^-i`: then
+/// The largest error is that of an absent key, with `Σ 2^i·φ_i` over all levels. A level of n_i
+/// keys takes `1.44·n_i·log2(1/φ_i)` bits, and their sum is least, by Lagrange, if φ_i is
+/// proportional to `n_i·2^-i`: then
 ///
 /// ```text
 /// φ_i = overcount · n_i / (2^i · Σ n_j).
 /// ```
 ///
-/// So φ_i shrinks like `(decay/2)^i`; the same φ_i·2^i for all levels would spend bits on the lowest and
-/// largest ones (a fifth more in all, for 16 levels of decay 1/2 at 0.01). `decay` is the share of keys that
-/// go on from one bit to the next: 1/2 for counts like 1/rank, 1 for bits that half of all keys have. Numbers
-/// of keys are rounded up and at least 1. Two keys of equal 64-bit digest cannot be told apart; that floor of
-/// n_i/2^64 per level is counted.
+/// So φ_i shrinks like `(decay/2)^i`; the same φ_i·2^i for all levels would spend bits on the
+/// lowest and largest ones (a fifth more in all, for 16 levels of decay 1/2 at 0.01). `decay` is
+/// the share of keys that go on from one bit to the next: 1/2 for counts like 1/rank, 1 for bits
+/// that half of all keys have. Numbers of keys are rounded up and at least 1. Two keys of equal
+/// 64-bit digest cannot be told apart; that floor of n_i/2^64 per level is counted.
 ///
 /// # Errors
 ///

@@ -1,13 +1,14 @@
 //! The classical filter: its false-positive probability, its best shape, and what its ones tell.
 //!
-//! n keys set k positions each in an array of m bits; a key never inserted is reported when all its positions
-//! happen to be set. The textbook rate puts the *mean* fill to the power k. The true rate is the mean of the
-//! power, which is larger, and the difference matters for small filters: sizing by the textbook formula
-//! misses the target. [`fpp`] is the textbook, [`fpp_exact`] the truth, and [`shape`] sizes by the truth.
+//! n keys set k positions each in an array of m bits; a key never inserted is reported when all its
+//! positions happen to be set. The textbook rate puts the *mean* fill to the power k. The true rate
+//! is the mean of the power, which is larger, and the difference matters for small filters: sizing
+//! by the textbook formula misses the target. [`fpp`] is the textbook, [`fpp_exact`] the truth, and
+//! [`shape`] sizes by the truth.
 //!
-//! Sources: Bloom, "Space/time trade-offs in hash coding with allowable errors" (1970); Grothoff, "A Quick
-//! Introduction to Bloom Filters", formula (1) and the choice of k; Bose et al., "On the false-positive rate
-//! of Bloom filters" (2008), for the exact probability.
+//! Sources: Bloom, "Space/time trade-offs in hash coding with allowable errors" (1970); Grothoff,
+//! "A Quick Introduction to Bloom Filters", formula (1) and the choice of k; Bose et al., "On the
+//! false-positive rate of Bloom filters" (2008), for the exact probability.
 
 use core::f64::consts::LN_2;
 
@@ -25,9 +26,10 @@ pub struct Shape {
 
 /// The textbook false-positive probability after `items` keys: `(1 - (1 - 1/m)^(kn))^k`.
 ///
-/// Grothoff's formula (1). It replaces the fill by its mean and so is too low, by a relative `O(1/n)`;
-/// [`fpp_exact`] has no such error. Relative accuracy is about 1e-13 for k ≤ 255 and any m and n, tiny
-/// results included. No items give 0; no cells or no hashes exclude nothing and give 1.
+/// Grothoff's formula (1). It replaces the fill by its mean and so is too low, by a relative
+/// `O(1/n)`; [`fpp_exact`] has no such error. Relative accuracy is about 1e-13 for k ≤ 255 and any
+/// m and n, tiny results included. No items give 0; no cells or no hashes exclude nothing and give
+/// 1.
 ///
 /// ```
 /// use gardenia::theory::bloom::fpp;
@@ -44,10 +46,11 @@ pub fn fpp(cells: u64, items: u64, hashes: u32) -> f64 {
     }
 }
 
-/// The limit of the false-positive probability for many items: `(1 - e^(-k/b))^k` at b cells per item.
+/// The limit of the false-positive probability for many items: `(1 - e^(-k/b))^k` at b cells per
+/// item.
 ///
-/// Bloom (1970), as every later paper writes it; all index schemes tend to it as n grows at fixed b. No cells
-/// per item (`b ≤ 0`) or no hashes give 1, infinitely many cells 0, and NaN gives NaN.
+/// Bloom (1970), as every later paper writes it; all index schemes tend to it as n grows at fixed
+/// b. No cells per item (`b ≤ 0`) or no hashes give 1, infinitely many cells 0, and NaN gives NaN.
 ///
 /// ```
 /// use gardenia::theory::bloom::fpp_asymptotic;
@@ -63,7 +66,8 @@ pub fn fpp_asymptotic(cells_per_item: f64, hashes: u32) -> f64 {
     libm::pow(-libm::expm1(-k / cells_per_item), k)
 }
 
-/// The true false-positive probability for k independent uniform positions per key: the mean of `fill^k`.
+/// The true false-positive probability for k independent uniform positions per key: the mean of
+/// `fill^k`.
 ///
 /// With N = kn throws into m cells it is
 ///
@@ -71,13 +75,14 @@ pub fn fpp_asymptotic(cells_per_item: f64, hashes: u32) -> f64 {
 /// Σ_j Pr(the query has j distinct cells) · Σ_b Bin(N, j/m)(b) · Pr(b throws into j cells hit all j)
 /// ```
 ///
-/// where b counts the throws that land among the query's cells. It equals the formula of Bose et al. (2008),
-/// `m^(-k(n+1)) · Σ_i i^k · i! · C(m,i) · S(kn,i)`, but has positive terms only, where the usual
-/// inclusion–exclusion loses every digit, and its cost depends on k alone.
+/// where b counts the throws that land among the query's cells. It equals the formula of Bose et
+/// al. (2008), `m^(-k(n+1)) · Σ_i i^k · i! · C(m,i) · S(kn,i)`, but has positive terms only, where
+/// the usual inclusion–exclusion loses every digit, and its cost depends on k alone.
 ///
-/// Relative error below 1e-11 for every m and n; results below 1e-290 may come out as 0. Takes some 3 µs for
-/// k ≤ 10, 40 µs for k ≤ 30 and at most some 20 ms, for k = 255 in a few hundred cells. No items give 0; no
-/// cells or no hashes give 1. For more than [`MAX_HASHES`] hashes, which no filter has, this is [`fpp`].
+/// Relative error below 1e-11 for every m and n; results below 1e-290 may come out as 0. Takes some
+/// 3 µs for k ≤ 10, 40 µs for k ≤ 30 and at most some 20 ms, for k = 255 in a few hundred cells. No
+/// items give 0; no cells or no hashes give 1. For more than [`MAX_HASHES`] hashes, which no filter
+/// has, this is [`fpp`].
 ///
 /// ```
 /// use gardenia::theory::bloom::{fpp, fpp_exact};
@@ -95,7 +100,8 @@ pub fn fpp_exact(cells: u64, items: u64, hashes: u32) -> f64 {
     }
 }
 
-/// [`fpp_exact`] for a number of items that is a mean; at least 1 cell, 1 item and 1 to [`MAX_HASHES`] hashes.
+/// [`fpp_exact`] for a number of items that is a mean; at least 1 cell, 1 item and 1 to
+/// [`MAX_HASHES`] hashes.
 pub(super) fn fpp_of(cells: u64, items: f64, hashes: u32) -> f64 {
     let mut distinct = Occupancy::new(cells as f64, hashes as usize);
     (0..hashes).for_each(|_| distinct.throw());
@@ -114,12 +120,13 @@ pub(super) fn fpp_of(cells: u64, items: f64, hashes: u32) -> f64 {
     total.min(1.0)
 }
 
-/// The false-positive probability with one position in each of k slices: `(1 - (1 - 1/m')^n)^k`, `m' = m/k`.
+/// The false-positive probability with one position in each of k slices: `(1 - (1 - 1/m')^n)^k`,
+/// `m' = m/k`.
 ///
-/// Exact for independent positions (Kirsch and Mitzenmacher 2008, section 5.1), because the fills of the
-/// slices are independent. Its limit for many items is [`fpp_asymptotic`]; at any size it is above the rate
-/// of one shared array. If k does not divide m the slices are rounded down and the rest of the cells stays
-/// unused. No items give 0; no hashes, or fewer cells than hashes, give 1.
+/// Exact for independent positions (Kirsch and Mitzenmacher 2008, section 5.1), because the fills
+/// of the slices are independent. Its limit for many items is [`fpp_asymptotic`]; at any size it is
+/// above the rate of one shared array. If k does not divide m the slices are rounded down and the
+/// rest of the cells stays unused. No items give 0; no hashes, or fewer cells than hashes, give 1.
 ///
 /// ```
 /// use gardenia::theory::bloom::{fpp_asymptotic, fpp_exact, fpp_partitioned};
@@ -138,8 +145,9 @@ pub fn fpp_partitioned(cells: u64, items: u64, hashes: u32) -> f64 {
 
 /// The false-positive probability of k slices of which a share `fill` is set in all.
 ///
-/// Slices are not filled alike, and the product of their fills is below the power of the mean: to second order by
-/// `e^(-(k-1)·v/2μ²)`, where a slice has μ ones on average with the variance v of its n throws.
+/// Slices are not filled alike, and the product of their fills is below the power of the mean: to
+/// second order by `e^(-(k-1)·v/2μ²)`, where a slice has μ ones on average with the variance v of
+/// its n throws.
 pub(crate) fn fpp_of_slices(cells: u64, fill: f64, hashes: u32) -> f64 {
     let (k, slice) = (f64::from(hashes), cells as f64 / f64::from(hashes));
     // n throws leave both of two cells clear with probability (1 - 2/m')^n, one with (1 - 1/m')^n.
@@ -154,8 +162,8 @@ pub(crate) fn fpp_of_slices(cells: u64, fill: f64, hashes: u32) -> f64 {
 
 /// The expected fraction of ones after `items` keys: `1 - (1 - 1/m)^(kn)`.
 ///
-/// Exact for independent positions, and to `O(1/m)` for every scheme. No items or no hashes give 0; otherwise
-/// no cells give 1.
+/// Exact for independent positions, and to `O(1/m)` for every scheme. No items or no hashes give 0;
+/// otherwise no cells give 1.
 ///
 /// ```
 /// use gardenia::theory::bloom::expected_fill;
@@ -175,9 +183,9 @@ pub fn expected_fill(cells: u64, items: u64, hashes: u32) -> f64 {
 
 /// The whole number of hashes with the smaller [`fpp`], of the two next to `(m/n)·ln 2`.
 ///
-/// Grothoff's rule, formula (2) put into formula (1). Rounding does not do: at m/n = 8 down is wrong, at
-/// m/n = 12 up. Always within 1 and [`MAX_HASHES`]; ties go to the smaller number. No items, where any number
-/// is as good, give 1; so do no cells.
+/// Grothoff's rule, formula (2) put into formula (1). Rounding does not do: at m/n = 8 down is
+/// wrong, at m/n = 12 up. Always within 1 and [`MAX_HASHES`]; ties go to the smaller number. No
+/// items, where any number is as good, give 1; so do no cells.
 ///
 /// ```
 /// use gardenia::theory::bloom::best_hashes;
@@ -195,23 +203,27 @@ pub fn best_hashes(cells: u64, items: u64) -> u32 {
     if fpp(cells, items, above) < fpp(cells, items, below) { above } else { below }
 }
 
-/// The fewest cells, and the hashes to go with them, at which a scheme's own `rate` is at most `fpp`.
+/// The fewest cells, and the hashes to go with them, at which a scheme's own `rate` is at most
+/// `fpp`.
 ///
-/// `rate(shape, items)` is the scheme's false-positive probability, including whatever the scheme adds
-/// (blocks, derived positions, the digest floor); it should fall as cells are added, up to noise.
-/// `fit(shape)` rounds the cells up to what the scheme can use, such as a multiple of its hashes. Both are
-/// asked only about shapes within [`MAX_CELLS`] and [`MAX_HASHES`]. The hashes tried are the whole numbers
-/// next to log2(1/fpp), where the classical filter is best, and on from there as long as it helps.
+/// `rate(shape, items)` is the scheme's false-positive probability, including whatever the scheme
+/// adds (blocks, derived positions, the digest floor); it should fall as cells are added, up to
+/// noise. `fit(shape)` rounds the cells up to what the scheme can use, such as a multiple of its
+/// hashes. Both are asked only about shapes within [`MAX_CELLS`] and [`MAX_HASHES`]. The hashes
+/// tried are the whole numbers next to log2(1/fpp), where the classical filter is best, and on from
+/// there as long as it helps.
 ///
-/// The answer always has `rate ≤ fpp`. For its number of hashes, and up to the noise of `rate`, it is the
-/// smallest: one cell fewer, or beyond a million cells 1e-6 of them, would miss the target. `rate` is called
-/// about ten times if the classical formula is near, twenty if not, and fifty for a handful of items.
+/// The answer always has `rate ≤ fpp`. For its number of hashes, and up to the noise of `rate`, it
+/// is the smallest: one cell fewer, or beyond a million cells 1e-6 of them, would miss the target.
+/// `rate` is called about ten times if the classical formula is near, twenty if not, and fifty for
+/// a handful of items.
 ///
 /// # Errors
 ///
-/// [`SizeError::Fpp`] unless 0 < fpp < 1, [`SizeError::ZeroItems`], [`SizeError::FppBelowFloor`] if 64-bit
-/// digests cannot keep the promise (`fpp ≤ items/2^64`), and [`SizeError::TooManyCells`] if no filter within
-/// [`MAX_CELLS`] does; it tells what the classical formula `-n·ln(fpp)/(ln 2)²` would need.
+/// [`SizeError::Fpp`] unless 0 < fpp < 1, [`SizeError::ZeroItems`], [`SizeError::FppBelowFloor`] if
+/// 64-bit digests cannot keep the promise (`fpp ≤ items/2^64`), and [`SizeError::TooManyCells`] if
+/// no filter within [`MAX_CELLS`] does; it tells what the classical formula `-n·ln(fpp)/(ln 2)²`
+/// would need.
 ///
 /// ```
 /// use gardenia::theory::bloom::{Shape, fpp_partitioned, size};
@@ -281,10 +293,10 @@ pub fn size(
 
 /// The smallest filter of independent positions that keeps `fpp` once it holds `items` keys.
 ///
-/// [`size`] with [`fpp_exact`], at every size: its cost does not grow with m, so there is no reason to switch
-/// to an approximation for large filters. The classical formula `-n·ln(fpp)/(ln 2)²` gives fewer cells (0.1%
-/// at fpp = 0.01, 2% at 0.35) and misses the target, because k is a whole number. The digest floor of
-/// `items/2^64` is not added.
+/// [`size`] with [`fpp_exact`], at every size: its cost does not grow with m, so there is no reason
+/// to switch to an approximation for large filters. The classical formula `-n·ln(fpp)/(ln 2)²`
+/// gives fewer cells (0.1% at fpp = 0.01, 2% at 0.35) and misses the target, because k is a whole
+/// number. The digest floor of `items/2^64` is not added.
 ///
 /// # Errors
 ///
@@ -311,12 +323,14 @@ pub struct Estimate {
     pub std_error: f64,
 }
 
-/// How many distinct keys leave `ones` of `cells` set: `-(m/k)·ln(1 - ones/m)`, with its standard error.
+/// How many distinct keys leave `ones` of `cells` set: `-(m/k)·ln(1 - ones/m)`, with its standard
+/// error.
 ///
-/// Swamidass and Baldi (2007). The error is that of linear counting (Whang, Vander-Zanden and Taylor 1990),
-/// `√(m·(e^t - t - 1))/k` with `t = k·n̂/m`: the ones count kn throws, k per key. It grows fast above a fill
-/// of 0.95, where few zeros are left to count. A full filter could hold any number of keys: both fields are
-/// infinite, as they are for more ones than cells, for no cells and for no hashes.
+/// Swamidass and Baldi (2007). The error is that of linear counting (Whang, Vander-Zanden and
+/// Taylor 1990), `√(m·(e^t - t - 1))/k` with `t = k·n̂/m`: the ones count kn throws, k per key. It
+/// grows fast above a fill of 0.95, where few zeros are left to count. A full filter could hold any
+/// number of keys: both fields are infinite, as they are for more ones than cells, for no cells and
+/// for no hashes.
 ///
 /// ```
 /// use gardenia::theory::bloom::estimate_items;
@@ -340,7 +354,8 @@ pub fn estimate_items(cells: u64, hashes: u32, ones: u64) -> Estimate {
     Estimate { items: m / k * t, std_error: libm::sqrt(m * spread(t)) / k }
 }
 
-/// e^t - t - 1, which is t²/2 · (1 + t/3 · (1 + t/4 · …)): the plain form cancels for nearly empty filters.
+/// e^t - t - 1, which is t²/2 · (1 + t/3 · (1 + t/4 · …)): the plain form cancels for nearly empty
+/// filters.
 pub(super) fn spread(t: f64) -> f64 {
     if t < 0.5 {
         t * t / 2.0 * (3..=16).rev().fold(1.0, |tail, i| 1.0 + t / f64::from(i) * tail)
@@ -363,7 +378,8 @@ pub(super) fn certain(cells: u64, items: u64, hashes: u32) -> Option<f64> {
     }
 }
 
-/// The distribution of the number of taken bins as balls are thrown one by one, up to a highest number.
+/// The distribution of the number of taken bins as balls are thrown one by one, up to a highest
+/// number.
 pub(super) struct Occupancy {
     highest: usize,
     /// `taken[s]`: the probability that s bins are taken.
@@ -377,7 +393,8 @@ pub(super) struct Occupancy {
 pub(super) const WIDTH: usize = MAX_HASHES as usize + 1;
 
 impl Occupancy {
-    /// `bins` empty bins, of which more than `highest` ≤ [`MAX_HASHES`] taken ones are not followed.
+    /// `bins` empty bins, of which more than `highest` ≤ [`MAX_HASHES`] taken ones are not
+    /// followed.
     pub(super) fn new(bins: f64, highest: usize) -> Self {
         let (mut taken, mut again, mut fresh) = ([0.0; WIDTH], [0.0; WIDTH], [0.0; WIDTH]);
         taken[0] = 1.0;
@@ -407,7 +424,8 @@ impl Occupancy {
     }
 }
 
-/// The probability that uniform throws into `cells` hit all of `j` given cells; `throws` ≥ 1, 1 ≤ j ≤ 255, m.
+/// The probability that uniform throws into `cells` hit all of `j` given cells; `throws` ≥ 1, 1 ≤ j
+/// ≤ 255, m.
 pub(super) fn all_hit(cells: u64, throws: f64, j: u64) -> f64 {
     let (m, targets) = (cells as f64, j as f64);
     // Σ_i (-1)^i C(j,i) (1 - i/m)^N loses at most a digit while few targets stay empty, and bounds the throws
@@ -465,9 +483,11 @@ struct Probe {
     excess: f64,
 }
 
-/// The smallest fitted number of cells that meets the target, from requests of 1 to `limit` cells, if any.
+/// The smallest fitted number of cells that meets the target, from requests of 1 to `limit` cells,
+/// if any.
 ///
-/// `slope` is about -d excess / d ln(cells): a wrong one, or a bad `start`, costs time but not correctness.
+/// `slope` is about -d excess / d ln(cells): a wrong one, or a bad `start`, costs time but not
+/// correctness.
 fn fewest_cells(
     start: u64,
     limit: u64,
@@ -532,8 +552,8 @@ mod tests {
         (found - expected).abs() <= relative * expected.abs()
     }
 
-    /// Cells, items, hashes, exact value, formula (1): by inclusion–exclusion in 1500-digit arithmetic
-    /// (mpmath).
+    /// Cells, items, hashes, exact value, formula (1): by inclusion–exclusion in 1500-digit
+    /// arithmetic (mpmath).
     const REFERENCE: [(u64, u64, u32, f64, f64); 25] = [
         (3, 2, 2, 0.6790123456790124, 0.6439567139155616),
         (64, 8, 5, 0.023416087476948046, 0.02230072620127406),

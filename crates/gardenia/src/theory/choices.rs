@@ -1,13 +1,16 @@
-//! Filters with a choice of groups: how full they get, their rate, their size, and how far one could go.
+//! Filters with a choice of groups: how full they get, their rate, their size, and how far one
+//! could go.
 //!
-//! A key has c groups of k positions and sets only one group; a query is positive if some group is all ones:
-//! with a share p of ones, `1 - (1 - p^k)^c`. Taken one by one, each key by the group that sets the fewest new
-//! bits, the fill follows a differential equation ([`expected_fill`]); keys that are all known up front can be arranged
-//! better, down to a floor below which no arrangement exists ([`fill_floor`]).
+//! A key has c groups of k positions and sets only one group; a query is positive if some group is
+//! all ones: with a share p of ones, `1 - (1 - p^k)^c`. Taken one by one, each key by the group
+//! that sets the fewest new bits, the fill follows a differential equation ([`expected_fill`]);
+//! keys that are all known up front can be arranged better, down to a floor below which no
+//! arrangement exists ([`fill_floor`]).
 //!
-//! Source: Lumetta and Mitzenmacher, "Using the Power of Two Choices to Improve Bloom Filters" (2007):
-//! equations (3.1) and (3.2), Theorem 3.2. Partitioned hashing: Hao, Kodialam and Lakshman, "Building High
-//! Accuracy Bloom Filters Using Partitioned Hashing" (2007); its equation and both floors are derived here.
+//! Source: Lumetta and Mitzenmacher, "Using the Power of Two Choices to Improve Bloom Filters"
+//! (2007): equations (3.1) and (3.2), Theorem 3.2. Partitioned hashing: Hao, Kodialam and Lakshman,
+//! "Building High Accuracy Bloom Filters Using Partitioned Hashing" (2007); its equation and both
+//! floors are derived here.
 
 use super::bloom::{self, Estimate, Shape};
 use crate::SizeError;
@@ -28,12 +31,12 @@ pub fn fpp_at_fill(fill: f64, hashes: u32, choices: u32) -> f64 {
     if one >= 1.0 { 1.0 } else { -libm::expm1(f64::from(choices) * libm::log1p(-one)) }
 }
 
-/// The expected share of ones after `items` keys, each set by the one of `choices` groups that needs the fewest
-/// new bits: `dz/dt = (n/m)·Σ_j Pr(Bin(k, 1-z) ≥ j)^c` from t = 0 to 1.
+/// The expected share of ones after `items` keys, each set by the one of `choices` groups that
+/// needs the fewest new bits: `dz/dt = (n/m)·Σ_j Pr(Bin(k, 1-z) ≥ j)^c` from t = 0 to 1.
 ///
-/// Equation (3.2) of Lumetta and Mitzenmacher, for any number of groups; right to `O(1/m)`. For one group it
-/// is `1 - e^(-kn/m)`. Fourth-order Runge–Kutta, seven digits. No items, hashes or choices give 0; otherwise
-/// no cells give 1.
+/// Equation (3.2) of Lumetta and Mitzenmacher, for any number of groups; right to `O(1/m)`. For one
+/// group it is `1 - e^(-kn/m)`. Fourth-order Runge–Kutta, seven digits. No items, hashes or choices
+/// give 0; otherwise no cells give 1.
 ///
 /// ```
 /// use gardenia::theory::choices::expected_fill;
@@ -47,10 +50,10 @@ pub fn expected_fill(cells: u64, items: u64, hashes: u32, choices: u32) -> f64 {
 
 /// The false-positive probability expected after `items` keys have come one by one.
 ///
-/// The mean of [`fpp_at_fill`] over the fill's own distribution: by equation (3.1) for up to some hundred keys,
-/// by the mean and the variance that belong to equation (3.2) for more. Below 0.5 % off from 1 key to any number
-/// (checked by simulation), as long as the rate is a small one. No items give 0; no cells, hashes or choices
-/// give 1.
+/// The mean of [`fpp_at_fill`] over the fill's own distribution: by equation (3.1) for up to some
+/// hundred keys, by the mean and the variance that belong to equation (3.2) for more. Below 0.5 %
+/// off from 1 key to any number (checked by simulation), as long as the rate is a small one. No
+/// items give 0; no cells, hashes or choices give 1.
 ///
 /// ```
 /// use gardenia::theory::choices::fpp;
@@ -61,8 +64,8 @@ pub fn fpp(cells: u64, items: u64, hashes: u32, choices: u32) -> f64 {
     fpp_of(cells, items, hashes, choices, false)
 }
 
-/// [`fpp`], where `sliced` says whether each position has a slice of its own, so that no group has a cell twice. Of slices
-/// filled unequally the rate is a little lower.
+/// [`fpp`], where `sliced` says whether each position has a slice of its own, so that no group has
+/// a cell twice. Of slices filled unequally the rate is a little lower.
 pub(crate) fn fpp_of(cells: u64, items: u64, hashes: u32, choices: u32, sliced: bool) -> f64 {
     if cells == 0 || hashes == 0 || choices == 0 {
         return 1.0;
@@ -88,11 +91,12 @@ pub(crate) fn fpp_of(cells: u64, items: u64, hashes: u32, choices: u32, sliced: 
 /// Throws up to which [`fpp`] follows the distribution itself.
 const FEW: u64 = 1 << 11;
 
-/// Steps that this may take, some milliseconds: sizing asks some hundred times. Above 40 hashes, or with few keys 60, the rate
-/// is below 10⁻¹², and the mean and the variance do.
+/// Steps that this may take, some milliseconds: sizing asks some hundred times. Above 40 hashes, or
+/// with few keys 60, the rate is below 10⁻¹², and the mean and the variance do.
 const QUICK: u64 = 2_000_000;
 
-/// The number of hashes with the smallest [`fpp`]; more than a classical filter's, growing with the choices.
+/// The number of hashes with the smallest [`fpp`]; more than a classical filter's, growing with the
+/// choices.
 ///
 /// Within 1 and [`MAX_HASHES`]; ties go to the smaller number. No items or no cells give 1.
 ///
@@ -121,7 +125,8 @@ pub(crate) fn best_from(start: u32, rate: impl Fn(u32) -> f64) -> u32 {
     best.0
 }
 
-/// The smallest filter of independent positions that keeps `fpp` once `items` keys have come one by one.
+/// The smallest filter of independent positions that keeps `fpp` once `items` keys have come one by
+/// one.
 ///
 /// # Errors
 /// As [`bloom::size`].
@@ -139,8 +144,8 @@ pub fn shape(items: u64, fpp: f64, choices: u32) -> Result<Shape, SizeError> {
 
 /// How many keys, come one by one, leave `ones` of `cells` set: equation (3.2) read backwards.
 ///
-/// The standard error is that of the fill, divided by its slope. Both fields are infinite for a full filter,
-/// for more ones than cells, and for no cells, hashes or choices.
+/// The standard error is that of the fill, divided by its slope. Both fields are infinite for a
+/// full filter, for more ones than cells, and for no cells, hashes or choices.
 ///
 /// ```
 /// use gardenia::theory::choices::{estimate_items, expected_fill};
@@ -174,11 +179,12 @@ pub fn estimate_items(cells: u64, hashes: u32, choices: u32, ones: u64) -> Estim
     Estimate { items, std_error: libm::sqrt(spread) * at }
 }
 
-/// The chance that the ones of a filter are `deviation` or more away from their mean is at most this:
-/// `2·exp(-λ²/(2nk²))`, at most 1.
+/// The chance that the ones of a filter are `deviation` or more away from their mean is at most
+/// this: `2·exp(-λ²/(2nk²))`, at most 1.
 ///
-/// Theorem 3.2 of Lumetta and Mitzenmacher (Azuma and Hoeffding's inequality: one key changes at most k ones).
-/// It holds for keys that come one by one and for the best possible arrangement alike.
+/// Theorem 3.2 of Lumetta and Mitzenmacher (Azuma and Hoeffding's inequality: one key changes at
+/// most k ones). It holds for keys that come one by one and for the best possible arrangement
+/// alike.
 ///
 /// ```
 /// use gardenia::theory::choices::deviation_bound;
@@ -194,7 +200,8 @@ pub fn deviation_bound(items: u64, hashes: u32, deviation: f64) -> f64 {
     (2.0 * libm::exp(-deviation * deviation / (2.0 * n * k * k))).min(1.0)
 }
 
-/// No set of keys can be stored in `bits_per_item` bits each with a rate below `2^-bits_per_item`, by any means.
+/// No set of keys can be stored in `bits_per_item` bits each with a rate below `2^-bits_per_item`,
+/// by any means.
 ///
 /// ```
 /// assert_eq!(gardenia::theory::choices::fpp_information(8.0), 1.0 / 256.0);
@@ -206,12 +213,14 @@ pub fn fpp_information(bits_per_item: f64) -> f64 {
 
 /// The share of ones below which, for many keys, no choice among c groups of k positions exists.
 ///
-/// There are c^n arrangements, and one of them has a fill of at most ρ with probability about `e^(-m·I(ρ))`,
-/// I being the rate at which kn balls in m bins leave only ρm bins taken. Where `n·ln c < m·I(ρ)` the expected
-/// number of such arrangements goes to 0. With α = kn/m, `θ/(1 - e^-θ) = α/ρ` and the entropy H in natural
-/// units, `I = -H(ρ) - α ln α + α - ρ ln(e^θ - 1) + α ln θ`.
+/// There are c^n arrangements, and one of them has a fill of at most ρ with probability about
+/// `e^(-m·I(ρ))`, I being the rate at which kn balls in m bins leave only ρm bins taken. Where
+/// `n·ln c < m·I(ρ)` the expected number of such arrangements goes to 0. With α = kn/m,
+/// `θ/(1 - e^-θ) = α/ρ` and the entropy H in natural units,
+/// `I = -H(ρ) - α ln α + α - ρ ln(e^θ - 1) + α ln θ`.
 ///
-/// What can really be reached lies above. No cells give 1, no hashes 0, one choice the fill of a plain filter.
+/// What can really be reached lies above. No cells give 1, no hashes 0, one choice the fill of a
+/// plain filter.
 ///
 /// ```
 /// use gardenia::theory::choices::{expected_fill, fill_floor};
@@ -238,8 +247,9 @@ fn floor_of(cells_per_item: f64, hashes: f64, entropy: f64) -> f64 {
     high
 }
 
-/// How fast the number of arrangements falls at [`fill_floor`], in natural units per bit: `-I'(ρ)`, which is
-/// `ln(e^θ - 1) + ln((1 - ρ)/ρ)`. In terms of physics, the inverse temperature at which the system freezes.
+/// How fast the number of arrangements falls at [`fill_floor`], in natural units per bit: `-I'(ρ)`,
+/// which is `ln(e^θ - 1) + ln((1 - ρ)/ρ)`. In terms of physics, the inverse temperature at which
+/// the system freezes.
 ///
 /// ```
 /// use gardenia::theory::choices::{fill_floor, floor_beta};
@@ -294,12 +304,12 @@ pub fn fpp_floor(cells_per_item: f64, hashes: u32, choices: u32) -> f64 {
     fpp_at_fill(fill_floor(cells_per_item, hashes, choices), hashes, choices)
 }
 
-/// The expected share of ones when keys that are all known up front are arranged with care: a point on the way from
-/// [`expected_fill`] (`share` = 0) down to [`fill_floor`] (`share` = 1).
+/// The expected share of ones when keys that are all known up front are arranged with care: a point
+/// on the way from [`expected_fill`] (`share` = 0) down to [`fill_floor`] (`share` = 1).
 ///
-/// That a method reaches the same share of the way for all k and m/n is an observation, not a theorem: the
-/// rounds of Lumetta and Mitzenmacher's Table 3 make 0.43 to 0.46 of it with two groups and 0.54 to 0.57 with
-/// three, for 8, 16 and 32 bits per key.
+/// That a method reaches the same share of the way for all k and m/n is an observation, not a
+/// theorem: the rounds of Lumetta and Mitzenmacher's Table 3 make 0.43 to 0.46 of it with two
+/// groups and 0.54 to 0.57 with three, for 8, 16 and 32 bits per key.
 ///
 /// ```
 /// use gardenia::theory::choices::{expected_fill_arranged, fpp_at_fill};
@@ -313,12 +323,13 @@ pub fn expected_fill_arranged(cells: u64, items: u64, hashes: u32, choices: u32,
     if items == 0 { online } else { online - share * (online - floor).max(0.0) }
 }
 
-/// The expected share of ones with partitioned hashing, after one pass: n keys fall into `partitions` by a hash,
-/// and each partition, the largest first, takes the one of `sets` hash sets that needs the fewest new bits.
+/// The expected share of ones with partitioned hashing, after one pass: n keys fall into
+/// `partitions` by a hash, and each partition, the largest first, takes the one of `sets` hash sets
+/// that needs the fewest new bits.
 ///
-/// Equation (3.2) with partitions in the place of keys: a partition of s keys has groups of s·k positions, and s
-/// is Poisson distributed. Further passes only lower it. No items, hashes or sets give 0; otherwise no cells or
-/// no partitions give 1.
+/// Equation (3.2) with partitions in the place of keys: a partition of s keys has groups of s·k
+/// positions, and s is Poisson distributed. Further passes only lower it. No items, hashes or sets
+/// give 0; otherwise no cells or no partitions give 1.
 ///
 /// ```
 /// use gardenia::theory::choices::{expected_fill, expected_fill_partitioned};
@@ -334,16 +345,19 @@ pub fn expected_fill_partitioned(cells: u64, items: u64, hashes: u32, partitions
         .map_or_else(|| bloom::expected_fill(cells, items, hashes), |path| path.fill)
 }
 
-/// The false-positive probability to plan for with partitioned hashing: the mean over the fill's distribution.
+/// The false-positive probability to plan for with partitioned hashing: the mean over the fill's
+/// distribution.
 ///
-/// Equation (3.2) is for many units: of fewer than 48 partitions, which are near each other in a few words, it expects up to
-/// a tenth too few ones. These are expected to gain nothing by choosing, which bounds the probability from above.
+/// Equation (3.2) is for many units: of fewer than 48 partitions, which are near each other in a
+/// few words, it expects up to a tenth too few ones. These are expected to gain nothing by
+/// choosing, which bounds the probability from above.
 pub(crate) fn fpp_partitioned(cells: u64, items: u64, hashes: u32, partitions: u64, sets: u32) -> f64 {
     let path = if partitions < 48 { None } else { partitioned(cells, items, hashes, partitions, sets) };
     path.map_or_else(|| bloom::fpp_exact(cells, items, hashes), |path| path.fpp(hashes, 1))
 }
 
-/// The path of [`expected_fill_partitioned`]; `None` where partitions have so many keys that these gain next to nothing.
+/// The path of [`expected_fill_partitioned`]; `None` where partitions have this many keys that
+/// these gain next to nothing.
 fn partitioned(cells: u64, items: u64, hashes: u32, partitions: u64, sets: u32) -> Option<Path> {
     let mean = items as f64 / partitions as f64;
     if mean > 64.0 {
@@ -373,14 +387,14 @@ pub struct Ones {
     pub std_dev: f64,
 }
 
-/// E\[X\] and the deviation of the ones after `items` keys have come one by one, from the distribution of X
-/// itself: equation (3.1) of Lumetta and Mitzenmacher, iterated key by key.
+/// E\[X\] and the deviation of the ones after `items` keys have come one by one, from the
+/// distribution of X itself: equation (3.1) of Lumetta and Mitzenmacher, iterated key by key.
 ///
-/// Exact for independent positions: the number of new bits of a group is taken from the exact occupancy
-/// distribution, where the paper's binomial is right to `O(1/m)`. Ones less likely than 1e-18 are left out. It
-/// takes time for n·k·(the spread of X) and m·k², so it is refused (`None`) above some 2·10⁹ steps: about
-/// 100,000 keys. The differential equation ([`expected_fill`]) has no such limit. `None` too for no cells,
-/// hashes or choices.
+/// Exact for independent positions: the number of new bits of a group is taken from the exact
+/// occupancy distribution, where the paper's binomial is right to `O(1/m)`. Ones less likely than
+/// 1e-18 are left out. It takes time for n·k·(the spread of X) and m·k², so it is refused (`None`)
+/// above some 2·10⁹ steps: about 100,000 keys. The differential equation ([`expected_fill`]) has no
+/// such limit. `None` too for no cells, hashes or choices.
 ///
 /// ```
 /// use gardenia::theory::choices::{expected_fill, expected_ones};
@@ -477,7 +491,8 @@ struct Path {
 }
 
 impl Path {
-    /// The mean of [`fpp_at_fill`] to second order: about `fill^k` times `1 + k(k-1)/2·variance/fill²`.
+    /// The mean of [`fpp_at_fill`] to second order: about `fill^k` times
+    /// `1 + k(k-1)/2·variance/fill²`.
     fn fpp(self, hashes: u32, choices: u32) -> f64 {
         let k = f64::from(hashes);
         let spread = self.variance / (self.fill * self.fill);
@@ -486,8 +501,9 @@ impl Path {
     }
 }
 
-/// Follows equation (3.2) through `classes` one after the other: so many units, whose groups have so many positions.
-/// Beside it goes the variance: `dv/dt = 2·a'(z)·v + Var(new ones)·n/m²`, with a the slope of z.
+/// Follows equation (3.2) through `classes` one after the other: so many units, whose groups have
+/// so many positions. Beside it goes the variance: `dv/dt = 2·a'(z)·v + Var(new ones)·n/m²`, with a
+/// the slope of z.
 fn path(cells: u64, classes: &[(f64, usize)], choices: u32) -> Path {
     let mut path = Path { fill: 0.0, variance: 0.0 };
     let moving = classes.iter().any(|(units, size)| *units > 0.0 && *size > 0);
@@ -553,8 +569,9 @@ impl Groups {
         Self { log_choose, tails: vec![0.0; size + 1] }
     }
 
-    /// The fewest clear positions in one of `choices` groups if a share `clear` of the cells is: with the chance
-    /// T_j that one group has j or more, `Σ_j T_j^c` in the mean and `Σ_j (2j-1)·T_j^c` in the square.
+    /// The fewest clear positions in one of `choices` groups if a share `clear` of the cells is:
+    /// with the chance T_j that one group has j or more, `Σ_j T_j^c` in the mean and
+    /// `Σ_j (2j-1)·T_j^c` in the square.
     fn fewest(&mut self, clear: f64, choices: u32) -> Fewest {
         let k = self.tails.len() - 1;
         if clear >= 1.0 {

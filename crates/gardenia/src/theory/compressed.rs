@@ -1,9 +1,10 @@
 //! Bloom filters that are sent in coded form: Mitzenmacher, "Compressed Bloom filters" (2002).
 //!
-//! A bit vector of m/n = c bits per key whose ones have share p = 1 − e^(−k/c) takes z = c·H₂(p) bits per key on the
-//! wire, H₂ being the binary entropy. The k that is best for given memory makes p = 1/2 and z = c: nothing is won by
-//! coding, and of all filters with that z it is the *worst*. More memory and fewer hashes err less at the same z. The limit,
-//! 2^(−z) against 0.6185^z uncoded, would take less than one hash: with whole ones it ends at k = 1.
+//! A bit vector of m/n = c bits per key whose ones have share p = 1 − e^(−k/c) takes z = c·H₂(p)
+//! bits per key on the wire, H₂ being the binary entropy. The k that is best for given memory makes
+//! p = 1/2 and z = c: nothing is won by coding, and of all filters with that z it is the *worst*.
+//! More memory and fewer hashes err less at the same z. The limit, 2^(−z) against 0.6185^z uncoded,
+//! would take less than one hash: with whole ones it ends at k = 1.
 
 use super::bloom::fpp_asymptotic;
 use crate::SizeError;
@@ -12,6 +13,9 @@ use core::f64::consts::LN_2;
 
 /// The most bits per key, on the wire or in memory, that a plan may ask for.
 pub const MAX_BITS_PER_ITEM: f64 = 1e6;
+
+const OUT_OF_RANGE: SizeError =
+    SizeError::Conflict("bits per key, sent or kept, must be a number from 1 to a million");
 
 /// Binary entropy of a probability in bits; 0 outside 0 to 1.
 ///
@@ -24,7 +28,8 @@ pub fn entropy(p: f64) -> f64 {
     if p > 0.0 && p < 1.0 { -p * libm::log2(p) - (1.0 - p) * libm::log1p(-p) / LN_2 } else { 0.0 }
 }
 
-/// Bits per key on the wire, z, of a filter with `cells_per_item` bits per key in memory: c·H₂(1 − e^(−k/c)).
+/// Bits per key on the wire, z, of a filter with `cells_per_item` bits per key in memory: c·H₂(1 −
+/// e^(−k/c)).
 ///
 /// ```
 /// use gardenia::theory::compressed::wire_bits;
@@ -61,10 +66,11 @@ impl CompressedPlan {
     }
 }
 
-/// The filter of the least false-positive probability that takes at most `wire` bits per key when sent and `memory` bits
-/// per key when used.
+/// The filter of the least false-positive probability that takes at most `wire` bits per key when
+/// sent and `memory` bits per key when used.
 ///
-/// For each k the size is the root of c·H₂(1 − e^(−k/c)) = z, which grows with c, or the memory allowed, whichever is less.
+/// For each k the size is the root of c·H₂(1 − e^(−k/c)) = z, which grows with c, or the memory
+/// allowed, whichever is less.
 ///
 /// ```
 /// use gardenia::theory::compressed::plan;
@@ -76,7 +82,7 @@ impl CompressedPlan {
 pub fn plan(wire: f64, memory: f64) -> Result<CompressedPlan, SizeError> {
     let sane = |bits: f64| (1.0..=MAX_BITS_PER_ITEM).contains(&bits);
     if !sane(wire) || !sane(memory) {
-        return Err(SizeError::Conflict("bits per key, sent or kept, must be a number from 1 to a million"));
+        return Err(OUT_OF_RANGE);
     }
     // More hashes than that make most bits ones. Many more would compress, too, and err as little, with many more probes.
     let most = libm::ceil(wire * LN_2).min(f64::from(MAX_HASHES)) as u32;
@@ -95,7 +101,8 @@ pub fn plan(wire: f64, memory: f64) -> Result<CompressedPlan, SizeError> {
     Ok((2..=most).map(of).fold(of(1), better))
 }
 
-/// The fewest bits per key on the wire for a false-positive probability of `fpp` with at most `memory` bits per key in use.
+/// The fewest bits per key on the wire for a false-positive probability of `fpp` with at most
+/// `memory` bits per key in use.
 ///
 /// ```
 /// use gardenia::theory::compressed::plan_for_fpp;
@@ -107,20 +114,26 @@ pub fn plan_for_fpp(fpp: f64, memory: f64) -> Result<CompressedPlan, SizeError> 
     if !(fpp > 0.0 && fpp < 1.0) {
         return Err(SizeError::Fpp(fpp));
     }
-    let (mut low, mut high) = (1.0, memory);
-    let mut best = plan(memory, memory)?;
-    if best.fpp > fpp {
-        return Err(SizeError::Conflict("the rate needs more bits per key in memory than are allowed"));
+    if !(1.0..=MAX_BITS_PER_ITEM).contains(&memory) {
+        return Err(OUT_OF_RANGE);
     }
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        let found = plan(middle, memory)?;
-        (low, high) = if found.fpp <= fpp { (low, middle) } else { (middle, high) };
-        if found.fpp <= fpp {
-            best = found;
-        }
+    // For each k the rate fixes the size, (1 − e^(−k/c))^k = fpp, and the size the bits on the wire. A search over the bits would
+    // plan some hundred filters for each k, and take a second for a single key at a low rate.
+    let of = |hashes: u32| {
+        let k = f64::from(hashes);
+        let exact = -k / libm::log1p(-libm::pow(fpp, 1.0 / k));
+        // Rounding must not leave it above the rate.
+        let up = (0..4).map(|ulps| exact * (1.0 + f64::from(ulps) * f64::EPSILON));
+        let found = up.map(|cells| CompressedPlan::new(cells, hashes)).find(|plan| plan.fpp <= fpp);
+        // As in `plan`: more hashes than that make most bits ones.
+        found.filter(|plan| plan.cells_per_item <= memory && k <= libm::ceil(plan.wire * LN_2))
+    };
+    let better = |best: CompressedPlan, plan: CompressedPlan| if plan.wire < best.wire { plan } else { best };
+    let short = SizeError::Conflict("the rate needs more bits per key in memory than are allowed");
+    match (1..=MAX_HASHES).filter_map(of).reduce(better) {
+        Some(best) if best.wire < 1.0 => plan(1.0, memory), // the least that a plan may ask for
+        best => best.ok_or(short),
     }
-    Ok(best)
 }
 
 #[cfg(test)]
@@ -195,6 +208,30 @@ mod tests {
         assert!(rates[4] > 1.0 / 256.0 && rates[4] < 0.0107);
         assert_eq!(plan(8.0, 1e6).unwrap().hashes, 1);
         assert!(plan(8.0, 8.0).unwrap().fpp > libm::pow(0.6185, 8.0));
+    }
+
+    #[test]
+    fn the_closed_form_is_what_a_search_over_the_wire_finds() {
+        for memory in [1.0, 2.0, 9.0, 14.0, 30.0, 92.0, 512.0, 1e4, 1e6] {
+            // Not 0.5, where one hash and two come to the same bits, and rounding decides.
+            for fpp in [0.9, 0.4, 0.1, 0.01, 1e-4, 1e-7, 1e-9] {
+                let enough = |wire: f64| plan(wire, memory).ok().filter(|plan| plan.fpp <= fpp);
+                let found = plan_for_fpp(fpp, memory).ok();
+                assert_eq!(found.is_some(), enough(memory).is_some(), "{memory} {fpp}");
+                let Some(found) = found else { continue };
+                let (mut low, mut high) = (1.0, memory);
+                for _ in 0..60 {
+                    let middle = 0.5 * (low + high);
+                    (low, high) = if enough(middle).is_some() { (low, middle) } else { (middle, high) };
+                }
+                let searched = enough(high).unwrap();
+                assert_eq!(found.hashes, searched.hashes, "{memory} {fpp}");
+                assert!(
+                    (found.cells_per_item / searched.cells_per_item - 1.0).abs() < 1e-12,
+                    "{memory} {fpp}"
+                );
+            }
+        }
     }
 
     #[test]

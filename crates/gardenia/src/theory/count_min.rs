@@ -1,15 +1,17 @@
-//! Sizes and error bounds of Count-Min sketches: Cormode and Muthukrishnan (2005), and Kirsch and Mitzenmacher's
-//! form with two hash functions (2008), section 9.
+//! Sizes and error bounds of Count-Min sketches: Cormode and Muthukrishnan (2005), and Kirsch and
+//! Mitzenmacher's form with two hash functions (2008), section 9.
 //!
-//! N is the sum of all weights, the norm ‖a‖ of the papers; w columns, d rows. An estimate is never below the true
-//! count, and above it by more than ε·N with probability at most δ, per key, over the choice of the functions.
+//! N is the sum of all weights, the norm ‖a‖ of the papers; w columns, d rows. An estimate is never
+//! below the true count, and above it by more than ε·N with probability at most δ, per key, over
+//! the choice of the functions.
 //!
-//! Theorem 9.1 is taken with three corrections. Its printed condition "δ ≥ ln 1/ε(1 − 1/2e²)" must read
-//! d ≥ ln(1/(ε·(1 − 1/(2e²)))), which is what its proof uses. For a smaller failure probability δ it takes
-//! ⌈ln(1/δ)/ln(1/ε)⌉ copies; the printed factor of two belongs to the number of hash functions. And it needs
-//! d ≤ w, so that two keys cannot meet in two rows without meeting in all. Besides, its product bound over rows rests
-//! on negative dependence, which fully random functions have and pairwise independent ones need not: no
-//! violation was seen in simulation. The "small space increase" is a factor of two: w goes from e/ε to 2e/ε.
+//! Theorem 9.1 is taken with three corrections. Its printed condition "δ ≥ ln 1/ε(1 − 1/2e²)" must
+//! read d ≥ ln(1/(ε·(1 − 1/(2e²)))), which is what its proof uses. For a smaller failure
+//! probability δ it takes ⌈ln(1/δ)/ln(1/ε)⌉ copies; the printed factor of two belongs to the number
+//! of hash functions. And it needs d ≤ w, so that two keys cannot meet in two rows without meeting
+//! in all. Besides, its product bound over rows rests on negative dependence, which fully random
+//! functions have and pairwise independent ones need not: no violation was seen in simulation. The
+//! "small space increase" is a factor of two: w goes from e/ε to 2e/ε.
 
 use crate::SizeError;
 use crate::index::prime;
@@ -46,10 +48,11 @@ impl SketchShape {
     }
 }
 
-/// The smallest shape whose estimates exceed the truth by more than `epsilon`·N with probability at most `delta`.
+/// The smallest shape whose estimates exceed the truth by more than `epsilon`·N with probability at
+/// most `delta`.
 ///
-/// Original: w = ⌈e/ε⌉, d = ⌈ln 1/δ⌉. Modified: w the next prime from 2e/ε, d = ⌈ln(1/(ε(1 − 1/(2e²))))⌉, and
-/// ⌈ln(1/δ)/ln(1/ε)⌉ copies, of two hash functions each.
+/// Original: w = ⌈e/ε⌉, d = ⌈ln 1/δ⌉. Modified: w the next prime from 2e/ε, d = ⌈ln(1/(ε(1 −
+/// 1/(2e²))))⌉, and ⌈ln(1/δ)/ln(1/ε)⌉ copies, of two hash functions each.
 ///
 /// ```
 /// use gardenia::index::Form;
@@ -89,8 +92,8 @@ pub fn shape(form: Form, epsilon: f64, delta: f64) -> Result<SketchShape, SizeEr
     }
 }
 
-/// The smallest number of columns from `columns` on that a form with `depth` rows a copy can use: the modified one
-/// needs a prime that is not below the rows.
+/// The smallest number of columns from `columns` on that a form with `depth` rows a copy can use:
+/// the modified one needs a prime that is not below the rows.
 ///
 /// ```
 /// use gardenia::index::Form;
@@ -110,8 +113,8 @@ pub fn fit(form: Form, columns: u64, depth: u32) -> Result<u64, SizeError> {
     }
 }
 
-/// A bound on the probability that an estimate of the original form is above the truth by more than `epsilon`·N:
-/// (1/(εw))^d, by Markov's inequality in each of d independent rows; at most 1.
+/// A bound on the probability that an estimate of the original form is above the truth by more than
+/// `epsilon`·N: (1/(εw))^d, by Markov's inequality in each of d independent rows; at most 1.
 ///
 /// ```
 /// use gardenia::theory::count_min::failure_original;
@@ -123,10 +126,11 @@ pub fn failure_original(epsilon: f64, columns: u64, rows: u32) -> f64 {
     powered(1.0 / (epsilon * columns as f64), rows)
 }
 
-/// The same for the modified form, Theorem 9.1: (2/(εw²) + (2/(εw))^d)^copies with d rows per copy; at most 1.
+/// The same for the modified form, Theorem 9.1: (2/(εw²) + (2/(εw))^d)^copies with d rows per copy;
+/// at most 1.
 ///
-/// The first term is real: a key that has both functions in common with another collides in all rows, and more
-/// rows do not help.
+/// The first term is real: a key that has both functions in common with another collides in all
+/// rows, and more rows do not help.
 ///
 /// ```
 /// use gardenia::theory::count_min::failure_modified;

@@ -1,15 +1,16 @@
-//! Sizes and error bounds of the Count sketch: Charikar, Chen and Farach-Colton (2002); for the second moment
-//! Cormode and Garofalakis (2005), after Alon, Matias and Szegedy (1996).
+//! Sizes and error bounds of the Count sketch: Charikar, Chen and Farach-Colton (2002); for the
+//! second moment Cormode and Garofalakis (2005), after Alon, Matias and Szegedy (1996).
 //!
-//! F2 is the sum of the squared counts. The estimate of one row is off by √(F2/w) in standard deviation, so by more
-//! than ε·√F2 with probability 1/(ε²w) at most (Chebyshev). The median of d rows, d odd, is off by more only if at
-//! least (d+1)/2 of them are.
+//! F2 is the sum of the squared counts. The estimate of one row is off by √(F2/w) in standard
+//! deviation, so by more than ε·√F2 with probability 1/(ε²w) at most (Chebyshev). The median of d
+//! rows, d odd, is off by more only if at least (d+1)/2 of them are.
 
 use super::count_min::SketchShape;
 use crate::SizeError;
 use crate::index::{MAX_CELLS, MAX_HASHES};
 
-/// The probability that at least half of `rows` rows err that do so with probability `p` each, independently.
+/// The probability that at least half of `rows` rows err that do so with probability `p` each,
+/// independently.
 ///
 /// ```
 /// use gardenia::theory::count_sketch::median_failure;
@@ -30,7 +31,8 @@ pub fn median_failure(p: f64, rows: u32) -> f64 {
     f64::min(sum, 1.0)
 }
 
-/// The smallest sketch whose estimates are off by more than `epsilon`·√F2 with probability at most `delta`.
+/// The smallest sketch whose estimates are off by more than `epsilon`·√F2 with probability at most
+/// `delta`.
 ///
 /// ```
 /// use gardenia::theory::count_sketch::{median_failure, shape};
@@ -68,8 +70,8 @@ pub fn shape(epsilon: f64, delta: f64) -> Result<SketchShape, SizeError> {
     }
 }
 
-/// The standard deviation of the estimated second moment, as a share of it: √(2/w) for one row at most, and
-/// √(π/2d) of that for the median of several (the asymptotic efficiency of a median).
+/// The standard deviation of the estimated second moment, as a share of it: √(2/w) for one row at
+/// most, and √(π/2d) of that for the median of several (the asymptotic efficiency of a median).
 ///
 /// ```
 /// use gardenia::theory::count_sketch::moment_error;

@@ -1,14 +1,15 @@
 //! Counters in place of bits: how wide they must be so that none loses count.
 //!
-//! n distinct keys raise k of m cells each, so that a cell counts about nk/m. A cell of w bits holds up to
-//! 2^w - 1; two different things happen near its top, and the functions here keep them apart. A cell that
-//! *reaches* 2^w - 1 is stuck: from then on it is never lowered, for fear that it has lost count ([`stuck`]).
-//! A cell whose true count is 2^w or more *has* lost count: it overflowed ([`overflow`]). Neither makes a key
-//! disappear; both leave a cell set after its keys are gone. Keys inserted several times count each time at
-//! the same cells, which no formula here covers.
+//! n distinct keys raise k of m cells each, so that a cell counts about nk/m. A cell of w bits
+//! holds up to 2^w - 1; two different things happen near its top, and the functions here keep them
+//! apart. A cell that *reaches* 2^w - 1 is stuck: from then on it is never lowered, for fear that
+//! it has lost count ([`stuck`]). A cell whose true count is 2^w or more *has* lost count: it
+//! overflowed ([`overflow`]). Neither makes a key disappear; both leave a cell set after its keys
+//! are gone. Keys inserted several times count each time at the same cells, which no formula here
+//! covers.
 //!
-//! Source: Fan, Cao, Almeida and Broder, "Summary Cache: A Scalable Wide-Area Web Cache Sharing Protocol"
-//! (2000), on the width of counters.
+//! Source: Fan, Cao, Almeida and Broder, "Summary Cache: A Scalable Wide-Area Web Cache Sharing
+//! Protocol" (2000), on the width of counters.
 
 use super::binomial::{Binomial, Tails, ln_choose_over};
 use crate::SizeError;
@@ -16,14 +17,14 @@ use crate::SizeError;
 /// The widest cell a filter can have.
 const MAX_WIDTH: u32 = 32;
 
-/// Fan's bound on the probability that some cell's count reaches 2^w: `m·C(nk, t)/m^t` with t = 2^w, at most
-/// 1.
+/// Fan's bound on the probability that some cell's count reaches 2^w: `m·C(nk, t)/m^t` with t =
+/// 2^w, at most 1.
 ///
-/// It adds up, over all cells and all ways to choose t of the nk throws, the chance that these t land in that
-/// cell, and so is above the truth for every m, n and k. Since `C(N, t) ≤ (eN/t)^t` it is below
-/// `m·(e·nk/(tm))^t`, the form usually quoted, which at half fill (nk = m·ln 2) and w = 4 is 1.37e-15·m.
-/// Relative error 1e-12, growing to 1e-6 with t. No items or no hashes give 0; otherwise no cells give 1.
-/// More than 32 bits, which no cell has, are taken as 32.
+/// It adds up, over all cells and all ways to choose t of the nk throws, the chance that these t
+/// land in that cell, and so is above the truth for every m, n and k. Since `C(N, t) ≤ (eN/t)^t` it
+/// is below `m·(e·nk/(tm))^t`, the form usually quoted, which at half fill (nk = m·ln 2) and w = 4
+/// is 1.37e-15·m. Relative error 1e-12, growing to 1e-6 with t. No items or no hashes give 0;
+/// otherwise no cells give 1. More than 32 bits, which no cell has, are taken as 32.
 ///
 /// ```
 /// use gardenia::theory::counting::{overflow, overflow_bound};
@@ -47,12 +48,13 @@ pub fn overflow_bound(cells: u64, items: u64, hashes: u32, width: u32) -> f64 {
 
 /// The probability that some cell's count reaches 2^w: `1 - (1 - Pr(Bin(nk, 1/m) ≥ 2^w))^m`.
 ///
-/// The law of one cell is exact for nk independent throws that all count. Cells are taken as independent,
-/// which is slightly too low, because counts with a fixed sum repel each other: with p the probability of one
-/// cell, the truth lies between this and `m·p`, and so within a relative mp/2 of small results. A filter that
-/// raises each *distinct* cell of a key once has the lower [`overflow_distinct`]. Accurate to about 1e-12 for
-/// w ≤ 8 and 1e-9 for w = 32; takes microseconds, for w = 32 milliseconds. No items or no hashes give 0;
-/// otherwise no cells give 1. More than 32 bits are taken as 32.
+/// The law of one cell is exact for nk independent throws that all count. Cells are taken as
+/// independent, which is slightly too low, because counts with a fixed sum repel each other: with p
+/// the probability of one cell, the truth lies between this and `m·p`, and so within a relative
+/// mp/2 of small results. A filter that raises each *distinct* cell of a key once has the lower
+/// [`overflow_distinct`]. Accurate to about 1e-12 for w ≤ 8 and 1e-9 for w = 32; takes
+/// microseconds, for w = 32 milliseconds. No items or no hashes give 0; otherwise no cells give 1.
+/// More than 32 bits are taken as 32.
 ///
 /// ```
 /// use gardenia::theory::counting::overflow;
@@ -68,10 +70,11 @@ pub fn overflow(cells: u64, items: u64, hashes: u32, width: u32) -> f64 {
     })
 }
 
-/// As [`overflow`] for a filter that raises each distinct cell of a key once: `Bin(n, 1 - (1 - 1/m)^k)`.
+/// As [`overflow`] for a filter that raises each distinct cell of a key once:
+/// `Bin(n, 1 - (1 - 1/m)^k)`.
 ///
-/// This is the law that makes removal safe when two positions of one key coincide. No cell counts more than
-/// n then, so that fewer than 2^w keys never overflow.
+/// This is the law that makes removal safe when two positions of one key coincide. No cell counts
+/// more than n then, so that fewer than 2^w keys never overflow.
 ///
 /// ```
 /// use gardenia::theory::counting::{overflow, overflow_distinct};
@@ -87,8 +90,8 @@ pub fn overflow_distinct(cells: u64, items: u64, hashes: u32, width: u32) -> f64
 
 /// The expected share of cells at their top: `Pr(Bin(nk, 1/m) ≥ 2^w - 1)`.
 ///
-/// They are never lowered again. Exact for nk independent throws that all count, at any size. No items or no
-/// hashes give 0; otherwise no cells give 1. More than 32 bits are taken as 32.
+/// They are never lowered again. Exact for nk independent throws that all count, at any size. No
+/// items or no hashes give 0; otherwise no cells give 1. More than 32 bits are taken as 32.
 ///
 /// ```
 /// use gardenia::theory::counting::stuck;
@@ -107,8 +110,8 @@ pub fn stuck(cells: u64, items: u64, hashes: u32, width: u32) -> f64 {
 ///
 /// # Errors
 ///
-/// [`SizeError::Width`] if 32 bits are too few, [`SizeError::Conflict`] unless `probability` is between 0 and
-/// 1 (exclusive).
+/// [`SizeError::Width`] if 32 bits are too few, [`SizeError::Conflict`] unless `probability` is
+/// between 0 and 1 (exclusive).
 ///
 /// ```
 /// use gardenia::theory::counting::width;

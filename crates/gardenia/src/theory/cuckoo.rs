@@ -1,18 +1,20 @@
-//! The cuckoo filter: how large, how full, and how often it errs.
+//! The cuckoo filter: size, load and false-positive rate.
 //!
-//! A key has one fingerprint of w bits, never 0, in one of two of m buckets of b = 4 places. A query errs if one of n
-//! keys has its fingerprint and its pair of buckets, which each has with probability 2/(m·(2^w − 1)). So it errs with
-//! probability 1 − (1 − 2/(m·(2^w − 1)))^n, wherever the keys lie: about 2b·α/2^w at a load α = n/(b·m).
+//! A key has one fingerprint of w bits, never 0, in one of two of m buckets of b = 4 places. A
+//! query is a false positive if one of n keys has its fingerprint and its pair of buckets, which
+//! each has with probability 2/(m·(2^w − 1)). So the rate is probability 1 − (1 − 2/(m·(2^w −
+//! 1)))^n, wherever the keys lie: about 2b·α/2^w at a load α = n/(b·m).
 //!
-//! Source: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom" (2014),
-//! section 5.1. Their bound 1 − (1 − 1/2^w)^(2b) takes all places for full, and each for a fingerprint of its own.
+//! Source: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom"
+//! (2014), section 5.1. Their bound 1 − (1 − 1/2^w)^(2b) takes all places for full, and each for a
+//! fingerprint of its own.
 
 use crate::SizeError;
 use crate::cells::{SLOTS, WIDTHS};
 use crate::index::MAX_CELLS;
 
-/// The share of places that large filters are planned to fill. With two buckets of four places the last free one is
-/// lost from a load of 0.98 on.
+/// The share of places that large filters are planned to fill. With two buckets of four places the
+/// last free one is lost from a load of 0.98 on.
 pub const LOAD: f64 = 0.95;
 
 /// Buckets of four fingerprints, and the bits of each.
@@ -36,7 +38,8 @@ impl Shape {
     }
 }
 
-/// The false-positive probability once `items` of `cells` places are taken, with fingerprints of `width` bits.
+/// The false-positive probability once `items` of `cells` places are taken, with fingerprints of
+/// `width` bits.
 ///
 /// 1 − (1 − 8/(cells·(2^w − 1)))^items, exactly. No items give 0; no cells, or no width, give 1.
 ///
@@ -59,9 +62,10 @@ pub fn fpp(cells: u64, items: u64, width: u32) -> f64 {
 
 /// Buckets that take `items` keys, except with a probability below one in a million.
 ///
-/// m = items/(4·0.95), and √m + 4 more for chance: how full a filter can be varies as 1/√m, and in the smallest ones
-/// nine keys may have the same two buckets (C(n, 9)·(m/2)^−16 is 10⁻⁷ at most). Seen in 10⁶ filters of each size, and
-/// fewer of large ones, by `examples/cuckoo.rs`. Always even, at least 2; two buckets take any eight keys.
+/// m = items/(4·0.95), and √m + 4 more for chance: how full a filter can be varies as 1/√m, and in
+/// the smallest ones nine keys may have the same two buckets (C(n, 9)·(m/2)^−16 is 10⁻⁷ at most).
+/// Seen in 10⁶ filters of each size, and fewer of large ones, by `examples/cuckoo.rs`. Always even,
+/// at least 2; two buckets take any eight keys.
 ///
 /// ```
 /// use gardenia::theory::cuckoo::buckets;
@@ -78,12 +82,13 @@ pub fn buckets(items: u64) -> u64 {
     (libm::ceil(needed + spare) as u64).next_multiple_of(2)
 }
 
-/// Keys to make room for, by [`shape`] or [`buckets`], if there are `total` insertions, of one key at most `most`; `None`
-/// if no size can be relied on.
+/// Keys to make room for, by [`shape`] or [`buckets`], if there are `total` insertions, of one key
+/// at most `most`; `None` if no size can be relied on.
 ///
-/// All copies of a key are in its two buckets, so that places elsewhere stay free. Filters of 10⁵ keys were full at a load
-/// of 0.85 if each key had two copies, at 0.59 with three, at 0.28 to 0.3 with four, and almost empty with five
-/// (`examples/cuckoo.rs loads`): planned are 0.82 and 0.52, and no more than three copies.
+/// All copies of a key are in its two buckets, so that places elsewhere stay free. Filters of 10⁵
+/// keys were full at a load of 0.85 if each key had two copies, at 0.59 with three, at 0.28 to 0.3
+/// with four, and almost empty with five (`examples/cuckoo.rs loads`): planned are 0.82 and 0.52,
+/// and no more than three copies.
 ///
 /// ```
 /// use gardenia::theory::cuckoo::room;
@@ -102,8 +107,8 @@ pub fn room(total: u64, most: u64) -> Option<u64> {
 
 /// The smallest filter that takes `items` keys at a false-positive probability of at most `fpp`.
 ///
-/// Usually the narrowest fingerprints that keep the rate at full load; if one bit less keeps it at a load that is
-/// little lower, those. A filter that would be more than half empty is refused.
+/// Usually the narrowest fingerprints that keep the rate at full load; if one bit less keeps it at
+/// a load that is little lower, those. A filter that would be more than half empty is refused.
 ///
 /// ```
 /// use gardenia::theory::cuckoo::{fpp, shape};
@@ -116,7 +121,8 @@ pub fn room(total: u64, most: u64) -> Option<u64> {
 ///
 /// # Errors
 ///
-/// If `fpp` is no probability, or below what 32 bits can promise, or there are no items or too many.
+/// If `fpp` is no probability, or below what 32 bits can promise, or there are no items or too
+/// many.
 pub fn shape(items: u64, fpp: f64) -> Result<Shape, SizeError> {
     if fpp.is_nan() || fpp <= 0.0 || fpp >= 1.0 {
         return Err(SizeError::Fpp(fpp));

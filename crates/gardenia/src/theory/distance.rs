@@ -1,10 +1,11 @@
-//! Distance-sensitive Bloom filters: how many votes a near and a far point get, and the smallest filter that tells
-//! them apart.
+//! Distance-sensitive Bloom filters: how many votes a near and a far point get, and the smallest
+//! filter that tells them apart.
 //!
-//! k functions look at ℓ samples of a point each (coordinates, or least hash values of its tokens), and points at
-//! distance d agree in all of them with probability (1 − d)^ℓ. A near point gets a vote from each of k arrays with that
-//! probability at least; a far one only if it agrees with one of n elements after all, or by a collision in the
-//! array. Both numbers of votes are binomial, and t of them are called near.
+//! k functions look at ℓ samples of a point each (coordinates, or least hash values of its tokens),
+//! and points at distance d agree in all of them with probability (1 − d)^ℓ. A near point gets a
+//! vote from each of k arrays with that probability at least; a far one only if it agrees with one
+//! of n elements after all, or by a collision in the array. Both numbers of votes are binomial, and
+//! t of them are called near.
 //!
 //! Source: Kirsch and Mitzenmacher, "Distance-Sensitive Bloom Filters" (2006).
 
@@ -28,8 +29,9 @@ pub struct DistanceShape {
 /// The most samples of a function.
 pub const MAX_SAMPLES: u32 = 1 << 16;
 
-/// The most samples of all functions together, k·ℓ, in a shape that is chosen here: a query draws that many, in Jaccard space
-/// for each token. From near = 0.1 % on there is no need for more, because ℓ ends at ln 50/near.
+/// The most samples of all functions together, k·ℓ, in a shape that is chosen here: a query draws
+/// that many, in Jaccard space for each token. From near = 0.1 % on there is no need for more,
+/// because ℓ ends at ln 50/near.
 pub const MAX_WORK: u64 = 1 << 20;
 
 /// The probability that a function gives two points at this distance the same value, (1 − d)^ℓ.
@@ -42,7 +44,8 @@ pub fn agreement(distance: f64, samples: u32) -> f64 {
     libm::pow(1.0 - distance.clamp(0.0, 1.0), f64::from(samples))
 }
 
-/// The probability of a vote for a point that is `far` from all of `items` elements: 1 − (1 − (1 − d)^ℓ)ⁿ(1 − 1/m')ⁿ.
+/// The probability of a vote for a point that is `far` from all of `items` elements: 1 − (1 − (1 −
+/// d)^ℓ)ⁿ(1 − 1/m')ⁿ.
 #[must_use]
 pub fn far_vote(shape: &DistanceShape, items: u64, far: f64) -> f64 {
     let (n, agrees) = (items as f64, agreement(far, shape.samples));
@@ -66,9 +69,10 @@ fn votes(shape: &DistanceShape, hit: f64) -> Binomial {
     Binomial { trials: shape.functions.into(), hit, miss: 1.0 - hit }
 }
 
-/// The smallest filter for `items` elements that errs with probability `error` at most on points at distance `near`
-/// or less (missed) and `far` or more (called near). What lies between may be called either. Its queries take at most
-/// [`MAX_WORK`] samples, so distances below 0.1 % cannot be told apart for any number of elements.
+/// The smallest filter for `items` elements that is wrong with probability at most `error` on
+/// points at distance `near` or less (missed) and `far` or more (called near). What lies between
+/// may be called either. Its queries take at most [`MAX_WORK`] samples, so distances below 0.1 %
+/// cannot be told apart for any number of elements.
 ///
 /// ```
 /// use gardenia::theory::distance::{alarms, misses, shape};
@@ -117,7 +121,7 @@ pub fn shape(items: u64, near: f64, far: f64, error: f64) -> Result<DistanceShap
         samples += (samples / 16).max(1);
     }
     let shape = best.ok_or(SizeError::Conflict(
-        "near and far are too close to be told apart for so many items: raise far, or lower near, items or the \
+        "near and far are too close to be told apart for this many items: raise far, or lower near, items or the \
          demands on errors",
     ))?;
     let cells = shape.bits.saturating_mul(shape.functions.into());

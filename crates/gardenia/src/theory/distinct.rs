@@ -1,14 +1,17 @@
 //! How many distinct cells a key has, and what that does to the false-positive probability.
 //!
-//! k positions that are drawn independently coincide now and then, and a query with fewer distinct cells is answered
-//! "present" more often. A scheme that derives its positions from two or three values has another law: a progression with
-//! a step of large order never meets itself, a parabola folds onto itself, and short cycles leave a handful of cells. In
-//! tables of up to some thousand cells that, and not keys that resemble each other
-//! ([`kirsch_mitzenmacher`](super::kirsch_mitzenmacher)), is what a scheme adds: triple hashing in fractions, the default
-//! scheme, errs 1.6 times as often as independent positions at 13 positions in 100 cells.
+//! k positions that are drawn independently coincide now and then, and a query with fewer distinct
+//! cells is answered "present" more often. A scheme that derives its positions from two or three
+//! values has another law: a progression with a step of large order never meets itself, a parabola
+//! folds onto itself, and short cycles leave a handful of cells. In tables of up to some thousand
+//! cells that, and not keys that resemble each other
+//! ([`kirsch_mitzenmacher`](super::kirsch_mitzenmacher)), is what a scheme adds: triple hashing in
+//! fractions, the default scheme, has 1.6 times the false positives of independent positions at 13
+//! positions in 100 cells.
 //!
-//! Sources: Bose et al., "On the false-positive rate of Bloom filters" (2008), for the sum over distinct cells; the laws of
-//! the schemes were worked out for this project and are checked by counting and by simulation.
+//! Sources: Bose et al., "On the false-positive rate of Bloom filters" (2008), for the sum over
+//! distinct cells; the laws of the schemes were worked out for this project and are checked by
+//! counting and by simulation.
 
 use super::a2::GAUSS;
 use super::bloom::{Occupancy, WIDTH, all_hit, certain};
@@ -56,8 +59,8 @@ impl Distinct {
         Self { cells, hashes: hashes.min(MAX_HASHES), law: [0.0; WIDTH] }
     }
 
-    /// The law of positions that are independent but for this: with the probability `repeated[q]` (which may be negative,
-    /// as a correction) q of them repeat others.
+    /// The law of positions that are independent but for this: with the probability `repeated[q]`
+    /// (which may be negative, as a correction) q of them repeat others.
     fn mixture(cells: u64, hashes: u32, repeated: &[f64; WIDTH]) -> Self {
         let mut found = Self::empty(cells, hashes);
         let k = found.hashes as usize;
@@ -72,8 +75,8 @@ impl Distinct {
         found
     }
 
-    /// Positions h1 + i·h2 + f(i) modulo m. Exact: by all pairs of positions, the steps h2 at which they coincide. A step of
-    /// zero is one of them unless `zero_step` is false.
+    /// Positions h1 + i·h2 + f(i) modulo m. Exact: by all pairs of positions, the steps h2 at which
+    /// they coincide. A step of zero is one of them unless `zero_step` is false.
     ///
     /// ```
     /// use gardenia::theory::distinct::Distinct;
@@ -129,12 +132,14 @@ impl Distinct {
 
     /// Positions h1 + i·h2 + (i(i-1)/2)·h3 modulo m: triple hashing.
     ///
-    /// Positions i and j coincide if (j - i)·(2·h2 + (i + j - 1)·h3)/2 is zero, and so all pairs of one sum i + j coincide
-    /// together: a parabola that folds. For each divisor b of m those pairs do whose distance is a multiple of b, at φ(b)/m.
-    /// Keys whose step and bend are multiples of m/L for a small L have few cells.
+    /// Positions i and j coincide if (j - i)·(2·h2 + (i + j - 1)·h3)/2 is zero, and so all pairs of
+    /// one sum i + j coincide together: a parabola that folds. For each divisor b of m those pairs
+    /// do whose distance is a multiple of b, at φ(b)/m. Keys whose step and bend are multiples of
+    /// m/L for a small L have few cells.
     ///
-    /// Exact by counting as long as d·m·k is at most 2¹⁸, d being the number of divisors of m: up to 1,000 cells at any rate that
-    /// fits in them, and up to some 10,000 if m is prime. Beyond, this is of first order but for short cycles, which are counted.
+    /// Exact by counting as long as d·m·k is at most 2¹⁸, d being the number of divisors of m: up
+    /// to 1,000 cells at any rate that fits in them, and up to some 10,000 if m is prime. Beyond,
+    /// this is of first order but for short cycles, which are counted.
     #[must_use]
     pub fn triple(cells: u64, hashes: u32) -> Self {
         let (m, k) = (cells as f64, hashes.min(MAX_HASHES) as usize);
@@ -173,8 +178,8 @@ impl Distinct {
         found
     }
 
-    /// A factor of step and bend that has no divisor in common with m permutes the cells, and so every bend stands for all that
-    /// have its greatest common divisor with m.
+    /// A factor of step and bend that has no divisor in common with m permutes the cells, and so
+    /// every bend stands for all that have its greatest common divisor with m.
     fn triple_by_counting(cells: u64, hashes: u32) -> Option<Self> {
         let mut found = Self::empty(cells, hashes);
         let k = u64::from(found.hashes);
@@ -203,21 +208,26 @@ impl Distinct {
         Some(found)
     }
 
-    /// Positions ⌊m·{h1 + i·h2 + (i(i-1)/2)·h3}⌋, where {} is the fraction modulo 1: the default scheme.
+    /// Positions ⌊m·{h1 + i·h2 + (i(i-1)/2)·h3}⌋, where {} is the fraction modulo 1: the default
+    /// scheme.
     ///
-    /// A parabola of fractions folds too, the nearer its axis lies to the middle of two positions the more of its pairs
-    /// coincide: with v the distance of the axis in cells, the pair of distance d does with probability 1 - d·v. The chance
-    /// of each number of pairs is the integral over v, once for each sum of two positions, and φ(b)/b times for the pairs
-    /// whose distance is a multiple of b. That is of first order in 1/m. Two terms of second order are calibrated by
-    /// 10⁷ to 10⁸ simulated keys for each of 17 k: folds are divided by m + 0.6k instead of m; and keys whose step and bend lie
-    /// near multiples of 1/L have few cells, d of them with probability `v_d/(m²·k³)`.
+    /// A parabola of fractions folds too, the nearer its axis lies to the middle of two positions
+    /// the more of its pairs coincide: with v the distance of the axis in cells, the pair of
+    /// distance d does with probability 1 - d·v. The chance of each number of pairs is the integral
+    /// over v, once for each sum of two positions, and φ(b)/b times for the pairs whose distance is
+    /// a multiple of b. That is of first order in 1/m. Two terms of second order are calibrated by
+    /// 10⁷ to 10⁸ simulated keys for each of 17 k: folds are divided by m + 0.6k instead of m; and
+    /// keys whose step and bend lie near multiples of 1/L have few cells, d of them with
+    /// probability `v_d/(m²·k³)`.
     ///
-    /// The probability that a query passes, [`passes`](Self::passes), is good to 3 % for k ≤ 13, and to 10 % for k ≤ 24, in
-    /// 3k cells and more of which 0.4 to 0.7 are set; to 1 % from 20k cells on. Terms below 10⁻⁴ of it are left out. Beyond 24 positions in fewer than some
+    /// The probability that a query passes, [`passes`](Self::passes), is good to 3 % for k ≤ 13,
+    /// and to 10 % for k ≤ 24, in 3k cells and more of which 0.4 to 0.7 are set; to 1 % from 20k
+    /// cells on. Terms below 10⁻⁴ of it are left out. Beyond 24 positions in fewer than some
     /// thousand cells it is an upper bound, at 40 positions up to five times too high.
     #[must_use]
     pub fn fractional(cells: u64, hashes: u32) -> Self {
-        /// v_d for d = 1, 2, …: simulated, the same within some percent for all k that exceed 2d + 3.
+        /// v_d for d = 1, 2, …: simulated, the same within some percent for all k that exceed 2d +
+        /// 3.
         const CYCLES: [f64; 12] =
             [10.0, 145.0, 400.0, 1_500.0, 1_500.0, 5_300.0, 6_000.0, 13e3, 15e3, 20e3, 26e3, 50e3];
         let (m, k) = (cells as f64, hashes.min(MAX_HASHES) as usize);
@@ -246,8 +256,9 @@ impl Distinct {
         self.law.iter().zip(0..).map(|(chance, d)| chance * f64::from(d)).sum()
     }
 
-    /// The false-positive probability after `items` keys of this law, as far as no key resembles another: the mean, over the
-    /// d distinct cells of a query, of the probability that all d are set. No items give 0; no cells or no hashes give 1.
+    /// The false-positive probability after `items` keys of this law, as far as no key resembles
+    /// another: the mean, over the d distinct cells of a query, of the probability that all d are
+    /// set. No items give 0; no cells or no hashes give 1.
     #[must_use]
     pub fn fpp(&self, items: u64) -> f64 {
         if let Some(answer) = certain(self.cells, items, self.hashes) {
@@ -305,8 +316,8 @@ fn sums(k: usize) -> impl Iterator<Item = (usize, bool)> {
     (1..last).map(move |sum| (sum.min(last - sum).div_ceil(2), sum % 2 == 1))
 }
 
-/// How many of the `pairs` of one sum have a distance that is a multiple of `divisor`: distances are 1, 3, 5, … where the
-/// sum is odd, and otherwise twice 1, 2, 3, …, of which half counts.
+/// How many of the `pairs` of one sum have a distance that is a multiple of `divisor`: distances
+/// are 1, 3, 5, … where the sum is odd, and otherwise twice 1, 2, 3, …, of which half counts.
 fn multiples(pairs: usize, odd: bool, divisor: usize) -> usize {
     match (odd, divisor % 2) {
         (true, 0) => 0,
@@ -315,7 +326,8 @@ fn multiples(pairs: usize, odd: bool, divisor: usize) -> usize {
     }
 }
 
-/// For a parabola of fractions: m times the chance that q positions repeat others, beyond that of independent ones.
+/// For a parabola of fractions: m times the chance that q positions repeat others, beyond that of
+/// independent ones.
 fn folds(k: usize) -> [f64; WIDTH] {
     let mut repeated = [0.0; WIDTH];
     for parity in [true, false] {
@@ -409,7 +421,8 @@ mod tests {
         }
     }
 
-    /// Where the share `fill` of m cells is set, by simulation with its standard error, and by theory.
+    /// Where the share `fill` of m cells is set, by simulation with its standard error, and by
+    /// theory.
     fn check(found: &Distinct, counted: &[f64; WIDTH], keys: f64, fill: f64, allowed: f64) {
         let ones = libm::round(fill * found.cells as f64);
         let law = |law: &[f64; WIDTH]| Distinct { law: *law, ..found.clone() };

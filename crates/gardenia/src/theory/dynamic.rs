@@ -1,12 +1,14 @@
 //! The dynamic filter: equal layers of a fixed capacity, as many as the keys need.
 //!
-//! Source: Guo, Wu, Chen and Luo, "Theory and Network Applications of Dynamic Bloom Filters" (2006), equation 5.
+//! Source: Guo, Wu, Chen and Luo, "Theory and Network Applications of Dynamic Bloom Filters"
+//! (2006), equation 5.
 
 use super::bloom;
 use super::scalable::compound;
 
-/// The false-positive probability after `items` keys in layers of `cells` cells that take `capacity` keys each:
-/// 1 − (1 − f(c))^⌊n/c⌋·(1 − f(n mod c)), where f is that of one layer. It grows about as n/c.
+/// The false-positive probability after `items` keys in layers of `cells` cells that take
+/// `capacity` keys each: 1 − (1 − f(c))^⌊n/c⌋·(1 − f(n mod c)), where f is that of one layer. It
+/// grows about as n/c.
 ///
 /// No capacity gives 1.
 ///
@@ -27,8 +29,8 @@ pub fn fpp(cells: u64, hashes: u32, capacity: u64, items: u64) -> f64 {
     -libm::expm1(all)
 }
 
-/// How probably the removal of a key that is in is refused, because another of these layers claims it, too: the
-/// rates are those of the other layers.
+/// How probably the removal of a key that is in is refused, because another of these layers claims
+/// it, too: the rates are those of the other layers.
 ///
 /// ```
 /// use gardenia::theory::dynamic::refused;

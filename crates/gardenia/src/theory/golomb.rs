@@ -1,9 +1,9 @@
-//! How long a Golomb-coded set is: Golomb, "Run-length encodings" (1966), and Gallager and van Voorhis,
-//! "Optimal source codes for geometrically distributed integer alphabets" (1975).
+//! How long a Golomb-coded set is: Golomb, "Run-length encodings" (1966), and Gallager and van
+//! Voorhis, "Optimal source codes for geometrically distributed integer alphabets" (1975).
 //!
-//! n values drawn from [0, n·M) leave gaps that are geometric with mean M. A gap g is coded as the quotient ⌊g/b⌋ in
-//! unary and the remainder in ⌊log₂ b⌋ or ⌈log₂ b⌉ bits. No code of whole bits per gap is shorter than Golomb's with
-//! the best b; Rice's takes the nearest power of two.
+//! n values drawn from [0, n·M) leave gaps that are geometric with mean M. A gap g is coded as the
+//! quotient ⌊g/b⌋ in unary and the remainder in ⌊log₂ b⌋ or ⌈log₂ b⌉ bits. No code of whole bits
+//! per gap is shorter than Golomb's with the best b; Rice's takes the nearest power of two.
 
 use core::f64::consts::LOG2_E;
 
@@ -12,7 +12,8 @@ fn ln_theta(mean: f64) -> f64 {
     libm::log1p(-1.0 / mean)
 }
 
-/// Bits per value that no code can do without: the entropy of a gap of mean `mean`, near log₂ M + 1.44.
+/// Bits per value that no code can do without: the entropy of a gap of mean `mean`, near log₂ M +
+/// 1.44.
 ///
 /// 0 for a mean of 1 (or below, which no gap has).
 ///
@@ -26,9 +27,11 @@ pub fn entropy(mean: f64) -> f64 {
     if mean > 1.0 { libm::log2(mean) - (mean - 1.0) * ln_theta(mean) * LOG2_E } else { 0.0 }
 }
 
-/// The divisor b of the shortest Golomb code for gaps of mean `mean`: the least with θᵇ + θᵇ⁺¹ ≤ 1, near 0.693·M.
+/// The divisor b of the shortest Golomb code for gaps of mean `mean`: the least with θᵇ + θᵇ⁺¹ ≤ 1,
+/// near 0.693·M.
 ///
-/// Gallager and van Voorhis. The simpler ⌈−1/log₂ θ⌉ is the same or one too large (for M = 4 it gives 3 instead of 2).
+/// Gallager and van Voorhis. The simpler ⌈−1/log₂ θ⌉ is the same or one too large (for M = 4 it
+/// gives 3 instead of 2).
 ///
 /// ```
 /// use gardenia::theory::golomb::divisor;
@@ -57,9 +60,11 @@ pub fn rice_divisor(mean: f64) -> u64 {
     if bits(mean, below) <= bits(mean, above) { below } else { above }
 }
 
-/// Bits per value of the Golomb code with this divisor: the exact mean length for geometric gaps of mean `mean`.
+/// Bits per value of the Golomb code with this divisor: the exact mean length for geometric gaps of
+/// mean `mean`.
 ///
-/// The unary part takes 1/(1 − θᵇ) bits, the remainder one bit less than ⌈log₂ b⌉ unless it is among the last of b.
+/// The unary part takes 1/(1 − θᵇ) bits, the remainder one bit less than ⌈log₂ b⌉ unless it is
+/// among the last of b.
 ///
 /// ```
 /// use gardenia::theory::golomb::{bits, entropy};
@@ -80,7 +85,8 @@ pub fn bits(mean: f64, divisor: u64) -> f64 {
     unary + f64::from(width) - 1.0 + long
 }
 
-/// How many different values `items` keys have in a range of `range`: those that coincide are coded once.
+/// How many different values `items` keys have in a range of `range`: those that coincide are coded
+/// once.
 ///
 /// ```
 /// use gardenia::theory::golomb::expected_values;
@@ -95,8 +101,8 @@ pub fn expected_values(items: u64, range: u64) -> f64 {
     -(range as f64) * libm::expm1(items as f64 * libm::log1p(-1.0 / range as f64))
 }
 
-/// The false-positive probability of a set of `items` keys in [0, `range`): the share of values that are taken,
-/// 1 − (1 − 1/N)^n on average, and never more than n/N.
+/// The false-positive probability of a set of `items` keys in [0, `range`): the share of values
+/// that are taken, 1 − (1 − 1/N)^n on average, and never more than n/N.
 ///
 /// ```
 /// use gardenia::theory::golomb::fpp;

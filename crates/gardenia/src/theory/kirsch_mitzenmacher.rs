@@ -1,9 +1,11 @@
-//! What it costs to derive all k positions from two hash values instead of drawing them independently.
+//! What it costs to derive all k positions from two hash values instead of drawing them
+//! independently.
 //!
-//! Kirsch and Mitzenmacher prove that the false-positive probability tends to the classical one as n grows at
-//! fixed m/n. At finite size every scheme has an excess. One part is that the positions of a single key coincide by
-//! another law ([`distinct`](super::distinct)). The other is here: two keys that agree in few bits can agree in
-//! many positions; that does not fall with k, and so it sets a floor to what a scheme can promise:
+//! Kirsch and Mitzenmacher prove that the false-positive probability tends to the classical one as
+//! n grows at fixed m/n. At finite size every scheme has an excess. One part is that the positions
+//! of a single key coincide by another law ([`distinct`](super::distinct)). The other is here: two
+//! keys that agree in few bits can agree in many positions; that does not fall with k, and so it
+//! sets a floor to what a scheme can promise:
 //!
 //! | positions, i = 0..k | keys that meet |
 //! | --- | --- |
@@ -13,23 +15,27 @@
 //! | `h1 + i·h2 + i³`, or with `+ (i³ - i)/6` | [`coincidence_excess`] |
 //! | `h1 + i·h2` in slice i | [`partition_excess`] |
 //!
-//! All are first-order terms: what one stored key adds, times n. They lie between 0 and 1; an
-//! input that is not a number gives 1, the cautious answer, wherever it matters. The fraction of ones does
-//! not show the excess: it is a matter of queries that meet stored keys, so `fill^k` is blind to it.
+//! All are first-order terms: what one stored key adds, times n. They lie between 0 and 1; an input
+//! that is not a number gives 1, the cautious answer, wherever it matters. The fraction of ones
+//! does not show the excess: it is a matter of queries that meet stored keys, so `fill^k` is blind
+//! to it.
 //!
-//! Sources: Kirsch and Mitzenmacher, "Less Hashing, Same Performance: Building a Better Bloom Filter" (2008),
-//! for the schemes and their limit; Dillinger and Manolios, "Bloom Filters in Probabilistic Verification"
-//! (2004), for (i³ - i)/6. The finite-size terms were worked out for this project; the tests simulate them.
+//! Sources: Kirsch and Mitzenmacher, "Less Hashing, Same Performance: Building a Better Bloom
+//! Filter" (2008), for the schemes and their limit; Dillinger and Manolios, "Bloom Filters in
+//! Probabilistic Verification" (2004), for (i³ - i)/6. The finite-size terms were worked out for
+//! this project; the tests simulate them.
 
 use crate::index::MAX_HASHES;
 
-/// The excess from stored keys whose step is that of the query, or its negative: `2·(2/(1-p) - 1)·n/(m·S)`.
+/// The excess from stored keys whose step is that of the query, or its negative:
+/// `2·(2/(1-p) - 1)·n/(m·S)`.
 ///
-/// Two progressions with one step overlap after a shift by s and leave only |s| positions to chance: `Σ_s
-/// p^|s| = 2/(1-p) - 1`, for each of n keys and either sign, at a chance of 1/m for the shift and 1/S for the
-/// step. `steps` is S, the number of admissible steps: m - 1 for any but 0, m/2 for odd ones and even m, φ(m)
-/// for coprime ones. Adding i² does not help, since a shifted square is a square with another step. Valid
-/// while p^k is small against 1. No items give 0; otherwise a full filter, no cells or no steps give 1.
+/// Two progressions with one step overlap after a shift by s and leave only |s| positions to
+/// chance: `Σ_s p^|s| = 2/(1-p) - 1`, for each of n keys and either sign, at a chance of 1/m for
+/// the shift and 1/S for the step. `steps` is S, the number of admissible steps: m - 1 for any but
+/// 0, m/2 for odd ones and even m, φ(m) for coprime ones. Adding i² does not help, since a shifted
+/// square is a square with another step. Valid while p^k is small against 1. No items give 0;
+/// otherwise a full filter, no cells or no steps give 1.
 ///
 /// ```
 /// use gardenia::theory::kirsch_mitzenmacher::same_step_excess;
@@ -48,11 +54,11 @@ pub fn same_step_excess(cells: u64, items: f64, fill: f64, steps: f64) -> f64 {
 
 /// The excess from steps with few multiples modulo m: `(1/m)·Σ_{L | m, L < k} φ(L)·p^L`.
 ///
-/// A step h2 visits only L = m/gcd(h2, m) different cells, and φ(L) of the m steps do so. With `zero_step`
-/// false the step 0, which visits one cell, is never drawn, and the step is uniform among the other m - 1. It
-/// is about 1/m for round m and nothing for prime m: as long as steps may share factors with m, this is the
-/// larger part. For odd or coprime steps do not add it. No cells give 1. Cycles beyond [`MAX_HASHES`] are not
-/// counted.
+/// A step h2 visits only L = m/gcd(h2, m) different cells, and φ(L) of the m steps do so. With
+/// `zero_step` false the step 0, which visits one cell, is never drawn, and the step is uniform
+/// among the other m - 1. It is about 1/m for round m and nothing for prime m: as long as steps may
+/// share factors with m, this is the larger part. For odd or coprime steps do not add it. No cells
+/// give 1. Cycles beyond [`MAX_HASHES`] are not counted.
 ///
 /// ```
 /// use gardenia::theory::kirsch_mitzenmacher::short_cycle_excess;
@@ -78,17 +84,19 @@ pub fn short_cycle_excess(cells: u64, hashes: u32, fill: f64, zero_step: bool) -
 
 /// The excess from stored keys that meet a query in several positions, under `h1 + i·h2`.
 ///
-/// Position i of the query and j of the key are a point of a k × k grid. Two points in which they meet fix the key's two
-/// values, and all points of the line through them follow. A line of c points leaves k - c positions to the other keys,
-/// which fill a share p of the cells. That is counted over what independent positions do:
+/// Position i of the query and j of the key are a point of a k × k grid. Two points in which they
+/// meet fix the key's two values, and all points of the line through them follow. A line of c
+/// points leaves k - c positions to the other keys, which fill a share p of the cells. That is
+/// counted over what independent positions do:
 ///
 /// ```text
 /// n/(m·S) · Σ_lines φ(g) · (p^(k-c) - Σ_{j ≤ 2} C(c,j)·(1-p)^j·p^(k-j))
 /// ```
 ///
-/// over the lines of all directions (a, b), where g is the common divisor of a and b; one that does not divide m has no
-/// lines. And two points whose distances both share g with m are met g times as often as by independent positions.
-/// Slopes of ±1 are [`same_step_excess`]; others are keys whose step is twice the query's, and so on. `steps` is S, as there.
+/// over the lines of all directions (a, b), where g is the common divisor of a and b; one that does
+/// not divide m has no lines. And two points whose distances both share g with m are met g times as
+/// often as by independent positions. Slopes of ±1 are [`same_step_excess`]; others are keys whose
+/// step is twice the query's, and so on. `steps` is S, as there.
 ///
 /// ```
 /// use gardenia::theory::kirsch_mitzenmacher::{progression_excess, same_step_excess};
@@ -105,10 +113,12 @@ pub fn progression_excess(cells: u64, hashes: u32, items: f64, fill: f64, steps:
     per_pair(cells as f64 * steps.max(0.0), items, progressions(&met, |_, _| 1.0))
 }
 
-/// [`progression_excess`] where steps are odd, and m is a multiple of a power of two that is not below k.
+/// [`progression_excess`] where steps are odd, and m is a multiple of a power of two that is not
+/// below k.
 ///
-/// Multiples of odd steps agree only if the same power of two divides both: points of other distances are never met, and the
-/// rest twice as often as with any step. Keys whose steps both have all odd factors of m are left out: few, unless m is small.
+/// Multiples of odd steps agree only if the same power of two divides both: points of other
+/// distances are never met, and the rest twice as often as with any step. Keys whose steps both
+/// have all odd factors of m are left out: few, unless m is small.
 ///
 /// ```
 /// use gardenia::theory::kirsch_mitzenmacher::{odd_progression_excess, same_step_excess};
@@ -122,8 +132,8 @@ pub fn odd_progression_excess(cells: u64, hashes: u32, items: f64, fill: f64) ->
     per_pair(cells as f64 * cells as f64, items, progressions(&met, alike))
 }
 
-/// The sum over the lines in which two progressions meet. Points of distance (a, b) are met `oftener(a, b)` times as often as
-/// with any step.
+/// The sum over the lines in which two progressions meet. Points of distance (a, b) are met
+/// `oftener(a, b)` times as often as with any step.
 fn progressions(met: &Met, oftener: impl Fn(u32, u32) -> f64) -> f64 {
     let (k, cells) = (met.hashes, met.cells);
     let far = k.saturating_sub(1) / 2; // three points
@@ -148,7 +158,8 @@ fn progressions(met: &Met, oftener: impl Fn(u32, u32) -> f64) -> f64 {
 
 /// The excess from stored keys that meet a query in several positions, under `h1 + i·h2 + i²`.
 ///
-/// As [`progression_excess`] for lines of slope ±1, since a shifted square is a square with another step.
+/// As [`progression_excess`] for lines of slope ±1, since a shifted square is a square with another
+/// step.
 ///
 /// ```
 /// use gardenia::theory::kirsch_mitzenmacher::parabola_excess;
@@ -164,10 +175,11 @@ pub fn parabola_excess(cells: u64, hashes: u32, items: f64, fill: f64) -> f64 {
 
 /// The excess from stored keys that agree with the query in both hash values: about `n/m²`.
 ///
-/// All that is left with a cubic term, `i³` or `(i³ - i)/6`, under which no shift maps one key's positions
-/// onto another's. For each divisor b of m keys with a step that differs by a multiple of m/b meet in every b-th position;
-/// and under `i³` (`whole`), as in [`progression_excess`], distances that share a factor with m are met more often.
-/// No items give 0; otherwise no cells give 1.
+/// All that is left with a cubic term, `i³` or `(i³ - i)/6`, under which no shift maps one key's
+/// positions onto another's. For each divisor b of m keys with a step that differs by a multiple of
+/// m/b meet in every b-th position; and under `i³` (`whole`), as in [`progression_excess`],
+/// distances that share a factor with m are met more often. No items give 0; otherwise no cells
+/// give 1.
 ///
 /// ```
 /// use gardenia::theory::kirsch_mitzenmacher::coincidence_excess;
@@ -182,9 +194,9 @@ pub fn coincidence_excess(cells: u64, hashes: u32, items: f64, fill: f64, whole:
     per_pair(cells as f64 * cells as f64, items, mirrored * met.diagonal(met.hashes) + pairs)
 }
 
-/// The excess of triple hashing from stored keys that meet a query in two positions: what lies between two positions is a
-/// multiple of their distance, or half of it, and where that shares a factor with m the keys meet more often than
-/// independent positions do. Nothing if m is prime.
+/// The excess of triple hashing from stored keys that meet a query in two positions: what lies
+/// between two positions is a multiple of their distance, or half of it, and where that shares a
+/// factor with m the keys meet more often than independent positions do. Nothing if m is prime.
 ///
 /// ```
 /// use gardenia::theory::kirsch_mitzenmacher::triple_excess;
@@ -211,8 +223,9 @@ pub fn triple_excess(cells: u64, hashes: u32, items: f64, fill: f64) -> f64 {
 
 /// The excess from coincidence when each position has a slice of its own: about `n·k²/m²`.
 ///
-/// Slices tie positions to their index, so that shifts do no harm, but the two hash values range over m/k
-/// cells only. The largest excess of all. No items or no hashes give 0; otherwise no cells give 1.
+/// Slices tie positions to their index, so that shifts do no harm, but the two hash values range
+/// over m/k cells only. The largest excess of all. No items or no hashes give 0; otherwise no cells
+/// give 1.
 ///
 /// ```
 /// use gardenia::theory::kirsch_mitzenmacher::partition_excess;
@@ -229,11 +242,13 @@ pub fn partition_excess(cells: u64, hashes: u32, items: f64, fill: f64) -> f64 {
     per_pair(slice as f64 * slice as f64, items, met.diagonal(met.hashes) + met.pairs(false, |_, _| 1.0))
 }
 
-/// What one stored key adds by meeting the query in several positions, times the number of keys there are.
+/// What one stored key adds by meeting the query in several positions, times the number of keys
+/// there are.
 struct Met {
     cells: u64,
     hashes: u32,
-    /// What c points add over what independent positions do with up to two of them; and what those do with more.
+    /// What c points add over what independent positions do with up to two of them; and what those
+    /// do with more.
     points: [[f64; 2]; MAX_HASHES as usize + 1],
     /// What two points add.
     two: f64,
@@ -269,15 +284,15 @@ impl Met {
         Self { cells, hashes, points, two }
     }
 
-    /// What a line of so many points adds that is met `oftener` times; of those that independent positions have, too, or of
-    /// others.
+    /// What a line of so many points adds that is met `oftener` times; of those that independent
+    /// positions have, too, or of others.
     fn line(&self, points: u32, plain: bool, oftener: f64) -> f64 {
         let [beyond, chance] = self.points.get(points as usize).copied().unwrap_or_default();
         oftener * beyond - if plain { chance } else { 0.0 }
     }
 
-    /// The sum over the lines of one diagonal with `points` points: with the steps of the two keys equal, or different by
-    /// a multiple of m/b, b of which lines have every b-th point.
+    /// The sum over the lines of one diagonal with `points` points: with the steps of the two keys
+    /// equal, or different by a multiple of m/b, b of which lines have every b-th point.
     fn diagonal(&self, points: u32) -> f64 {
         let divisors = (1..=points.div_ceil(2)).filter(|&b| self.cells.is_multiple_of(b.into()));
         divisors.fold(0.0, |sum, b| {
@@ -288,8 +303,8 @@ impl Met {
         })
     }
 
-    /// The sum over all pairs of points, `all` of the grid or those of its diagonal: how much oftener than by independent
-    /// positions they are met.
+    /// The sum over all pairs of points, `all` of the grid or those of its diagonal: how much
+    /// oftener than by independent positions they are met.
     fn pairs(&self, all: bool, oftener: impl Fn(u32, u32) -> f64) -> f64 {
         let k = u64::from(self.hashes);
         let more = |a: u64, b: u64| {
@@ -397,7 +412,8 @@ mod tests {
         }
     }
 
-    /// The measured excess is clearly there, and what the formula says: to 15%, being of first order.
+    /// The measured excess is clearly there, and what the formula says: to 15%, being of first
+    /// order.
     fn check((mean, error): (f64, f64), without: f64, excess: f64) {
         let measured = mean - without;
         assert!(excess > 20.0 * error && excess > without, "cannot be seen: {excess} {without} ± {error}");
@@ -447,7 +463,8 @@ mod tests {
         );
     }
 
-    /// One stored key and one query at a time, all of them: nothing is left to chance, or to the first order.
+    /// One stored key and one query at a time, all of them: nothing is left to chance, or to the
+    /// first order.
     #[test]
     #[ignore = "a long sweep, run by ./check engines"]
     fn keys_meet_as_often_as_counting_finds() {

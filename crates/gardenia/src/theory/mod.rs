@@ -2,14 +2,16 @@
 //!
 //! | question | function |
 //! | --- | --- |
-//! | how large a filter for so many items at an fpp? | [`bloom::shape`]; for any scheme [`bloom::size`] |
-//! | the same for one cache line per key? | [`blocked::shape`] |
+//! | how large is a filter for n items at an fpp? | [`bloom::shape`]; for any scheme [`bloom::size`] |
+//! | the same for one cache line per key? | [`blocked::shape`], [`split_block::shape`] |
 //! | the same with a choice of groups, and how far choices could go? | [`choices`] |
 //! | which whole number of hashes is best for given cells? | [`bloom::best_hashes`] |
 //! | which false-positive probability to expect? | [`bloom::fpp_exact`] and its neighbours |
 //! | what does deriving all positions from two values cost? | [`distinct`], [`kirsch_mitzenmacher`] |
 //! | how surely is the rate of one filter near that probability? | [`concentration::rate_at_most`] and its neighbours |
 //! | how many keys are in a filter with so many ones? | [`bloom::estimate_items`] |
+//! | the same from some of its cells, and a rate from some queries? | [`sample`] |
+//! | how are bits spread over blocks, and slots over buckets? | [`load`] |
 //! | how many keys do two filters have in common? | [`overlap::overlap`] |
 //! | how wide must a counter be? | [`counting::width`] |
 //! | how often is a count wrong, a minimum alone, and how many bits do counters hold? | [`spectral`] |
@@ -26,12 +28,13 @@
 //! | how large a filter for points close to those that are in? | [`distance::shape`] |
 //! | how many bits of fingerprint for a fixed set at an fpp? | [`ribbon::bits`] |
 //!
-//! Letters are those of the papers: n keys (`items`), m cells, k positions per key (`hashes`), p the fraction
-//! of ones (`fill`). No function panics; each says what it returns outside its range.
+//! Letters are those of the papers: n keys (`items`), m cells, k positions per key (`hashes`), p
+//! the fraction of ones (`fill`). No function panics; each says what it returns outside its range.
 //!
-//! Every logarithm and power comes from the crate `libm`, whose code is compiled into the program, and never
-//! from `f64::ln` and its kin, which call whatever library the system has and differ in the last digit. So
-//! the same `(items, fpp)` gives the same shape on every machine, with and without the standard library.
+//! Every logarithm and power comes from the crate `libm`, whose code is compiled into the program,
+//! and never from `f64::ln` and its kin, which call whatever library the system has and differ in
+//! the last digit. So the same `(items, fpp)` gives the same shape on every machine, with and
+//! without the standard library.
 
 pub mod a2;
 pub mod binary_fuse;
@@ -50,16 +53,21 @@ pub mod distance;
 pub mod distinct;
 pub mod dynamic;
 pub mod golomb;
+pub mod infini;
 pub mod kirsch_mitzenmacher;
+pub mod load;
 pub mod overlap;
 pub mod quotient;
 pub mod retouched;
 pub mod ribbon;
+pub mod sample;
 pub mod scalable;
 pub mod spectral;
+pub mod split_block;
 pub mod stable;
 
-/// The smallest number for which `holds`, which from there on it does; `u64::MAX` if for none below.
+/// The smallest number for which `holds`, which from there on it does; `u64::MAX` if for none
+/// below.
 pub(crate) fn first(holds: impl Fn(u64) -> bool) -> u64 {
     if holds(0) {
         return 0;
@@ -96,7 +104,8 @@ mod testing {
             x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
             x ^ (x >> 31)
         }
-        /// A value below `bound`; the bias of the multiply-shift, `bound / 2^64`, is far below any test here.
+        /// A value below `bound`; the bias of the multiply-shift, `bound / 2^64`, is far below any
+        /// test here.
         pub(super) fn below(&mut self, bound: usize) -> usize {
             ((u128::from(self.next()) * bound as u128) >> 64) as usize
         }

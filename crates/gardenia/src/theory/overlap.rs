@@ -1,20 +1,22 @@
 //! How many keys two filters have in common, told from their ones and those of their union.
 //!
 //! With a, b and u the numbers of keys estimated from the ones of A, of B and of A|B (see
-//! [`estimate_items`](super::bloom::estimate_items)), the common keys are a + b − u and the Jaccard index is that by u. The three
-//! estimates err together: keys in both sets err in the same way. For any sets X and Y of keys in arrays with the same hash
-//! functions the covariance of two estimates is the variance V of an estimate of the *common* keys,
+//! [`estimate_items`](super::bloom::estimate_items)), the common keys are a + b − u and the Jaccard
+//! index is that by u. The three estimates err together: keys in both sets err in the same way. For
+//! any sets X and Y of keys in arrays with the same hash functions the covariance of two estimates
+//! is the variance V of an estimate of the *common* keys,
 //!
 //! ```text
 //! Cov(x, y) = V(|X ∩ Y|),   V(n) = m·(e^t − t − 1)/k² with t = k·n/m
 //! ```
 //!
-//! because a cell that only one of the sets can hit tells nothing of the other. So the variance of a + b − u is
-//! V(u) + 2V(common) − V(a) − V(b), that of u − b, the keys in A alone, is V(u) − V(b), and that of the index follows in
-//! the same way.
+//! because a cell that only one of the sets can hit tells nothing of the other. So the variance of
+//! a + b − u is V(u) + 2V(common) − V(a) − V(b), that of u − b, the keys in A alone, is V(u) −
+//! V(b), and that of the index follows in the same way.
 //!
-//! Sources: Swamidass and Baldi, "Mathematical Correction for Fingerprint Similarity Measures to Improve Chemical
-//! Retrieval" (2007), for the estimates; the errors are derived here, by the delta method, and checked by simulation.
+//! Sources: Swamidass and Baldi, "Mathematical Correction for Fingerprint Similarity Measures to
+//! Improve Chemical Retrieval" (2007), for the estimates; the errors are derived here, by the delta
+//! method, and checked by simulation.
 
 use super::bloom::{Estimate, spread};
 
@@ -28,15 +30,16 @@ pub struct Overlap {
     pub only_a: Estimate,
     /// Keys in the second filter alone; likewise.
     pub only_b: Estimate,
-    /// Keys in both as a share of those in any of the two (Jaccard), from 0 to 1 up to chance; NaN if there are none.
+    /// Keys in both as a share of those in any of the two (Jaccard), from 0 to 1 up to chance; NaN
+    /// if there are none.
     pub jaccard: f64,
     /// Standard deviation of `jaccard`.
     pub jaccard_std_error: f64,
 }
 
-/// What two filters have in common, from the estimated keys of each and of their union. All three come from arrays of
-/// one shape; their own standard errors tell that of the result. A full filter, of which the keys cannot be told, makes
-/// everything NaN or infinite.
+/// What two filters have in common, from the estimated keys of each and of their union. All three
+/// come from arrays of one shape; their own standard errors tell that of the result. A full filter,
+/// of which the keys cannot be told, makes everything NaN or infinite.
 ///
 /// ```
 /// use gardenia::{Bloom, theory::overlap::overlap};
@@ -89,8 +92,8 @@ mod tests {
     /// One of the estimates with its error.
     type Way = fn(&Overlap) -> (f64, f64);
 
-    /// Many pairs of filters with these numbers of keys in A alone, in B alone and in both: estimates of common keys and
-    /// index, and the errors that go with them.
+    /// Many pairs of filters with these numbers of keys in A alone, in B alone and in both:
+    /// estimates of common keys and index, and the errors that go with them.
     fn simulate(cells: usize, hashes: u32, keys: [usize; 3]) -> Vec<Overlap> {
         let mut random = SplitMix(cells as u64 + keys[2] as u64);
         let told = |bits: &[u8], of: u8| {

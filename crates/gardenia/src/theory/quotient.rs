@@ -1,27 +1,29 @@
-//! The quotient filter: how large, how full, and how often it errs.
+//! The quotient filter: size, load and false-positive rate.
 //!
-//! A key has one fingerprint among m·2^r: its upper part, the quotient, is one of m slots, its lower part, the remainder, is stored.
-//! A query errs if one of n keys has its fingerprint, which each has with probability 1/(m·2^r): so with probability
-//! 1 − (1 − 1/(m·2^r))^n, about α/2^r at a load α = n/m.
+//! A key has one fingerprint among m·2^r: its upper part, the quotient, is one of m slots, its
+//! lower part, the remainder, is stored. A query is a false positive if one of n keys has its
+//! fingerprint, which each has with probability 1/(m·2^r): so with probability 1 − (1 −
+//! 1/(m·2^r))^n, about α/2^r at a load α = n/m.
 //!
-//! Source: Bender, Farach-Colton, Johnson, Kraner, Kuszmaul, Medjedovic, Montes, Shetty, Spillane and Zadok, "Don't Thrash: How to
-//! Cache Your Hash on Flash" (2012), section 3.
+//! Source: Bender, Farach-Colton, Johnson, Kraner, Kuszmaul, Medjedovic, Montes, Shetty, Spillane
+//! and Zadok, "Don't Thrash: How to Cache Your Hash on Flash" (2012), section 3.
 
 use crate::SizeError;
 use crate::index::MAX_CELLS;
 
-/// The share of slots that filters are planned to fill. Above it clusters become long: the mean length of the one that a key falls
-/// into grows as 1/(1 − α)².
+/// The share of slots that filters are planned to fill. Above it clusters become long: the mean
+/// length of the one that a key falls into grows as 1/(1 − α)².
 pub const LOAD: f64 = 0.85;
 
-/// Bits of a slot beside its remainder: is the slot someone's, does it continue a run, was it shifted.
+/// Bits of a slot beside its remainder: is the slot someone's, does it continue a run, was it
+/// shifted.
 pub const FLAGS: u32 = 3;
 
-/// The most bits of a fingerprint, quotient and remainder together: digests have 64, and those that are left make all
-/// fingerprints equally likely.
+/// The most bits of a fingerprint, quotient and remainder together: digests have 64, and those that
+/// are left make all fingerprints equally likely.
 pub const MAX_BITS: u32 = 56;
 
-/// What is said of other widths.
+/// The message for other widths.
 const WIDTHS: &str = "a slot has 4 bits or more, and the quotient and the remainder 56 together at most";
 
 /// Slots, and the bits of each.
@@ -54,7 +56,8 @@ impl Shape {
     }
 }
 
-/// The false-positive probability of `items` keys in `cells` slots of `width` bits: exact for keys that are all distinct.
+/// The false-positive probability of `items` keys in `cells` slots of `width` bits: exact for keys
+/// that are all distinct.
 ///
 /// No items give 0; no cells, or no remainder, give 1.
 ///
@@ -87,7 +90,8 @@ pub fn fpp(cells: u64, items: u64, width: u32) -> f64 {
 ///
 /// # Errors
 ///
-/// If `fpp` is no probability, or below what fingerprints of [`MAX_BITS`] promise, or there are no items or too many.
+/// If `fpp` is no probability, or below what fingerprints of [`MAX_BITS`] promise, or there are no
+/// items or too many.
 pub fn shape(items: u64, fpp: f64) -> Result<Shape, SizeError> {
     if fpp.is_nan() || fpp <= 0.0 || fpp >= 1.0 {
         return Err(SizeError::Fpp(fpp));

@@ -2,8 +2,9 @@
 //!
 //! Source: Donnet, Baynat and Friedman, "Retouched Bloom Filters" (2006).
 
-/// The share of elements that is lost when `cleared` of `ones` set bits are cleared at random: those of which at least
-/// one of `hashes` different bits is among them. The share of false positives that goes is the same.
+/// The share of elements that is lost when `cleared` of `ones` set bits are cleared at random:
+/// those of which at least one of `hashes` different bits is among them. The share of false
+/// positives that goes is the same.
 ///
 /// ```
 /// use gardenia::theory::retouched::lost;
@@ -23,8 +24,8 @@ pub fn lost(ones: u64, cleared: u64, hashes: u32) -> f64 {
     1.0 - stays.product::<f64>()
 }
 
-/// The quality of a clearing, χ: the share of false positives that went for each share of elements that was lost.
-/// 1 is clearing at random; more is better.
+/// The quality of a clearing, χ: the share of false positives that went for each share of elements
+/// that was lost. 1 is clearing at random; more is better.
 ///
 /// ```
 /// let chi = gardenia::theory::retouched::chi((90, 100), (30, 1_000));

@@ -1,12 +1,14 @@
 //! Fingerprints of a fixed set: what a rate costs.
 //!
-//! A filter that stores r bits of fingerprint for each key errs once in 2^r times, and none errs less in r bits per key.
-//! A rate ε between two powers of a half is met by r bits for a share q of all keys, and r - 1 for the others:
-//! `ε = q·2^-r + (1 - q)·2^-(r-1)`, so that q = 2 - ε·2^r. That takes r - 1 + q bits, at most 0.0861 more than
-//! log₂(1/ε), the least that any filter needs.
+//! A filter that stores r bits of fingerprint for each key reports one absent key in 2^r as
+//! present, and no filter does better in r bits per key. A rate ε between two powers of a half is
+//! met by r bits for a share q of all keys, and r - 1 for the others:
+//! `ε = q·2^-r + (1 - q)·2^-(r-1)`, so that q = 2 - ε·2^r. That takes r - 1 + q bits, at most
+//! 0.0861 more than log₂(1/ε), the least that any filter needs.
 //!
-//! Sources: Carter, Floyd, Gill, Markowsky and Wegman, "Exact and approximate membership testers" (1978), for the limit;
-//! Dillinger, Hübschle-Schneider, Sanders and Walzer (2022) for what a ribbon filter takes beside it.
+//! Sources: Carter, Floyd, Gill, Markowsky and Wegman, "Exact and approximate membership testers"
+//! (1978), for the limit; Dillinger, Hübschle-Schneider, Sanders and Walzer (2022) for what a
+//! ribbon filter takes beside it.
 
 use crate::SizeError;
 
@@ -53,7 +55,8 @@ impl Bits {
 ///
 /// # Errors
 ///
-/// [`SizeError::Fpp`] unless `fpp` is between 0 and 1 (exclusive), [`SizeError::Width`] if 32 bits are too few.
+/// [`SizeError::Fpp`] unless `fpp` is between 0 and 1 (exclusive), [`SizeError::Width`] if 32 bits
+/// are too few.
 ///
 /// ```
 /// use gardenia::theory::ribbon::{Bits, bits};
@@ -84,11 +87,12 @@ pub fn limit(fpp: f64) -> f64 {
     -libm::log2(fpp)
 }
 
-/// Bits per key that a ribbon filter of many keys takes, thresholds and empty slots included: r = `bits.width` above 3
-/// has rows of 64 coefficients, and up to 3 of 128.
+/// Bits per key that a ribbon filter of many keys takes, thresholds and empty slots included: r =
+/// `bits.width` above 3 has rows of 64 coefficients, and up to 3 of 128.
 ///
-/// What stays empty has no closed form: 0.29 % and 0.14 % of the slots in simulations of layers as they are sized here. From
-/// 10⁵ keys on the last layer and the borders of segments add less than 0.3 %.
+/// What stays empty has no closed form: 0.29 % and 0.14 % of the slots in simulations of layers as
+/// they are sized here. From 10⁵ keys on the last layer and the borders of segments add less than
+/// 0.3 %.
 ///
 /// ```
 /// use gardenia::Ribbon;
@@ -104,8 +108,8 @@ pub fn bits_per_key(bits: Bits) -> f64 {
     (bits.mean() + 2.0 / bucket) / (1.0 - empty)
 }
 
-/// Bytes of a filter of `items` keys, at most: beyond what many keys take, the last layer, the borders of segments, whole
-/// blocks, and an attempt or two more.
+/// Bytes of a filter of `items` keys, at most: beyond what many keys take, the last layer, the
+/// borders of segments, whole blocks, and an attempt or two more.
 ///
 /// ```
 /// use gardenia::theory::ribbon::{bits, most_bytes};

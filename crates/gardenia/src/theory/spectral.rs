@@ -1,14 +1,16 @@
-//! Counts as the smallest of k counters: how often it is wrong, and how many bits the counters hold.
+//! Counts as the smallest of k counters: how often it is wrong, and how many bits the counters
+//! hold.
 //!
-//! Every insert raises the k cells of its key, and the count of a key is read as the smallest of them. It is
-//! right as soon as one of the cells belongs to no other key, so the error is that of a membership filter
-//! with the *other distinct* keys in it: how often keys are repeated does not matter. Keys whose smallest
-//! counter appears only once among their cells are suspect; the recurring-minimum method moves them to a
-//! second filter, and [`single_minimum`] says how many there are. Two cells can only recur if they are
-//! different: two equal positions of one key are one cell here.
+//! Every insert raises the k cells of its key, and the count of a key is read as the smallest of
+//! them. It is right as soon as one of the cells belongs to no other key, so the error is that of a
+//! membership filter with the *other distinct* keys in it: how often keys are repeated does not
+//! matter. Keys whose smallest counter appears only once among their cells are suspect; the
+//! recurring-minimum method moves them to a second filter, and [`single_minimum`] says how many
+//! there are. Two cells can only recur if they are different: two equal positions of one key are
+//! one cell here.
 //!
-//! Source: Cohen and Matias, "Spectral Bloom Filters" (2003). The shares of single minima were worked out for
-//! this project; the tests simulate them.
+//! Source: Cohen and Matias, "Spectral Bloom Filters" (2003). The shares of single minima were
+//! worked out for this project; the tests simulate them.
 
 use alloc::vec::Vec;
 
@@ -16,13 +18,15 @@ use super::binomial::{Binomial, at_least_one, ln_none};
 use super::bloom::{NEGLIGIBLE, Occupancy, fpp_exact};
 use crate::index::MAX_HASHES;
 
-/// The probability that the smallest counter of a stored key is not its count: E_B with the other keys.
+/// The probability that the smallest counter of a stored key is not its count: E_B with the other
+/// keys.
 ///
-/// Cohen and Matias give `(1 - e^(-kn/m))^k` with n the number of distinct keys. Exactly, a key errs if and
-/// only if each of its cells is also a cell of one of the n - 1 others, which is [`fpp_exact`] of those, for
-/// every m and n, as long as the cells of a key are raised once each. The count is then too high, never too
-/// low. For a key that is *not* stored it is [`fpp_exact`] of all n. A single key never errs; no cells or no
-/// hashes give 1, no items 0.
+/// Cohen and Matias give `(1 - e^(-kn/m))^k` with n the number of distinct keys. Exactly, a key's
+/// count is wrong if and only if each of its cells is also a cell of one of the n - 1 others, which
+/// is [`fpp_exact`] of those, for every m and n, as long as the cells of a key are raised once
+/// each. The count is then too high, never too low. For a key that is *not* stored it is
+/// [`fpp_exact`] of all n. A single key's count is never wrong; no cells or no hashes give 1, no
+/// items 0.
 ///
 /// ```
 /// use gardenia::theory::spectral::minimum_error;
@@ -38,20 +42,22 @@ pub fn minimum_error(cells: u64, items: u64, hashes: u32) -> f64 {
     fpp_exact(cells, items - 1, hashes)
 }
 
-/// The expected share of keys whose smallest counter is single among their cells, if all counts are equal.
+/// The expected share of keys whose smallest counter is single among their cells, if all counts are
+/// equal.
 ///
-/// With every key inserted equally often a counter is that count times the number X of keys in its cell, and
-/// for j different cells of a key
+/// With every key inserted equally often a counter is that count times the number X of keys in its
+/// cell, and for j different cells of a key
 ///
 /// ```text
 /// Σ_x j · Pr(X = x) · Pr(X > x)^(j-1),   X ~ Bin(n - 1, 1 - (1 - 1/m)^k) other keys,
 /// ```
 ///
-/// averaged over the number j of different cells among k. The law of one cell is exact; cells are taken as
-/// independent, which is good to O(k/m). Where X spreads over more than some 1,000 values (nk/m > 2^20) the
-/// share of recurring minima is continued by its limit, inversely proportional to the spread. Unequal counts
-/// tie less often: see [`single_minimum_at_most`]. With one hash every minimum is single. No items or no
-/// hashes give 0; otherwise no cells give 1. More than [`MAX_HASHES`] hashes are taken as that many.
+/// averaged over the number j of different cells among k. The law of one cell is exact; cells are
+/// taken as independent, which is good to O(k/m). Where X spreads over more than some 1,000 values
+/// (nk/m > 2^20) the share of recurring minima is continued by its limit, inversely proportional to
+/// the spread. Unequal counts tie less often: see [`single_minimum_at_most`]. With one hash every
+/// minimum is single. No items or no hashes give 0; otherwise no cells give 1. More than
+/// [`MAX_HASHES`] hashes are taken as that many.
 ///
 /// ```
 /// use gardenia::theory::spectral::{single_minimum, single_minimum_at_most};
@@ -75,12 +81,12 @@ pub fn single_minimum(cells: u64, items: u64, hashes: u32) -> f64 {
 
 /// The largest share of keys whose smallest counter can be single, whatever the counts.
 ///
-/// Two cells that no other key uses always tie, at the key's own count. So at most the keys with no such
-/// cell, or exactly one, have a single minimum, `Σ_{i≤1} C(j, i)·a^i·(1-a)^(j-i)` with
-/// `a = (1 - 1/m)^(k(n-1))`, averaged over the number j of different cells. Counts that differ widely, where
-/// sums of other keys hardly ever agree, come close to it. At half fill and k = 5 this is 6/32 = 19%, the
-/// "about 20%" that Cohen and Matias found with skewed data. Assumptions and special cases as in
-/// [`single_minimum`].
+/// Two cells that no other key uses always tie, at the key's own count. So at most the keys with no
+/// such cell, or exactly one, have a single minimum, `Σ_{i≤1} C(j, i)·a^i·(1-a)^(j-i)` with
+/// `a = (1 - 1/m)^(k(n-1))`, averaged over the number j of different cells. Counts that differ
+/// widely, where sums of other keys hardly ever agree, come close to it. At half fill and k = 5
+/// this is 6/32 = 19%, the "about 20%" that Cohen and Matias found with skewed data. Assumptions
+/// and special cases as in [`single_minimum`].
 ///
 /// ```
 /// use gardenia::theory::spectral::single_minimum_at_most;
@@ -101,8 +107,8 @@ pub fn single_minimum_at_most(cells: u64, items: u64, hashes: u32) -> f64 {
 
 /// The bits that the counters hold, each written as short as it can be: `Σ ⌈log2(f + 1)⌉`.
 ///
-/// The N of the paper's N + o(N) + O(m), where m counts the cells. As printed elsewhere, `⌈log2 f⌉`, a count
-/// of 1 would take no bits and could not be told from 0.
+/// The N of the paper's N + o(N) + O(m), where m counts the cells. As printed elsewhere,
+/// `⌈log2 f⌉`, a count of 1 would take no bits and could not be told from 0.
 ///
 /// ```
 /// use gardenia::theory::spectral::counter_bits;
@@ -116,8 +122,8 @@ pub fn counter_bits<C: Into<u64>>(counters: impl IntoIterator<Item = C>) -> u64 
 /// The variance up to which [`single`] sums term by term.
 const WIDEST: f64 = (1 << 20) as f64;
 
-/// The answer where there is one without a formula, else what `share` makes of the probabilities that the
-/// cells of a key are 1, 2, … different ones.
+/// The answer where there is one without a formula, else what `share` makes of the probabilities
+/// that the cells of a key are 1, 2, … different ones.
 fn average_over_cells(cells: u64, items: u64, hashes: u32, share: impl Fn(&[f64]) -> f64) -> f64 {
     match (cells, hashes, items) {
         (_, 0, _) | (_, _, 0) => return 0.0,
@@ -176,8 +182,9 @@ mod tests {
         (found - expected).abs() <= relative * expected.abs()
     }
 
-    /// A filter by minimum selection: key i is inserted `counts[i]` times at random positions. The share of
-    /// keys whose minimum is wrong, and of those whose minimum is single among their different cells.
+    /// A filter by minimum selection: key i is inserted `counts[i]` times at random positions. The
+    /// share of keys whose minimum is wrong, and of those whose minimum is single among their
+    /// different cells.
     fn simulate(random: &mut SplitMix, cells: usize, hashes: usize, counts: &[u64]) -> (f64, f64) {
         let mut filter = vec![0; cells];
         let keys: Vec<Vec<usize>> = counts

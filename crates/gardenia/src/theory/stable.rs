@@ -1,11 +1,13 @@
-//! Filters that forget: cells hold ages, and the share of zeros settles whatever the length of the stream.
+//! Filters that forget: cells hold ages, and the share of zeros settles whatever the length of the
+//! stream.
 //!
-//! Each insert first lowers P different cells by 1, a run from a random start or all drawn, and then sets K random cells
-//! to Max. A cell never counts below 0. So in one insert a cell is set with probability `s = 1 - (1 - 1/m)^K`
-//! (positions of a key may coincide; the paper writes K/m), and otherwise lowered with probability
-//! `d = (P/m)·(1 - s)`. That law of one cell is exact, and all that is needed is to look *back* in time: a
-//! cell is zero if and only if Max lowerings come before the first setting. Each event was a lowering with
-//! probability d/(s + d), whenever it was; hence the limit, and both laws of finite time:
+//! Each insert first lowers P different cells by 1, a run from a random start or all drawn, and
+//! then sets K random cells to Max. A cell never counts below 0. So in one insert a cell is set
+//! with probability `s = 1 - (1 - 1/m)^K` (positions of a key may coincide; the paper writes K/m),
+//! and otherwise lowered with probability `d = (P/m)·(1 - s)`. That law of one cell is exact, and
+//! all that is needed is to look *back* in time: a cell is zero if and only if Max lowerings come
+//! before the first setting. Each event was a lowering with probability d/(s + d), whenever it was;
+//! hence the limit, and both laws of finite time:
 //!
 //! ```text
 //! z       = (d/(s+d))^Max                                                   for ever
@@ -13,15 +15,16 @@
 //! w_N     = z · Pr(Bin(N, s+d) ≥ Max) + (1-s)^N · Pr(Bin(N, P/m) < Max)     N inserts after it was empty
 //! ```
 //!
-//! The article's 1/(d/k - d/m + 1) lacks both powers, Max and K. Where several cells of a key matter they are
-//! taken as different and independent. They are not quite, since a run lowers neighbours together: in small
-//! filters false positives are slightly more and false negatives slightly fewer, by 1% and 4% of themselves
-//! at m = 1000, K = 5, P = 28, and in inverse proportion to m. Where cells are drawn one by one false positives are half as much
-//! more, for the fill varies all the same, and false negatives are as said. Digests of 64 bits may meet on top.
+//! The article's 1/(d/k - d/m + 1) lacks both powers, Max and K. Where several cells of a key
+//! matter they are taken as different and independent. They are not quite, since a run lowers
+//! neighbours together: in small filters false positives are slightly more and false negatives
+//! slightly fewer, by 1% and 4% of themselves at m = 1000, K = 5, P = 28, and in inverse proportion
+//! to m. Where cells are drawn one by one false positives are half as much more, for the fill
+//! varies all the same, and false negatives are as said. Digests of 64 bits may meet on top.
 //!
-//! Source: Deng and Rafiei, "Approximately Detecting Duplicates for Streaming Data using Stable Bloom
-//! Filters" (2006), for the filter, the limit, and P. The laws of finite time were worked out for this
-//! project; the tests simulate them.
+//! Source: Deng and Rafiei, "Approximately Detecting Duplicates for Streaming Data using Stable
+//! Bloom Filters" (2006), for the filter, the limit, and P. The laws of finite time were worked out
+//! for this project; the tests simulate them.
 
 use super::binomial::{Binomial, at_least_one, ln_none};
 use super::first;
@@ -43,10 +46,10 @@ pub struct Shape {
 
 /// The fraction of zeros in the long run: `(1 / (1 + s/d))^Max`, `s/d = ((1 - 1/m)^-K - 1)·m/P`.
 ///
-/// Deng and Rafiei's `(1 / (1 + 1/(P·(1/K - 1/m))))^Max`, with the true chance s in place of K/m; the two
-/// differ by O(K/m). It is also the probability that one cell is zero. Without hashes, or with cells that
-/// hold nothing (Max = 0), all is zero; otherwise nothing is, in the end, without decrements or without
-/// cells. More decrements than cells are taken as all.
+/// Deng and Rafiei's `(1 / (1 + 1/(P·(1/K - 1/m))))^Max`, with the true chance s in place of K/m;
+/// the two differ by O(K/m). It is also the probability that one cell is zero. Without hashes, or
+/// with cells that hold nothing (Max = 0), all is zero; otherwise nothing is, in the end, without
+/// decrements or without cells. More decrements than cells are taken as all.
 ///
 /// ```
 /// use gardenia::theory::stable::zero_fraction;
@@ -65,8 +68,8 @@ pub fn zero_fraction(cells: u64, hashes: u32, max: u32, decrements: u64) -> f64 
 
 /// The false-positive probability in the long run: `(1 - z)^K` with z from [`zero_fraction`].
 ///
-/// On the way there from an empty filter it is lower ([`fpp_after`]). No hashes exclude nothing and give 1,
-/// and so do no cells and no decrements.
+/// On the way there from an empty filter it is lower ([`fpp_after`]). No hashes exclude nothing and
+/// give 1, and so do no cells and no decrements.
 ///
 /// ```
 /// use gardenia::theory::stable::stable_fpp;
@@ -82,9 +85,11 @@ pub fn stable_fpp(cells: u64, hashes: u32, max: u32, decrements: u64) -> f64 {
     libm::pow(set, f64::from(hashes))
 }
 
-/// The fraction of zeros after so many inserts of different keys into an empty filter: w_N of the module.
+/// The fraction of zeros after so many inserts of distinct keys into an empty filter: w_N of the
+/// module.
 ///
-/// It only falls, from 1 to [`zero_fraction`]. Repeated keys set the same cells again, which keeps it higher.
+/// It only falls, from 1 to [`zero_fraction`]. Repeated keys set the same cells again, which keeps
+/// it higher.
 ///
 /// ```
 /// use gardenia::theory::stable::{zero_fraction, zero_fraction_after};
@@ -120,11 +125,11 @@ pub fn fpp_after(inserts: u64, cells: u64, hashes: u32, max: u32, decrements: u6
     libm::pow(occupied, f64::from(hashes))
 }
 
-/// How many inserts into an empty filter bring its fraction of zeros to within `relative` of the limit:
-/// the fewest N with `w_N ≤ z·(1 + relative)`.
+/// How many inserts into an empty filter bring its fraction of zeros to within `relative` of the
+/// limit: the fewest N with `w_N ≤ z·(1 + relative)`.
 ///
-/// Of the order of m·Max/P. A limit of 0 is never reached, nor is any with `relative` ≤ 0 or NaN: they give
-/// `u64::MAX`. A filter with all zeros in the limit starts there, and gives 0.
+/// Of the order of m·Max/P. A limit of 0 is never reached, nor is any with `relative` ≤ 0 or NaN:
+/// they give `u64::MAX`. A filter with all zeros in the limit starts there, and gives 0.
 ///
 /// ```
 /// use gardenia::theory::stable::{convergence, zero_fraction, zero_fraction_after};
@@ -152,13 +157,14 @@ pub fn convergence(cells: u64, hashes: u32, max: u32, decrements: u64, relative:
 
 /// The fewest cells to lower per insert, P, at which [`stable_fpp`] is at most `fpp`.
 ///
-/// Deng and Rafiei's `1 / (((1 - fpp^(1/K))^(-1/Max) - 1)·(1/K - 1/m))`, with s in place of K/m, rounded up:
-/// more lowering means more zeros. It hardly depends on m, and not at all on the stream.
+/// Deng and Rafiei's `1 / (((1 - fpp^(1/K))^(-1/Max) - 1)·(1/K - 1/m))`, with s in place of K/m,
+/// rounded up: more lowering means more zeros. It hardly depends on m, and not at all on the
+/// stream.
 ///
 /// # Errors
 ///
-/// [`SizeError::Conflict`] if P would be more than all cells: there are too few of them for so many hashes.
-/// Otherwise what is wrong with a parameter.
+/// [`SizeError::Conflict`] if P would be more than all cells: there are too few of them for so many
+/// hashes. Otherwise what is wrong with a parameter.
 ///
 /// ```
 /// use gardenia::theory::stable::{decrements, stable_fpp};
@@ -182,12 +188,13 @@ pub fn decrements(cells: u64, hashes: u32, max: u32, fpp: f64) -> Result<u64, Si
     Ok(first(meets))
 }
 
-/// The probability that a key is forgotten after `gap` inserts of other, different keys: `1 - (1 - u_g)^K`.
+/// The probability that a key is forgotten after `gap` inserts of other, distinct keys:
+/// `1 - (1 - u_g)^K`.
 ///
-/// A cell of the key was Max and is zero now if Max lowerings came since it was last set, by the key or by
-/// another that shares it. Nothing is forgotten at once, or without decrements; for long gaps all but a
-/// share of [`stable_fpp`] is. How full the filter was does not matter. Keys that are repeated in the gap
-/// lower cells like others but set the same ones, and so make it likelier.
+/// A cell of the key was Max and is zero now if Max lowerings came since it was last set, by the
+/// key or by another that shares it. Nothing is forgotten at once, or without decrements; for long
+/// gaps all but a share of [`stable_fpp`] is. How full the filter was does not matter. Keys that
+/// are repeated in the gap lower cells like others but set the same ones, and so make it likelier.
 ///
 /// ```
 /// use gardenia::theory::stable::{false_negative, stable_fpp};
@@ -234,10 +241,11 @@ pub fn memory(cells: u64, hashes: u32, max: u32, decrements: u64, false_negative
 
 /// The shape of `cells` cells that keeps `fpp` in the long run and remembers longest.
 ///
-/// Each K has its least P ([`decrements`]); taken is the K whose [`memory`] at 10% false negatives is
-/// longest. The choice hardly depends on the 10%: at 0.1% and at 50% K is the same, or off by one or two in a
-/// flat optimum. It is below the log2(1/fpp) of a filter that never forgets (4 at 1% and Max = 3), and nears
-/// it for large Max. If the gap that matters is known, [`shape_for_gap`] is the paper's criterion.
+/// Each K has its least P ([`decrements`]); taken is the K whose [`memory`] at 10% false negatives
+/// is longest. The choice hardly depends on the 10%: at 0.1% and at 50% K is the same, or off by
+/// one or two in a flat optimum. It is below the log2(1/fpp) of a filter that never forgets (4 at
+/// 1% and Max = 3), and nears it for large Max. If the gap that matters is known, [`shape_for_gap`]
+/// is the paper's criterion.
 ///
 /// # Errors
 ///
@@ -267,8 +275,9 @@ pub fn shape(cells: u64, max: u32, fpp: f64) -> Result<Shape, SizeError> {
 
 /// The shape of `cells` cells that keeps `fpp` and forgets the fewest keys of a given `gap`.
 ///
-/// Deng and Rafiei choose K so that false negatives are fewest for the gaps of their stream; this is the case
-/// of one gap. Of numbers that are equally good, such as all of them at short gaps, the smallest is taken.
+/// Deng and Rafiei choose K so that false negatives are fewest for the gaps of their stream; this
+/// is the case of one gap. Of numbers that are equally good, such as all of them at short gaps, the
+/// smallest is taken.
 ///
 /// # Errors
 ///
@@ -368,8 +377,8 @@ impl Law {
         Binomial { trials: inserts as f64, hit: self.lowered, miss: self.kept }
     }
 
-    /// 1 - w_N without the difference from 1, which for few inserts would be all rounding: set at least once,
-    /// less what was set and forgotten.
+    /// 1 - w_N without the difference from 1, which for few inserts would be all rounding: set at
+    /// least once, less what was set and forgotten.
     fn occupied(&self, inserts: u64) -> f64 {
         let ln_never = ln_none(inserts as f64, self.set, self.unset);
         let (never, ever) = (libm::exp(ln_never), -libm::expm1(ln_never));
@@ -461,7 +470,8 @@ mod tests {
         }
     }
 
-    /// Cells as the paper says: lower P, a run from a random start or drawn, then set K random cells.
+    /// Cells as the paper says: lower P, a run from a random start or drawn, then set K random
+    /// cells.
     struct Cells {
         cells: Vec<u32>,
         random: SplitMix,

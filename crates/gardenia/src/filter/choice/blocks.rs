@@ -1,11 +1,13 @@
 //! Blocks: many keys choose at once as things stand, and then all of them move.
 //!
-//! Rounds and passes change one array of bits key after key. To let threads share the work, keys are taken in blocks of
-//! 1/128 of all. First every key of a block chooses, by the state before the block: threads only read. Then the moves are
-//! made: each thread changes a range of the bits. So few keys of a block meet in a bit that the outcome is as good as
-//! one after the other; and as blocks, slices and ranges depend on the keys alone, it is the same for any number of threads.
+//! Rounds and passes change one array of bits key after key. To let threads share the work, keys
+//! are processed in blocks of 1/128 of all. First every key of a block chooses, by the state before
+//! the block: threads only read. Then the moves are made: each thread changes a range of the bits.
+//! So few keys of a block meet in a bit that the outcome is as good as one after the other; and as
+//! blocks, slices and ranges depend on the keys alone, it is the same for any number of threads.
 //!
-//! One rule makes it safe: what a block made worse, because its keys did meet, is taken back as a whole.
+//! One rule makes it safe: what a block made worse, because its keys did meet, is undone as a
+//! whole.
 
 use super::tally::Board;
 use alloc::vec::Vec;
@@ -31,7 +33,8 @@ const RANGE_BITS: u64 = 1 << 31;
 pub(super) struct Moves<M> {
     /// Who moved, as the caller likes.
     pub(super) made: Vec<M>,
-    /// For each range: places of bits from its start, twice, and one more if the bit is used once more.
+    /// For each range: places of bits from its start, twice, and one more if the bit is used once
+    /// more.
     changes: Vec<Vec<u32>>,
     range: u64,
 }
@@ -99,14 +102,14 @@ impl Cut {
 pub(super) struct Outcome {
     /// How many more bits are set.
     pub(super) more: i64,
-    /// Whether a counter stuck in moves that were taken back: then bits may be set that nobody uses.
+    /// Whether a counter stuck in moves that were undone: then bits may be set that nobody uses.
     pub(super) stuck: bool,
     /// Bytes that the moves took.
     pub(super) bytes: usize,
 }
 
-/// One round over all keys by up to `threads` threads, with what belongs to each slice. Blocks that make it worse are
-/// taken back, unless it is the first round.
+/// One round over all keys by up to `threads` threads, with what belongs to each slice. Blocks that
+/// make it worse are undone, unless it is the first round.
 pub(super) fn round<C: Choosers>(
     choosers: &C,
     own: &mut [C::Slice],

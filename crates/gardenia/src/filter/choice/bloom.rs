@@ -2,10 +2,12 @@
 
 use super::builder::ChoiceBloomOptions;
 use super::groups::Groups;
+use super::groups::group_digest;
 use super::partitions::Partitions;
 use super::probe::{Contains, ContainsMany, Set, SetMany};
 use super::rate::{GroupRate, either};
 use crate::cells::{Bits, Memory, Owned};
+use crate::explain::{CellTable, Explain, Holds, Seen, bit};
 use crate::filter::builder::SchemeOf;
 use crate::filter::{About, Builder, Identity};
 use crate::format::Kind;
@@ -39,8 +41,9 @@ pub enum ChoiceForm {
 
 /// A Bloom filter that sets fewer bits, because each key chooses among groups of positions.
 ///
-/// Keys that come one by one take the group that sets the fewest new bits. That pays from some 16 bits per key on.
-/// Much more is gained when all keys are known up front: see [`Builder::<ChoiceBloom>::effort`].
+/// Keys that come one by one take the group that sets the fewest new bits. That pays from some 16
+/// bits per key on. Much more is gained when all keys are known up front: see
+/// [`Builder::<ChoiceBloom>::effort`].
 ///
 /// `S` is the scheme that makes the positions of each group, `M` the memory.
 ///
@@ -73,8 +76,8 @@ pub struct ChoiceBloom<S = Fractional, M = Owned> {
 }
 
 impl ChoiceBloom {
-    /// A filter with two groups for `items` keys that come one by one, at a false-positive probability of at most
-    /// `fpp`.
+    /// A filter with two groups for `items` keys that come one by one, at a false-positive
+    /// probability of at most `fpp`.
     pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
         Self::builder().items(items).fpp(fpp).build()
     }
@@ -135,7 +138,8 @@ impl<S: Scheme> ChoiceBloom<S> {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent.
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly
+    /// absent.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -168,9 +172,9 @@ impl<S: Scheme> ChoiceBloom<S> {
 
     /// Takes in the keys of `other`: all keys of both are found afterwards.
     ///
-    /// The result has all bits of both and so may have more than a filter into which the keys of both were inserted:
-    /// a key might have found a cheaper group there. Partitioned filters cannot be united: a partition has one set
-    /// in each of them.
+    /// The result has all bits of both and so may have more than a filter into which the keys of
+    /// both were inserted: a key might have found a cheaper group there. Partitioned filters cannot
+    /// be merged: a partition has one set in each of them.
     ///
     /// ```
     /// use gardenia::ChoiceBloom;
@@ -293,7 +297,8 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
         self.form
     }
 
-    /// Whether a cell is set; `None` beyond the last. Queries need no such thing, studies of the fill do.
+    /// Whether a cell is set; `None` beyond the last. Queries need no such thing, studies of the
+    /// fill do.
     #[must_use]
     pub fn cell(&self, at: u64) -> Option<bool> {
         (at < self.cells()).then(|| self.bits.get(at))
@@ -330,14 +335,15 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
         &mut self.about
     }
 
-    /// The current false-positive probability: `1 - (1 - q)^c`, where q is the probability that a group of an absent key is all
-    /// ones.
+    /// The current false-positive probability: `1 - (1 - q)^c`, where q is the probability that a
+    /// group of an absent key is all ones.
     ///
-    /// q is p^k at a fill of p, and what the scheme adds. A scheme that takes sums modulo a number with small factors may
-    /// leave residue classes unequally full (files of earlier versions), and in filters of few keys what it adds is not known well
-    /// enough. Then q is counted: fixed pseudo-random groups are laid over the cells, until the standard error is 1 % of q. If it
-    /// is still above 3.5 % after 2²⁷ of them, q follows from the fill of each class. That takes a few tens of milliseconds at
-    /// most, beside reading the cells, and gives the same value every time.
+    /// q is p^k at a fill of p, and what the scheme adds. A scheme that takes sums modulo a number
+    /// with small factors may leave residue classes unequally full (files of earlier versions), and
+    /// in filters of few keys what it adds is not known well enough. Then q is counted: fixed
+    /// pseudo-random groups are laid over the cells, until the standard error is 1 % of q. If it is
+    /// still above 3.5 % after 2²⁷ of them, q follows from the fill of each class. That takes a few
+    /// tens of milliseconds at most, beside reading the cells, and gives the same value every time.
     ///
     /// ```
     /// let mut bed = gardenia::ChoiceBloom::new(1_000, 0.001)?;
@@ -355,9 +361,10 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
         either(0.0, self.scheme.dispatch(group), self.choices())
     }
 
-    /// How many different keys are in. A filter with choices counts them: the fill tells it only of keys that came one
-    /// by one. A key that was found already when it came is not counted, which happens to a share of up to
-    /// [`fpp`](Self::fpp) of the new ones: that is the error told. A union counts common keys twice.
+    /// The number of distinct keys in the filter. A filter with choices counts them: the fill tells
+    /// it only of keys that were inserted one by one. A key that was found already when it came is
+    /// not counted, which happens to a share of up to [`fpp`](Self::fpp) of the new ones: that is
+    /// the error told. A union counts common keys twice.
     ///
     /// ```
     /// let keys: Vec<u32> = (0..5_000).collect();
@@ -446,11 +453,44 @@ impl<S: Scheme, M: Memory> fmt::Debug for ChoiceBloom<S, M> {
     }
 }
 
-/// Equal in identity, choices and bits: the same answer to every key. What they were planned for, and how many keys
-/// were counted, does not matter.
+/// Equal in identity, choices and bits: the same answer to every key. What they were planned for,
+/// and how many keys were counted, does not matter.
 impl<S: Scheme, M: Memory, N: Memory> PartialEq<ChoiceBloom<S, N>> for ChoiceBloom<S, M> {
     fn eq(&self, other: &ChoiceBloom<S, N>) -> bool {
         self.check_same(other).is_ok() && self.bits == other.bits
+    }
+}
+
+impl<S: Scheme, M: Memory> Explain for ChoiceBloom<S, M> {
+    fn tables(&self) -> Vec<CellTable> {
+        match self.form {
+            ChoiceForm::Groups { .. } => alloc::vec![CellTable::bits(self.bits.len())],
+            ChoiceForm::Partitions { partitions } => {
+                let cells = self.bits.len() - Partitions::table_bits(partitions);
+                alloc::vec![CellTable::bits(cells), CellTable::new("choices", Holds::Code, partitions, 8)]
+            }
+        }
+    }
+    fn cell(&self, table: usize, at: u64) -> u64 {
+        match self.form {
+            ChoiceForm::Partitions { partitions } if table == 1 => {
+                Partitions::in_bits(self.bits.len(), partitions).choice(&self.bits, at).into()
+            }
+            _ => bit(&self.bits, at),
+        }
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        match self.form {
+            ChoiceForm::Groups { choices } => (0..choices).for_each(|group| {
+                let digest = group_digest(digest, group);
+                seen.add(0, group as usize, self.scheme.positions(digest, self.bits.len()));
+            }),
+            ChoiceForm::Partitions { partitions } => {
+                let form = Partitions::in_bits(self.bits.len(), partitions);
+                let choice = form.choice(&self.bits, form.of(digest));
+                seen.add(0, 0, form.positions(&self.scheme, digest, choice));
+            }
+        }
     }
 }
 

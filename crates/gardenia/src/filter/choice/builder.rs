@@ -17,16 +17,16 @@ use crate::index::{AnyScheme, MAX_CELLS, Scheme, prime};
 use crate::kinds::{Ability, Kind};
 use crate::plan::{Figures, Goal, sizes};
 use crate::spec::{FromSpec, Measure, Param, Spec, Step, Value, Watch, bit_bytes};
-use crate::theory::bloom::{Shape, size};
+use crate::theory::bloom::{self, Shape, size};
 use crate::theory::choices;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-/// How much work goes into choosing groups. Each effort takes more time than the one before it and leaves fewer false
-/// positives, or cheaper queries.
+/// How much work goes into choosing groups. Each effort takes more time than the one before it and
+/// leaves fewer false positives, or cheaper queries.
 ///
-/// False positives of 10,000 keys at 8 and 16 bits per key, all bits counted, and what building takes per key on one core
-/// (`cargo run --release -p gardenia --example choices` measures them):
+/// False positives of 10,000 keys at 8 and 16 bits per key, all bits counted, and what building
+/// takes per key on one core (`cargo run --release -p gardenia --example choices` measures them):
 ///
 /// | effort | groups | 8 bits | 16 bits | time |
 /// | --- | --- | --- | --- | --- |
@@ -39,21 +39,22 @@ use core::ops::ControlFlow;
 /// | `Propagated` | 3 | 1.1 % | 1.4e-4 | 15 to 25 µs |
 /// | `Propagated` | 8 | 0.72 % | 6.8e-5 | 30 to 60 µs |
 /// | `Propagated` | 32 | 0.55 % | 4.1e-5 | 250 to 400 µs |
-/// | (no filter errs less) | | 0.39 % | 1.5e-5 | |
+/// | (the lower limit of any filter) | | 0.39 % | 1.5e-5 | |
 ///
-/// A query looks at all groups; that of a partitioned filter costs what a plain one's costs for absent keys, and up to
-/// a third more for present ones. Rounds, passes and propagation use all cores; the first round of groups is the online
-/// pass, which one core makes.
+/// A query looks at all groups; that of a partitioned filter costs what a plain one's costs for
+/// absent keys, and up to a third more for present ones. Rounds, passes and propagation use all
+/// cores; the first round of groups is the online pass, which one core makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Effort {
     /// Keys come one by one, each by the group that sets the fewest new bits.
     #[default]
     Online,
-    /// All keys are known up front and take turns in choosing anew: Lumetta and Mitzenmacher's rounds.
+    /// All keys are known up front and take turns in choosing anew: Lumetta and Mitzenmacher's
+    /// rounds.
     Rounds,
-    /// All keys are known up front; a few of them together choose one of 256 hash sets, and the choice is stored. A query costs
-    /// what it costs in a plain filter.
+    /// All keys are known up front; a few of them together choose one of 256 hash sets, and the
+    /// choice is stored. A query costs what it costs in a plain filter.
     Partitioned,
     /// All keys are known up front and their groups are chosen by belief propagation.
     Propagated,
@@ -92,8 +93,8 @@ impl Effort {
         }
     }
 
-    /// Rounds or passes that [`Builder::<ChoiceBloom>::build_from`] takes. Those of the paper for groups; the passes over
-    /// partitions gain little from the sixth on.
+    /// Rounds or passes that [`Builder::<ChoiceBloom>::build_from`] takes. Those of the paper for
+    /// groups; the passes over partitions gain little from the sixth on.
     #[must_use]
     pub const fn rounds(self, choices: u32) -> u64 {
         match self {
@@ -106,8 +107,9 @@ impl Effort {
     }
 
     /// The share of the way from the online fill to the floor that is made at least
-    /// ([`choices::expected_fill_arranged`]), where `load` is kn/m. Fitted to Lumetta and Mitzenmacher's Table 3 and to own
-    /// measurements at 8 and 16 bits per key, and kept a little below them, so that the rate asked for is kept.
+    /// ([`choices::expected_fill_arranged`]), where `load` is kn/m. Fitted to Lumetta and
+    /// Mitzenmacher's Table 3 and to own measurements at 8 and 16 bits per key, and kept a little
+    /// below them, so that the rate asked for is kept.
     fn share(self, choices: u32, load: f64) -> f64 {
         let c = f64::from(choices);
         let (at_one, slope) = match self {
@@ -143,7 +145,8 @@ impl<S> ChoiceBloomOptions<S> {
 }
 
 impl<S: Scheme> Builder<ChoiceBloom<S>> {
-    /// Groups of positions per key, 1 to [`MAX_CHOICES`]; 2 unless said. Not for partitioned filters.
+    /// Groups of positions per key, 1 to [`MAX_CHOICES`]; 2 unless said. Not for partitioned
+    /// filters.
     pub fn choices(mut self, choices: u32) -> Self {
         self.options.choices = Some(choices);
         self
@@ -151,8 +154,9 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
 
     /// How much work goes into choosing; [`Effort::Online`] unless said.
     ///
-    /// It decides the size (with more effort fewer bits keep the same rate) and what [`build_from`](Self::build_from) does.
-    /// A partitioned filter answers in its own way; the others differ only in how their bits were chosen.
+    /// It decides the size (with more effort fewer bits keep the same rate) and what
+    /// [`build_from`](Self::build_from) does. A partitioned filter answers in its own way; the
+    /// others differ only in how their bits were chosen.
     pub fn effort(mut self, effort: Effort) -> Self {
         self.options.effort = effort;
         self
@@ -160,9 +164,10 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
 
     /// The scheme, as a function of the number of probes: `Independent::new`.
     ///
-    /// Schemes that take sums modulo m ([`Scheme::modulus`]) get the next prime for the number of bits, or for that of each
-    /// slice, unless there is one group only: keys that choose would gather in the residue classes of small factors, and the
-    /// rate would be up to thousands of times as high. Partitioned filters refuse these schemes.
+    /// Schemes that take sums modulo m ([`Scheme::modulus`]) get the next prime for the number of
+    /// bits, or for that of each slice, unless there is one group only: keys that choose would
+    /// gather in the residue classes of small factors, and the rate would be up to thousands of
+    /// times as high. Partitioned filters refuse these schemes.
     ///
     /// ```
     /// use gardenia::index::Double;
@@ -189,6 +194,9 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
         };
         let rate = |shape: Shape, items| self.rate(shape, items, choices);
         let best = |cells, items| {
+            if bloom::best_hashes(cells, items) >= ENOUGH {
+                return ENOUGH;
+            }
             let start = choices::best_hashes(cells, items, choices);
             // Of the size that it will have.
             let fitted = |hashes| Shape { cells: fit(Shape { cells, hashes }), hashes };
@@ -213,8 +221,9 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
 
     /// An empty filter, for keys that come one by one.
     ///
-    /// Its size counts on the effort: only [`Effort::Online`] keeps the rate that was asked for this way. Of a partitioned
-    /// filter nothing is chosen, so that it is a plain one, and stays so.
+    /// Its size counts on the effort: only [`Effort::Online`] keeps the rate that was asked for
+    /// this way. Of a partitioned filter nothing is chosen, so that it is a plain one, and stays
+    /// so.
     pub fn build(self) -> Result<ChoiceBloom<S>, SizeError> {
         let choices = self.checked_choices()?;
         let shape = self.shape()?;
@@ -233,7 +242,8 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
         Ok(ChoiceBloom { hasher, scheme, bits, form, items: 0, about })
     }
 
-    /// The filter of these keys, by the effort asked for. Without `items` it is made for as many as there are.
+    /// The filter of these keys, by the effort asked for. Without `items` it is made for as many as
+    /// there are.
     pub fn build_from<K: Key>(self, keys: &[K]) -> Result<ChoiceBloom<S>, SizeError> {
         let (effort, hasher) = (self.options.effort, self.request.hasher.clone());
         let digests = || keys.iter().map(|key| hasher.digest_key(key)).collect();
@@ -280,13 +290,14 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
         Ok(offline.finish())
     }
 
-    /// The filter of these keys, to be improved step by step. Without `items` it is made for as many as there are.
+    /// The filter of these keys, to be improved step by step. Without `items` it is made for as
+    /// many as there are.
     pub fn offline(self, digests: Vec<Digest>) -> Result<ChoiceOffline<S>, SizeError> {
         let filter = self.for_items(digests.len()).build()?;
         ChoiceOffline::new(filter, digests)
     }
 
-    /// Made for so many keys, unless told otherwise.
+    /// Made for this many keys, unless told otherwise.
     fn for_items(mut self, keys: usize) -> Self {
         self.request.items = self.request.items.or(Some(keys.max(1) as u64));
         self
@@ -341,15 +352,20 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
     }
 }
 
-/// Why partitioned filters need certain schemes: they turn positions within words, so that slices would mix, and their
-/// cells are whole words, so that a modulus would not be a prime.
+/// Hashes of a filter with this many bits per key that a plain one would have as many, or more. The
+/// rate is below 10⁻⁹, and what is left of it comes from positions that coincide; to look for the
+/// best number, up to 255, would take up to seconds.
+const ENOUGH: u32 = 40;
+
+/// Why partitioned filters need certain schemes: they turn positions within words, so that slices
+/// would mix, and their cells are whole words, so that a modulus would not be a prime.
 const NOT_TURNED: &str = "effort 2 (partitioned) turns positions within words, which this scheme does not allow: \
      use the scheme fractional or independent, or another effort";
 
 /// The smallest usable number of cells that is at least `cells`.
 ///
-/// Keys that choose gather in residue classes of a modulus with small factors, so that it becomes a prime: m, or the cells of
-/// each slice.
+/// Keys that choose gather in residue classes of a modulus with small factors, so that it becomes a
+/// prime: m, or the cells of each slice.
 fn fit_choices(scheme: &impl Scheme, cells: u64, choices: u32) -> u64 {
     let cells = scheme.fit(cells);
     match scheme.modulus(cells) {
@@ -364,10 +380,11 @@ fn fit_choices(scheme: &impl Scheme, cells: u64, choices: u32) -> u64 {
 /// Keys below which arranging them is not expected to gain what it gains for many.
 const FEW: u64 = 1000;
 
-/// Cells and partitions for so many keys in `bits` bits, a whole number of words.
+/// Cells and partitions for this many keys in `bits` bits, a whole number of words.
 ///
-/// A byte for each partition: `0.7·√b` bits per key where there are b in all, at most a quarter of them. That was the best
-/// at 8, 16 and 32 bits per key (4, 3 and 2 keys to a partition), and it is flat around there.
+/// A byte for each partition: `0.7·√b` bits per key where there are b in all, at most a quarter of
+/// them. That was the best at 8, 16 and 32 bits per key (4, 3 and 2 keys to a partition), and it is
+/// flat around there.
 fn partitions(bits: u64, items: u64) -> Partitions {
     let per_item = bits as f64 / items as f64;
     let table = (0.7 * libm::sqrt(per_item)).min(per_item / 4.0);
@@ -433,5 +450,15 @@ impl FromSpec for ChoiceBloom<AnyScheme> {
             }
             _ => sorted,
         }
+    }
+}
+
+#[test]
+fn many_bits_per_key_are_planned_without_a_search() {
+    for (items, bits) in [(10, 3_000), (1_000, 1_000_000), (1 << 20, 1 << 30)] {
+        let shape = ChoiceBloom::builder().items(items).bits(bits).shape().unwrap();
+        assert_eq!(shape.hashes, ENOUGH, "{items} {bits}");
+        let fpp = ChoiceBloom::builder().items(items).bits(bits).planned_fpp().unwrap();
+        assert!(fpp < 1e-9, "{items} {bits}: {fpp}");
     }
 }

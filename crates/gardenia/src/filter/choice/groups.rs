@@ -1,10 +1,12 @@
-//! Groups of positions: which are a key's, which is the cheapest, and whether one of them is all ones.
+//! Groups of positions: which are a key's, which is the cheapest, and whether one of them is all
+//! ones.
 //!
-//! All c groups come from one digest. Group 0 is that of the digest itself, so that a filter with one choice is
-//! the plain Bloom filter, bit for bit; group g is that of a word derived from it. The scheme then makes k
-//! positions of each: with double hashing 2c hash values do.
+//! All c groups come from one digest. Group 0 is that of the digest itself, so that a filter with
+//! one choice is the plain Bloom filter, bit for bit; group g is that of a word derived from it.
+//! The scheme then makes k positions of each: with double hashing 2c hash values do.
 //!
-//! Source: Lumetta and Mitzenmacher (2007), section 3.1. Online, ties go to the group of the lowest number.
+//! Source: Lumetta and Mitzenmacher (2007), section 3.1. Online, ties go to the group of the lowest
+//! number.
 
 use super::probe::{Choose, FIRST, all_set, fetch_lines};
 use crate::cells::{Bits, Memory};

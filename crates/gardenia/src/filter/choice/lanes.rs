@@ -1,7 +1,8 @@
 //! Sixty-four sums at a time: how many of some words have bit i set, for each i.
 //!
-//! The sums stand upright, bit j of all of them in one word (a *plane*), so that adding a word to 64 sums takes a
-//! few instructions. Eight words go through a tree of adders before one carry runs up the planes.
+//! The sums stand upright, bit j of all of them in one word (a *plane*), so that adding a word to
+//! 64 sums takes a few instructions. Eight words go through a tree of adders before one carry runs
+//! up the planes.
 
 /// One-bit sums: the sum and the carry of three words, in every lane.
 #[inline(always)]

@@ -1,5 +1,5 @@
-//! Filters whose keys have a choice: of several groups of positions a key needs only one, so that few bits get
-//! set.
+//! Filters whose keys have a choice: of several groups of positions a key needs only one, so that
+//! few bits get set.
 //!
 //! | effort | how the groups are chosen | file |
 //! | --- | --- | --- |
@@ -8,8 +8,8 @@
 //! | 2 | for a few keys together, out of 256, and stored: a query looks at one group only | `partitions` |
 //! | 3 | by belief propagation over keys and bits, then rounds | `propagation` |
 //!
-//! Sources: Lumetta and Mitzenmacher (2007) for efforts 0 and 1; Hao, Kodialam and Lakshman (2007) for the
-//! partitions; the way in which partitions are searched, and the propagation, are ours.
+//! Sources: Lumetta and Mitzenmacher (2007) for efforts 0 and 1; Hao, Kodialam and Lakshman (2007)
+//! for the partitions; the way in which partitions are searched, and the propagation, are ours.
 
 mod blocks;
 pub(super) mod bloom;

@@ -65,11 +65,13 @@ pub struct OfflineProgress {
 /// Positions that a round looks at, from which threads are worth while.
 const WORTH: u64 = 1 << 18;
 
-/// A filter with choices that is built from all its keys: it can be improved, left alone and improved again.
+/// A filter with choices that is built from all its keys: it can be improved, left alone and
+/// improved again.
 ///
-/// No call makes it worse, and what comes out depends only on the keys, their order and the calls: two calls of
-/// 5 rounds are one of 10, whatever the number of threads. Beside the filter and the digests it takes half a
-/// byte per bit, a byte per key, and room for the moves of a 128th of the keys.
+/// No call makes it worse, and what comes out depends only on the keys, their order and the calls:
+/// two calls of 5 rounds are one of 10, whatever the number of threads. Beside the filter and the
+/// digests it takes half a byte per bit, a byte per key, and room for the moves of a 128th of the
+/// keys.
 ///
 /// ```
 /// use gardenia::filter::Effort;
@@ -126,13 +128,14 @@ impl<S: Scheme> ChoiceOffline<S> {
         Ok(Self { filter, digests, tally, chosen, rounds: 0, ties: Ties::new(), threads, moves_bytes: 0 })
     }
 
-    /// How many threads may work; all the processor has at first. It changes the time taken, not the result.
+    /// How many threads may work; all the processor has at first. It changes the time taken, not
+    /// the result.
     pub fn threads(&mut self, threads: usize) {
         self.threads = threads.max(1);
     }
 
-    /// Takes every key, or every partition, out and puts it back where it costs least, `rounds` times. The first
-    /// round is the online pass.
+    /// Takes every key, or every partition, out and puts it back where it costs least, `rounds`
+    /// times. The first round is the online pass.
     pub fn improve(&mut self, rounds: u64) -> OfflineProgress {
         self.improve_with(rounds, |_| ControlFlow::Continue(()))
     }
@@ -198,16 +201,16 @@ impl<S: Scheme> ChoiceOffline<S> {
         }
     }
 
-    /// Chooses all groups anew by belief propagation, and keeps the better of old and new. Rounds may follow. It does
-    /// nothing for a partitioned filter.
+    /// Chooses all groups anew by belief propagation, and keeps the better of old and new. Rounds
+    /// may follow. It does nothing for a partitioned filter.
     ///
     /// It takes memory for a number per position of all groups, and much time: see [`Propagation`].
     pub fn propagate(&mut self, how: &Propagation) -> Result<OfflineProgress, SizeError> {
         self.propagate_with(how, |_| ControlFlow::Continue(()))
     }
 
-    /// As [`propagate`](Self::propagate); `report` hears of each iteration and may end it. It is told the iterations
-    /// done as `rounds`, and the ones as they were before.
+    /// As [`propagate`](Self::propagate); `report` hears of each iteration and may end it. It is
+    /// told the iterations done as `rounds`, and the ones as they were before.
     pub fn propagate_with(
         &mut self,
         how: &Propagation,

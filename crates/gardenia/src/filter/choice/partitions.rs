@@ -1,17 +1,19 @@
 //! Partitioned hashing: a few keys choose one of 256 hash sets together, and the choice is stored.
 //!
-//! A hash of the key names its partition; a byte per partition names the hash set of its keys. So a query probes k
-//! bits, as in a plain filter, and its error is p^k without a factor for the choices; the price is the table of
-//! bytes, which is counted as part of the filter's bits.
+//! A hash of the key names its partition; a byte per partition names the hash set of its keys. So a
+//! query probes k bits, as in a plain filter, and its error is p^k without a factor for the
+//! choices; the price is the table of bytes, which is counted as part of the filter's bits.
 //!
-//! A set only turns the positions of a key *within their 64-bit words*: the first three by the byte, modulo 64, and each
-//! later one further than the one before it, by 0, 17, 34 or 51 according to the two upper bits of the byte. So the words
-//! that a query loads do not depend on the table, which is loaded beside them; only the last shift waits for it. And one
-//! look at the k words of a key tells for all 256 sets which bits they would find, which makes so many sets, and many
-//! passes, affordable. (Sets that choose other words were 2 % better at 8 bits per key, and a query took a third longer.)
+//! A set only turns the positions of a key *within their 64-bit words*: the first three by the
+//! byte, modulo 64, and each later one further than the one before it, by 0, 17, 34 or 51 according
+//! to the two upper bits of the byte. So the words that a query loads do not depend on the table,
+//! which is loaded beside them; only the last shift waits for it. And one look at the k words of a
+//! key tells for all 256 sets which bits they would find, which makes so many sets, and many
+//! passes, affordable. (Sets that choose other words were 2 % better at 8 bits per key, and a query
+//! took a third longer.)
 //!
-//! Sources: Hao, Kodialam and Lakshman, "Building High Accuracy Bloom Filters Using Partitioned Hashing" (2007);
-//! the turned words are ours.
+//! Sources: Hao, Kodialam and Lakshman, "Building High Accuracy Bloom Filters Using Partitioned
+//! Hashing" (2007); the turned words are ours.
 
 use super::blocks::{self, Choosers, Cut, Moves, Outcome};
 use super::lanes::Lanes;
@@ -38,7 +40,8 @@ pub(super) fn different_sets(hashes: u32) -> u32 {
     if hashes as usize <= FIRST { SETS / FAMILIES } else { SETS }
 }
 
-/// How much further a set of family f turns each position after the third than the one before it, times f.
+/// How much further a set of family f turns each position after the third than the one before it,
+/// times f.
 const FURTHER: u64 = 17;
 
 /// How much further a set turns each position after the third: the lowest six bits count.
@@ -47,8 +50,8 @@ fn further(choice: u64) -> u64 {
     (choice >> 6 & 3) * FURTHER
 }
 
-/// Where things stand in the bits of a partitioned filter: first the cells, a whole number of words, then a byte
-/// per partition, also a whole number of words.
+/// Where things stand in the bits of a partitioned filter: first the cells, a whole number of
+/// words, then a byte per partition, also a whole number of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Partitions {
     pub(super) cells: u64,
@@ -79,8 +82,9 @@ impl Partitions {
         partitions * 8
     }
 
-    /// The word of the table, and the byte in it, of a key: by the lower half of the digest, because the first position
-    /// comes from the upper one, and without a multiplication more, because a query waits for it.
+    /// The word of the table, and the byte in it, of a key: by the lower half of the digest,
+    /// because the first position comes from the upper one, and without a multiplication more,
+    /// because a query waits for it.
     #[inline(always)]
     fn place(self, digest: Digest) -> (u64, u64) {
         (scale(digest.0.rotate_left(32), self.partitions / 8), digest.0 % 8)
@@ -161,8 +165,8 @@ impl Choose for Partitions {
     }
 }
 
-/// One pass, in blocks: each partition compares all sets, as if its keys were not in, and takes the cheapest; of
-/// several, one at random. In the first pass no key is in.
+/// One pass, in blocks: each partition compares all sets, as if its keys were not in, and takes the
+/// cheapest; of several, one at random. In the first pass no key is in.
 pub(super) struct Pass<'a> {
     pub(super) form: Partitions,
     pub(super) board: Board<'a>,
@@ -270,7 +274,8 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// Takes the words as they are without these keys, which have the set `old`; how many bits only these keys use.
+    /// Takes the words as they are without these keys, which have the set `old`; how many bits only
+    /// these keys use.
     #[inline(always)]
     fn gather<S: Scheme>(
         &mut self,
@@ -319,8 +324,8 @@ impl Crowd {
         only.len() as u32
     }
 
-    /// The set that finds the fewest clear bits, and how many; of several sets, one at random. A bit that two of the
-    /// keys would set counts twice.
+    /// The set that finds the fewest clear bits, and how many; of several sets, one at random. A
+    /// bit that two of the keys would set counts twice.
     #[inline(always)]
     fn cheapest(&self, ties: &Ties, draws: u64) -> (u8, u32) {
         let mut best = (u64::MAX, 0);

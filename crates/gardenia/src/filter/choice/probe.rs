@@ -1,7 +1,9 @@
-//! The probe loops of filters with choices: one key, and many keys with the memory waits overlapped.
+//! The probe loops of filters with choices: one key, and many keys with the memory waits
+//! overlapped.
 //!
-//! As in the plain filter the first bits of a group are tested together and only then the others, batches look
-//! ahead on tables beyond the cache, and positions are computed twice rather than noted in between.
+//! As in the plain filter the first bits of a group are tested together and only then the others,
+//! batches look ahead on tables beyond the cache, and positions are computed twice rather than
+//! noted in between.
 
 use crate::cells::{Bits, Memory};
 use crate::hash::Digest;
@@ -22,7 +24,8 @@ pub(super) trait Choose: Copy {
     fn set<S: Scheme>(self, scheme: &S, bits: &mut Bits, digest: Digest) -> bool;
 }
 
-/// Whether the next `hashes` bits are set; `next` gives each at the lowest place, with others above it.
+/// Whether the next `hashes` bits are set; `next` gives each at the lowest place, with others above
+/// it.
 #[inline(always)]
 pub(super) fn all_set(hashes: usize, mut next: impl FnMut() -> u64) -> bool {
     let mut all = |count: usize| {

@@ -1,17 +1,21 @@
 //! Belief propagation: which group should each key take, if all keys decide together?
 //!
-//! Keys and bits send each other probabilities. A bit that others use anyway is free, a bit that nobody else uses
-//! costs 1; so a bit b tells a key how likely it is that *no other* key uses it, Q, and the key weighs a group by
-//! the product of `1/(1 + Q·(e^β - 1))` over its bits: at temperature 1/β, the weight of using a bit against not
-//! using it. The key tells b how likely it is to use it, judged by all its other bits. Left alone this would settle on
-//! averages over many good arrangements; so each key's own weights are fed back to it, a little more in each iteration
-//! (*reinforcement*), until nearly every key has made up its mind. Rounds then tidy up what is left.
+//! Keys and bits send each other probabilities. A bit that others use anyway is free, a bit that
+//! nobody else uses costs 1; so a bit b tells a key how likely it is that *no other* key uses it,
+//! Q, and the key weighs a group by the product of `1/(1 + Q·(e^β - 1))` over its bits: at
+//! temperature 1/β, the weight of using a bit against not using it. The key tells b how likely it
+//! is to use it, judged by all its other bits. Left alone this would settle on averages over many
+//! good arrangements; so each key's own weights are fed back to it, a little more in each iteration
+//! (*reinforcement*), until nearly every key has made up its mind. Rounds then tidy up what is
+//! left.
 //!
-//! Two rules matter: a message never counts what came from its receiver, and messages are mixed with those before
-//! (*damping*), for without it they swing between two states where β is high enough to be of use.
+//! Two rules matter: a message never counts what came from its receiver, and messages are mixed
+//! with those before (*damping*), for without it they swing between two states where β is high
+//! enough to be of use.
 //!
-//! Sources: the form of the equations is the usual one (Mézard and Montanari, "Information, Physics, and
-//! Computation", 2009; reinforcement after Braunstein and Zecchina, 2006); their use here is ours.
+//! Sources: the form of the equations is the usual one (Mézard and Montanari, "Information,
+//! Physics, and Computation", 2009; reinforcement after Braunstein and Zecchina, 2006); their use
+//! here is ours.
 
 use super::groups::{Groups, group_digest};
 use super::offline::Ties;
@@ -24,26 +28,28 @@ use core::ops::ControlFlow;
 
 /// How belief propagation runs.
 ///
-/// Time and memory are proportional to keys × choices × hashes: each iteration takes some 3 ns for each of them, and
-/// a message with its place takes 8 bytes.
+/// Time and memory are proportional to keys × choices × hashes: each iteration takes some 3 ns for
+/// each of them, and a message with its place takes 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Propagation {
-    /// The inverse temperature β: what a bit costs, in natural units. From 0 to 8; what is outside is taken as the nearest.
+    /// The inverse temperature β: what a bit costs, in natural units. From 0 to 8; what is outside
+    /// is taken as the nearest.
     pub beta: f32,
     /// The share of a message that stays from one iteration to the next: from 0 to below 1.
     pub damping: f32,
-    /// How fast keys make up their minds: after t iterations a share `1 - (1 - rate)^t` of a key's weights comes
-    /// back to it.
+    /// How fast keys make up their minds: after t iterations a share `1 - (1 - rate)^t` of a key's
+    /// weights comes back to it.
     pub rate: f32,
     /// Iterations. The last quarter of them is spent on the keys that are still in doubt.
     pub iterations: u32,
 }
 
 impl Propagation {
-    /// What suits a filter of so many bits for so many keys.
+    /// What suits a filter of this many bits for this many keys.
     ///
-    /// β is that at which good arrangements become rare ([`floor_beta`]) times `1 + 5/c^1.3`: the fewer the choices,
-    /// the colder it may start without freezing in a bad arrangement. Many choices also need a slower pace.
+    /// β is that at which good arrangements become rare ([`floor_beta`]) times `1 + 5/c^1.3`: the
+    /// fewer the choices, the colder it may start without freezing in a bad arrangement. Many
+    /// choices also need a slower pace.
     #[must_use]
     pub fn new(bits: u64, items: u64, hashes: u32, choices: u32) -> Self {
         let per_item = bits as f64 / items.max(1) as f64;
@@ -57,7 +63,8 @@ impl Propagation {
         Self { beta, damping: 0.3, rate, iterations }
     }
 
-    /// Bytes that it takes while it runs, beside the filter and what a [`ChoiceOffline`](crate::filter::ChoiceOffline) has.
+    /// Bytes that it takes while it runs, beside the filter and what a
+    /// [`ChoiceOffline`](crate::filter::ChoiceOffline) has.
     ///
     /// ```
     /// let bytes = gardenia::filter::Propagation::memory_bytes(80_000, 10_000, 9, 3);
@@ -70,8 +77,9 @@ impl Propagation {
     }
 }
 
-/// Keys are dealt to chunks whose products are multiplied in order: threads take chunks, and how many threads there are
-/// changes no rounding. The number depends on the work per key against that per bit.
+/// Keys are dealt to chunks whose products are multiplied in order: threads take chunks, and how
+/// many threads there are changes no rounding. The number depends on the work per key against that
+/// per bit.
 fn chunks(edges: usize) -> usize {
     (edges / 8).clamp(1, 16)
 }
@@ -291,8 +299,8 @@ fn room<T: Copy>(len: usize, value: T) -> Result<Vec<T>, SizeError> {
     Ok(room)
 }
 
-/// The natural logarithm of a number from 1 on, to 2e-5: plain arithmetic, so that it is the same everywhere and the
-/// compiler can do several at once.
+/// The natural logarithm of a number from 1 on, to 2e-5: plain arithmetic, so that it is the same
+/// everywhere and the compiler can do several at once.
 #[inline(always)]
 fn ln(x: f32) -> f32 {
     let bits = x.to_bits();

@@ -1,16 +1,18 @@
 //! The rate of a filter with choices, from its cells.
 //!
-//! With independent positions a group of k cells is all ones with probability p^k, p being the fill. Schemes that take sums
-//! modulo m deviate from it in two ways.
+//! With independent positions a group of k cells is all ones with probability p^k, p being the
+//! fill. Schemes that take sums modulo m deviate from it in two ways.
 //!
-//! * **Classes.** If the values of a group share a factor with m, its cells lie in one residue class of that factor, or go
-//!   through the classes in a fixed pattern. Keys that choose prefer the groups whose classes others have filled, so that some classes fill
-//!   and others empty: the fill falls, and the rate rises. In slices the pattern has a class in every slice. The builder
-//!   makes the modulus a prime, which has no classes; filters of files may have any. For these the ones of every class are counted,
-//!   and the rate is the mean, over many groups, of the product of the fills of their classes.
-//! * **Overlap** of groups with those of stored keys or with themselves: [`Scheme::excess`], a formula of first order. In
-//!   small filters, where it is not good enough, groups are shifted over the cells and counted instead
-//!   ([`shifts`](crate::index::shifts)).
+//! * **Classes.** If the values of a group share a factor with m, its cells lie in one residue
+//!   class of that factor, or go through the classes in a fixed pattern. Keys that choose prefer
+//!   the groups whose classes others have filled, so that some classes fill and others empty: the
+//!   fill falls, and the rate rises. In slices the pattern has a class in every slice. The builder
+//!   makes the modulus a prime, which has no classes; filters of files may have any. For these the
+//!   ones of every class are counted, and the rate is the mean, over many groups, of the product of
+//!   the fills of their classes.
+//! * **Overlap** of groups with those of stored keys or with themselves: [`Scheme::excess`], a
+//!   formula of first order. In small filters, where it is not good enough, groups are shifted over
+//!   the cells and counted instead ([`shifts`](crate::index::shifts)).
 //!
 //! Both draw the same groups every time: a filter always states the same rate.
 
@@ -24,8 +26,8 @@ use crate::index::{Scheme, SchemeId, SchemeVisitor, wrap};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The probability that one of `choices` groups, each found with probability `more` beside, or something of probability
-/// `ideal` happens.
+/// The probability that one of `choices` groups, each found with probability `more` beside, or
+/// something of probability `ideal` happens.
 pub(super) fn either(ideal: f64, more: f64, choices: u32) -> f64 {
     if ideal >= 1.0 || more >= 1.0 {
         return 1.0;
@@ -35,8 +37,9 @@ pub(super) fn either(ideal: f64, more: f64, choices: u32) -> f64 {
 
 /// What the scheme adds to the rate of a group, with the floor of digests.
 ///
-/// In a partitioned filter a group overlaps with that of another key only if both are turned alike, or by what lies between
-/// them in their words; and with itself only if its set turns all positions alike.
+/// In a partitioned filter a group overlaps with that of another key only if both are turned alike,
+/// or by what lies between them in their words; and with itself only if its set turns all positions
+/// alike.
 pub(super) fn excess<S: Scheme>(scheme: &S, form: ChoiceForm, cells: u64, items: f64, fill: f64) -> f64 {
     let (all, hashes) = (scheme.excess(cells, items, fill), scheme.hashes());
     let more = match form {
@@ -50,7 +53,8 @@ pub(super) fn excess<S: Scheme>(scheme: &S, form: ChoiceForm, cells: u64, items:
     more + items / 18_446_744_073_709_551_616.0
 }
 
-/// Factors of the modulus whose classes are looked at. Larger ones leave too few groups within a class.
+/// Factors of the modulus whose classes are looked at. Larger ones leave too few groups within a
+/// class.
 const PRIMES: [u64; 11] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31];
 
 /// The most classes.
@@ -215,7 +219,8 @@ impl<M: Memory> Cyclic for Table<'_, M> {
     }
 }
 
-/// The standard error, as a share of the rate, with which counting ends; and with which it is good enough.
+/// The standard error, as a share of the rate, with which counting ends; and with which it is good
+/// enough.
 const NEARER: f64 = 0.01;
 const NEAR: f64 = 0.035;
 
@@ -240,7 +245,8 @@ impl Classes {
         }
     }
 
-    /// Whether the classes differ by more than chance in one slice or all: five standard deviations of chi-square.
+    /// Whether the classes differ by more than chance in one slice or all: five standard deviations
+    /// of chi-square.
     fn is_uneven(&self) -> bool {
         let (mut chi_square, mut freedom) = (0.0, 0.0);
         for ones in self.ones.chunks_exact(self.modulus as usize) {

@@ -1,8 +1,9 @@
 //! Rounds over all keys: each in turn is removed and put back by the group that is cheapest now.
 //!
-//! A key's own bits must be taken back before its groups are compared, and ties must be broken at random: by a
-//! fixed rule the rounds get stuck early, and the filter errs 6 to 23 % more. No step can raise the number of ones,
-//! for the group that was removed is among those compared.
+//! A key's own bits must be cleared before its groups are compared, and ties must be broken at
+//! random: by a fixed rule the rounds get stuck early, and the filter has 6 to 23 % more false
+//! positives. No step can raise the number of ones, for the group that was removed is among those
+//! compared.
 //!
 //! Source: Lumetta and Mitzenmacher (2007), section 3.2.
 
@@ -19,7 +20,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// The first round: the online pass, key after key, ties and all. It tells how many keys were certainly new.
+/// The first round: the online pass, key after key, ties and all. It tells how many keys were
+/// certainly new.
 pub(super) struct First<'a> {
     pub(super) form: Groups,
     pub(super) bits: &'a mut Bits,
@@ -144,7 +146,8 @@ impl<'a, S: Scheme> Choosers for Keys<'a, S> {
 /// Slots of a set of marks.
 const MARKS: usize = 16;
 
-/// A small set that may say yes of what is not in it: 1,024 marks, by the lowest bits of a position.
+/// A small set that may say yes of what is not in it: 1,024 marks, by the lowest bits of a
+/// position.
 #[derive(Clone, Copy, Default)]
 struct Marks([u64; MARKS]);
 

@@ -1,8 +1,8 @@
 //! Filters with choices as files: kind 8.
 //!
-//! Parameters: a byte for the form, 0 for groups and 1 for partitions; then a byte with the number of groups, or eight
-//! with the number of partitions, a multiple of 8. The payload is the bits, of a partitioned filter first the cells and
-//! then a byte for each partition. Keys are counted.
+//! Parameters: a byte for the form, 0 for groups and 1 for partitions; then a byte with the number
+//! of groups, or eight with the number of partitions, a multiple of 8. The payload is the bits, of
+//! a partitioned filter first the cells and then a byte for each partition. Keys are counted.
 
 use super::bloom::{ChoiceBloom, ChoiceForm, MAX_CHOICES};
 use crate::cells::{Bits, Bytes, Memory};

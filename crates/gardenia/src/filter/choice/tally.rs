@@ -1,8 +1,9 @@
-//! Bits that can be taken back: a small counter beside each bit, for filters that are built with all keys known up front.
+//! Bits that can be cleared again: a small counter beside each bit, for filters that are built with
+//! all keys known up front.
 //!
-//! Counters have four bits and stick at 15: a bit that fifteen groups have shared stays set, which costs at most
-//! that bit. It never happens in filters of a sensible size (Fan et al. 2000), and half a byte per bit is what
-//! the counters may cost.
+//! Counters have four bits and stick at 15: a bit that fifteen groups have shared stays set, which
+//! costs at most that bit. It never happens in filters of a sensible size (Fan et al. 2000), and
+//! half a byte per bit is what the counters may cost.
 
 use crate::SizeError;
 use crate::cells::atom::Atom;
@@ -56,8 +57,8 @@ impl Tally {
         size_of_val(self.counts.as_slice())
     }
 
-    /// Whether the counters are too large to be near the core, and with them, a quarter as large, the bits: from
-    /// 2 MiB on.
+    /// Whether the counters are too large to be near the core, and with them, a quarter as large,
+    /// the bits: from 2 MiB on.
     pub(super) fn is_far(&self) -> bool {
         ahead::is_far(self.bytes() / 8)
     }
@@ -80,7 +81,8 @@ impl Tally {
         self.ones += new;
     }
 
-    /// Lends bits and counters to `work`, which may use several threads and tells how many more bits are set then.
+    /// Lends bits and counters to `work`, which may use several threads and tells how many more
+    /// bits are set then.
     pub(super) fn lend(&mut self, bits: &mut Bits, work: impl FnOnce(Board<'_>) -> i64) {
         let counts = Shared::new(core::mem::take(&mut self.counts));
         let more = bits.lend(|bits| work(Board { bits, counts: &counts }));
@@ -109,7 +111,8 @@ impl Board<'_> {
         self.counts.load(word) >> shift & TOP
     }
 
-    /// Uses bit `at` once more, or once less; how many more bits are set then. No other thread may work on its word.
+    /// Uses bit `at` once more, or once less; how many more bits are set then. No other thread may
+    /// work on its word.
     #[inline(always)]
     pub(super) fn change(self, at: u64, more: bool) -> i64 {
         let ((word, shift), cell) = (place(at), &self.bits.memory().atoms()[(at / 64) as usize]);

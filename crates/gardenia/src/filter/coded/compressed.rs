@@ -1,13 +1,16 @@
-//! Compressed Bloom filter: a Bloom filter that is large and sparse in memory, and small in a file or on the wire.
+//! Compressed Bloom filter: a Bloom filter that is large and sparse in memory, and small in a file
+//! or on the wire.
 //!
-//! The bits are coded by a range coder that knows the share of ones, so that a filter of m bits takes m·H₂(p) in a file. The
-//! one subtle rule: k is chosen *smaller* than the best one for m, because at p = 1/2 there is nothing to compress; for the
-//! same bytes sent such a filter errs less.
+//! The bits are coded by a range coder that knows the share of ones, so that a filter of m bits
+//! takes m·H₂(p) in a file. The one subtle rule: k is chosen *smaller* than the best one for m,
+//! because at p = 1/2 there is nothing to compress; for the same bytes sent such a filter has fewer
+//! false positives.
 //!
 //! Source: Mitzenmacher, "Compressed Bloom filters" (2002).
 
 use super::range::{Model, decode, encode};
 use crate::cells::{Bits, Memory, Owned};
+use crate::explain::{CellTable, Explain, Seen};
 use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing, SchemeOf};
 use crate::filter::request::Request;
 use crate::filter::{About, Bloom, Builder, Identity};
@@ -25,7 +28,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A Bloom filter whose stored form is compressed: fewer false positives for the bytes that are sent, more memory in use.
+/// A Bloom filter whose stored form is compressed: fewer false positives for the bytes that are
+/// sent, more memory in use.
 ///
 /// ```
 /// use gardenia::{Bloom, CompressedBloom};
@@ -62,14 +66,16 @@ impl<S: Scheme> Probing for CompressedBloom<S> {}
 const LINE_BITS: f64 = 512.0;
 
 impl CompressedBloom {
-    /// A filter for `items` keys that takes at most `wire` bits per key in a file, and `memory` bits per key in use.
+    /// A filter for `items` keys that takes at most `wire` bits per key in a file, and `memory`
+    /// bits per key in use.
     pub fn new(items: u64, wire: f64, memory: f64) -> Result<Self, SizeError> {
         Self::builder().items(items).wire(wire).memory(memory).build()
     }
 
     /// A builder, to choose shape, seed, secret, scheme.
     ///
-    /// Give `items` with `wire` and `memory`, or with `fpp` and `memory`; or a shape, as for a Bloom filter.
+    /// Give `items` with `wire` and `memory`, or with `fpp` and `memory`; or a shape, as for a
+    /// Bloom filter.
     ///
     /// ```
     /// use gardenia::index::Double;
@@ -86,13 +92,15 @@ impl CompressedBloom {
 }
 
 impl<S: Scheme> Builder<CompressedBloom<S>> {
-    /// The most bits per key in a file, once all keys are in; a fraction is fine. The header is not counted.
+    /// The most bits per key in a file, once all keys are in; a fraction is fine. The header is not
+    /// counted.
     pub fn wire(mut self, bits_per_item: f64) -> Self {
         self.options.wire = Some(bits_per_item);
         self
     }
 
-    /// The most bits per key in memory; a fraction is fine. With [`fpp`](Self::fpp) 512 bits in all are always allowed.
+    /// The most bits per key in memory; a fraction is fine. With [`fpp`](Self::fpp) 512 bits in all
+    /// are always allowed.
     pub fn memory(mut self, bits_per_item: f64) -> Self {
         self.options.memory = Some(bits_per_item);
         self
@@ -136,8 +144,8 @@ impl<S: Scheme> Builder<CompressedBloom<S>> {
         }
     }
 
-    /// The plan whose filter keeps `fpp` with so many keys. The paper's formula is that of many: few err more, and are asked
-    /// for less.
+    /// The plan whose filter keeps `fpp` with this many keys. The paper's formula is that of many:
+    /// few have a higher rate, and are asked for less.
     fn plan_for(&self, items: u64, fpp: f64, memory: f64) -> Result<CompressedPlan, SizeError> {
         let floor = items as f64 * libm::exp2(-64.0);
         if fpp > 0.0 && fpp <= floor {
@@ -248,7 +256,8 @@ impl<S: Scheme> CompressedBloom<S> {
         self.bloom.insert_digest(digest)
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before.
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
+    /// before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -318,7 +327,7 @@ impl<S: Scheme> CompressedBloom<S> {
         self.bloom.fpp()
     }
 
-    /// How many different keys are in, estimated from the fill, with its standard error.
+    /// The number of distinct keys in the filter, estimated from the fill, with its standard error.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         self.bloom.estimated_items()
@@ -330,8 +339,8 @@ impl<S: Scheme> CompressedBloom<S> {
         self.bloom.memory_bytes()
     }
 
-    /// Bits that the filter as it is now takes in coded form, by the entropy of its fill; the coder needs 128 more at most,
-    /// and some 10⁻⁵ bits per bit.
+    /// Bits that the filter as it is now takes in coded form, by the entropy of its fill; the coder
+    /// needs 128 more at most, and some 10⁻⁵ bits per bit.
     ///
     /// ```
     /// let mut bed = gardenia::CompressedBloom::new(10_000, 8.0, 92.0)?;
@@ -377,6 +386,18 @@ impl<S: Scheme> fmt::Debug for CompressedBloom<S> {
 impl<S: Scheme> PartialEq for CompressedBloom<S> {
     fn eq(&self, other: &Self) -> bool {
         self.bloom == other.bloom
+    }
+}
+
+impl<S: Scheme> Explain for CompressedBloom<S> {
+    fn tables(&self) -> Vec<CellTable> {
+        self.bloom.tables()
+    }
+    fn cell(&self, table: usize, at: u64) -> u64 {
+        self.bloom.cell(table, at)
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        self.bloom.look(digest, seen);
     }
 }
 
@@ -449,12 +470,12 @@ impl<S: NumberedScheme> Parts<S> {
         let bits = header.identity.cells;
         let field = |field, value, rule| Err(DecodeError::Field { field, value, rule });
         if ones > bits {
-            return field("ones", ones, "there are not so many cells");
+            return field("ones", ones, "there are fewer cells");
         }
         // Decoded bits are larger than their code: what the code could be of bounds them, and so does the cap.
         let model = Model::new(bits, ones);
         if model.least_bits(bits.div_ceil(8)) > header.payload_len as f64 * 8.0 {
-            return field("payload length", header.payload_len, "so many cells need more");
+            return field("payload length", header.payload_len, "that many cells need more");
         }
         let (needed, max) = (header.payload_len.saturating_add(bits.div_ceil(64) * 8), options.max_bytes);
         if needed > max {

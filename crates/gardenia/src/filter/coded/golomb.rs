@@ -1,16 +1,18 @@
 //! Golomb-coded set: a static set in close to the fewest bits.
 //!
-//! Each of n keys becomes a number below n/fpp; the numbers are sorted, and the gaps between them coded. The numbers are
-//! cut into runs of equal range, whose codes start anew (gaps are memoryless, so that this costs nothing), and an index
-//! tells where each run's code lies: a query decodes one run, half of it on average. The one subtle rule: the range is a
-//! multiple of the number of runs, so that run and place follow from one digest by two multiplications, and agree.
+//! Each of n keys becomes a number below n/fpp; the numbers are sorted, and the gaps between them
+//! coded. The numbers are cut into runs of equal range, whose codes start anew (gaps are
+//! memoryless, so that this costs nothing), and an index tells where each run's code lies: a query
+//! decodes one run, half of it on average. The one subtle rule: the range is a multiple of the
+//! number of runs, so that run and place follow from one digest by two multiplications, and agree.
 //!
-//! Sources: Golomb, "Run-length encodings" (1966); Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom
-//! filters" (2007), section 4, for sets of hash values.
+//! Sources: Golomb, "Run-length encodings" (1966); Putze, Sanders and Singler, "Cache-, hash- and
+//! space-efficient Bloom filters" (2007), section 4, for sets of hash values.
 
 use super::gaps::{Code, Codes, MAX_DIVISOR, Writer, code_words};
 use crate::BuildError;
 use crate::cells::{Bytes, Memory, Owned};
+use crate::explain::{CellTable, Explain, Holds, Seen};
 use crate::filter::builder::{Built, ForRate};
 use crate::filter::request::filter_facts;
 use crate::filter::verbs::filter_impl;
@@ -145,20 +147,22 @@ impl Built for GolombSet {
 impl ForRate for GolombSet {}
 
 impl Builder<GolombSet> {
-    /// Rice's code, whose divisor is a power of two: up to 0.1 bits longer per key, and a little faster.
+    /// Rice's code, whose divisor is a power of two: up to 0.1 bits longer per key, and a little
+    /// faster.
     pub fn rice(mut self) -> Self {
         self.options.rice = true;
         self
     }
 
-    /// Keys in a run, about: a query decodes half of one. Each run takes 20 bits in the index. Unless said, the index takes
-    /// 0.8 % (295 keys in a run at 1 %).
+    /// Keys in a run, about: a query decodes half of one. Each run takes 20 bits in the index.
+    /// Unless said, the index takes 0.8 % (295 keys in a run at 1 %).
     pub fn gaps_per_run(mut self, gaps: u32) -> Self {
         self.options.gaps_per_run = Some(gaps);
         self
     }
 
-    /// Bytes that a set of so many different keys takes, about: the mean over all such sets, index included.
+    /// Bytes that a set of so many distinct keys takes, about: the mean over all such sets, index
+    /// included.
     ///
     /// ```
     /// let digests = (0..10_000).map(|i| gardenia::Digest(gardenia::Digest(7).word(i))).collect();
@@ -177,7 +181,8 @@ impl Builder<GolombSet> {
         Ok((words + shape.index_words() as u64) * 8)
     }
 
-    /// The set of these keys. They may repeat and come in any order; of no keys it is the set that contains nothing.
+    /// The set of these keys. They may repeat and come in any order; of no keys it is the set that
+    /// contains nothing.
     pub fn build_from<K: Key>(self, keys: &[K]) -> Result<GolombSet, SizeError> {
         let mut digests = Vec::new();
         let failed = SizeError::Memory { bytes: (keys.len() as u64).saturating_mul(8) };
@@ -301,13 +306,8 @@ impl<M: Memory> GolombSet<M> {
         let run = scale(digest, self.shape.runs);
         // ⌊⌊d·runs·span⌋ / span⌋ = ⌊d·runs⌋: the number is in that run, whatever the rounding.
         let place = scale(digest, self.shape.range()) - run * self.shape.span;
-        let mut values = self.run(run);
-        loop {
-            match values.next() {
-                Some(value) if value < place => {}
-                found => return found == Some(place),
-            }
-        }
+        let Run { codes, code, at, end, most, .. } = self.run(run);
+        code.finds(&codes, at, end, most, place)
     }
 
     /// Whether one of the keys may be in the set; each run is decoded once at most.
@@ -322,7 +322,8 @@ impl<M: Memory> GolombSet<M> {
         self.contains_any_digest(keys.iter().map(|key| self.hasher.digest_key(key)).collect())
     }
 
-    /// Whether one of the keys with these digests, in any order, may be in the set; each run is decoded once at most.
+    /// Whether one of the keys with these digests, in any order, may be in the set; each run is
+    /// decoded once at most.
     #[must_use]
     pub fn contains_any_digest(&self, mut digests: Vec<Digest>) -> bool {
         digests.sort_unstable();
@@ -379,7 +380,7 @@ impl<M: Memory> GolombSet<M> {
 
     filter_facts!();
 
-    /// Different keys that it was built of, n.
+    /// Distinct keys that it was built of, n.
     #[must_use]
     pub fn items(&self) -> u64 {
         self.shape.items
@@ -439,7 +440,7 @@ impl<M: Memory> GolombSet<M> {
         self.fill()
     }
 
-    /// How many different keys are in: known exactly.
+    /// The number of distinct keys in the filter, which is known exactly.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         Estimate { items: self.shape.items as f64, std_error: 0.0 }
@@ -553,6 +554,26 @@ impl<M: Memory, N: Memory> PartialEq<GolombSet<N>> for GolombSet<M> {
     }
 }
 
+impl<M: Memory> Explain for GolombSet<M> {
+    fn tables(&self) -> Vec<CellTable> {
+        vec![CellTable::new("code", Holds::Code, self.shape.bits, 1)]
+    }
+    fn cell(&self, _: usize, at: u64) -> u64 {
+        self.words.load(self.shape.index_words() + (at / 64) as usize) >> (at % 64) & 1
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        if self.shape.items == 0 {
+            return;
+        }
+        let run = scale(digest, self.shape.runs);
+        let (at, end) = self.place(run);
+        seen.add(0, 0, at..end);
+        // Numbers count from the first of the run.
+        seen.fingerprint = Some(scale(digest, self.shape.range()) - run * self.shape.span);
+        seen.decoded = self.run(run).take(1_000).collect();
+    }
+}
+
 filter_impl!([M: Memory] GolombSet<M>);
 
 impl<M: Memory> Stored for GolombSet<M> {
@@ -572,29 +593,36 @@ fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, Shape, 
     header.check_no_scheme()?;
     let (Identity { hashes, cells: runs, width, .. }, items) = (header.identity, header.items);
     let [values, span, divisor, bits] = header.param_words()?;
-    let field = |field, value: u64, ok: bool, rule| {
-        if ok { Ok(()) } else { Err(DecodeError::Field { field, value, rule }) }
-    };
-    field("hashes", hashes.into(), hashes == 1, "this kind has 1")?;
-    field(
+    DecodeError::check("hashes", hashes.into(), hashes == 1, "this kind has 1")?;
+    DecodeError::check(
         "cell width",
         width.into(),
         matches!(width, 16 | 32 | 64),
         "this index has entries of 16, 32 or 64 bits",
     )?;
     let range = runs.checked_mul(span).filter(|range| (1..=MAX_RANGE).contains(range));
-    field("span", span, range.is_some(), "all runs together have 1 to 2^62 numbers")?;
+    DecodeError::check("span", span, range.is_some(), "all runs together have 1 to 2^62 numbers")?;
     let range = range.unwrap_or(1);
-    field(
+    DecodeError::check(
         "divisor",
         divisor,
         (1..=MAX_DIVISOR.min(range)).contains(&divisor),
         "it is 1 or more, and in the range",
     )?;
     let fits = (values..=range).contains(&items) && (items == 0) == (values == 0);
-    field("items", items, fits, "there are at least as many as numbers, and fewer than the range")?;
-    field("values", values, values <= range && values <= bits, "each takes a bit, and one of the range")?;
-    field(
+    DecodeError::check(
+        "items",
+        items,
+        fits,
+        "there are at least as many as numbers, and fewer than the range",
+    )?;
+    DecodeError::check(
+        "values",
+        values,
+        values <= range && values <= bits,
+        "each takes a bit, and one of the range",
+    )?;
+    DecodeError::check(
         "code length",
         bits,
         bits <= MAX_CELLS * 64 && (bits == 0) == (values == 0),

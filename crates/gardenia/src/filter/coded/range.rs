@@ -1,18 +1,21 @@
 //! A range coder for a bit vector of which the number of ones is known.
 //!
-//! Eight bits are a symbol, and symbols of equally many ones are equally likely, so nine frequencies describe them all. They
-//! follow from the numbers of ones and bits by integers alone: nothing but the count is stored, and every platform makes
-//! the same bytes. If more than half of the bits are ones, all are inverted first.
+//! Eight bits are a symbol, and symbols of equally many ones are equally likely, so nine
+//! frequencies describe them all. They follow from the numbers of ones and bits by integers alone:
+//! nothing but the count is stored, and every platform makes the same bytes. If more than half of
+//! the bits are ones, all are inverted first.
 //!
-//! The coder keeps an interval of 64 bits, gives 32 of them out when its width falls below 2³², and lets a carry run back
-//! into what was given out. Its loss is below 10⁻⁴ bits per symbol.
+//! The coder keeps an interval of 64 bits, gives 32 of them out when its width falls below 2³², and
+//! lets a carry run back into what was given out. Its loss is below 10⁻⁴ bits per symbol.
 //!
-//! Source: Martin, "Range encoding: an algorithm for removing redundancy from a digitised message" (1979).
+//! Source: Martin, "Range encoding: an algorithm for removing redundancy from a digitised message"
+//! (1979).
 
 use crate::{DecodeError, SizeError};
 use alloc::vec::Vec;
 
-/// Frequencies add up to 2²⁴: rare symbols then cost what they should, and a width of 2³² still divides well.
+/// Frequencies add up to 2²⁴: rare symbols then cost what they should, and a width of 2³² still
+/// divides well.
 const TOTAL_BITS: u32 = 24;
 const TOTAL: u32 = 1 << TOTAL_BITS;
 /// Give out bits below this width.
@@ -20,7 +23,8 @@ const LEAST: u64 = 1 << 32;
 /// Symbols with so many ones.
 const CHOOSE: [u32; 9] = [1, 8, 28, 56, 70, 56, 28, 8, 1];
 
-/// Symbols by their number of ones, those of one number in ascending order; and the place of each in that order.
+/// Symbols by their number of ones, those of one number in ascending order; and the place of each
+/// in that order.
 const ORDER: ([u8; 256], [u8; 256]) = {
     let (mut symbols, mut ranks) = ([0; 256], [0; 256]);
     let (mut ones, mut next) = (0, 0);
@@ -139,8 +143,8 @@ pub(super) fn encode(model: &Model, symbols: impl Iterator<Item = u8>) -> Result
     Ok(out)
 }
 
-/// Hands the symbols that are not zero to `put`, with their places, of as many as `symbols`, decoded from words in the form
-/// that [`encode`] gives, of which the last may be padding.
+/// Hands the symbols that are not zero to `put`, with their places, of as many as `symbols`,
+/// decoded from words in the form that [`encode`] gives, of which the last may be padding.
 pub(super) fn decode(
     model: &Model,
     words: &[u64],

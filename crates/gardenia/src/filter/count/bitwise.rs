@@ -1,22 +1,25 @@
 //! The bitwise Bloom filter: counts of any size, a digit to a level.
 //!
-//! Level i is a small counting filter of its own that holds digit i of every key's count, so that a large count
-//! costs cells only where few keys have one. Inserting a key raises its digit on level 0; a full digit goes back
-//! to zero and carries one to the next level, which is added when the first key needs it.
+//! Level i is a small counting filter of its own that holds digit i of every key's count, so that a
+//! large count costs cells only where few keys have one. Inserting a key raises its digit on level
+//! 0; a full digit goes back to zero and carries one to the next level, which is added when the
+//! first key needs it.
 //!
-//! The subtle rule: a digit has w bits, but its *cell* is shared by keys and must be wide enough for all of
-//! them, because a carry takes the whole digit 2^w − 1 out again and must leave the rest. Levels of plain bits
-//! lose nearly all counts.
+//! The subtle rule: a digit has w bits, but its *cell* is shared by keys and must be wide enough
+//! for all of them, because a carry takes the whole digit 2^w − 1 out again and must leave the
+//! rest. Levels of plain bits lose nearly all counts.
 //!
-//! A key's digit is the least of its cells, and no more than 2^w − 1. Where other keys share all its cells it reads
-//! too high, and then the key carries too early and takes from those cells what is the others'. So counts err both
-//! ways: too high for the share φ of keys that a level's false-positive rate tells, and, behind their carries, too
-//! low for keys that share a single cell with one of them, of which there may be k times as many. Wide digits carry
-//! seldom: with four bits and φ = 0.8 % some 0.6 % of counts from 1 to 20 were too low, with two bits 5 %. Placing
+//! A key's digit is the least of its cells, and no more than 2^w − 1. Where other keys share all
+//! its cells it reads too high, and then the key carries too early and takes from those cells what
+//! is the others'. So counts err both ways: too high for the share φ of keys that a level's
+//! false-positive rate tells, and, behind their carries, too low for keys that share a single cell
+//! with one of them, of which there may be k times as many. Wide digits carry seldom: with four
+//! bits and φ = 0.8 % some 0.6 % of counts from 1 to 20 were too low, with two bits 5 %. Placing
 //! known counts ([`BitwiseBloom::from_counts`]) needs no carry, and so is never too low.
 //!
-//! Source: Lall and Ogihara, "The Bitwise Bloom Filter" (2007), as told by Vallentin, "A Garden Variety of Bloom
-//! Filters" (2011), with his exponent put right: digit i weighs 2^(w_0 + … + w_(i−1)).
+//! Source: Lall and Ogihara, "The Bitwise Bloom Filter" (2007), as told by Vallentin, "A Garden
+//! Variety of Bloom Filters" (2011), with his exponent put right: digit i weighs 2^(w_0 + … +
+//! w_(i−1)).
 
 mod builder;
 mod level;
@@ -28,6 +31,7 @@ use super::row::{Row, Touch};
 use crate::SizeError;
 use crate::cells::{Counters, Memory, Owned};
 use crate::error::Overflow;
+use crate::explain::{CellTable, Explain, Seen};
 use crate::filter::request::filter_facts;
 use crate::filter::verbs::{count_impl, filter_impl, insert_impl};
 use crate::filter::{About, Builder, Identity};
@@ -54,8 +58,8 @@ use level::{Above, AddMany, AskMany, Level, Rule, add, raise};
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// There is no removal: a digit that reads too high would be lowered where it should be borrowed for, so that
-/// removing a key that *is* in could hide others that are.
+/// There is no removal: a digit that reads too high would be lowered where it should be borrowed
+/// for, so that removing a key that *is* in could hide others that are.
 ///
 /// ```compile_fail,E0599
 /// let mut bed = gardenia::BitwiseBloom::new(1_000, 0.001).unwrap();
@@ -63,7 +67,8 @@ use level::{Above, AddMany, AskMany, Level, Rule, add, raise};
 /// bed.remove("rose");
 /// ```
 ///
-/// Nor is there a merge: the sum of two digits may not fit one, and which keys would have to carry nobody knows.
+/// Nor is there a merge: the sum of two digits may not fit one, and which keys would have to carry
+/// nobody knows.
 ///
 /// ```compile_fail,E0599
 /// use gardenia::Merge;
@@ -79,8 +84,9 @@ pub struct BitwiseBloom<M = Owned> {
 }
 
 impl BitwiseBloom {
-    /// A filter whose first level is for `items` different keys at a false-positive probability of at most `fpp`,
-    /// with digits of four bits; levels of half the size of the one below are added on demand.
+    /// A filter whose first level is for `items` distinct keys at a false-positive probability of
+    /// at most `fpp`, with digits of four bits; levels of half the size of the one below are added
+    /// on demand.
     pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
         Self::builder().items(items).fpp(fpp).build()
     }
@@ -102,8 +108,8 @@ impl BitwiseBloom {
         Builder::new(builder::BitwiseBloomOptions::default())
     }
 
-    /// A filter of these keys with these counts: none is too low, and a key without a count seems to have one
-    /// with probability at most `fpp`. See [`Builder::<BitwiseBloom>::from_counts`].
+    /// A filter of these keys with these counts: none is too low, and a key without a count seems
+    /// to have one with probability at most `fpp`. See [`Builder::<BitwiseBloom>::from_counts`].
     ///
     /// ```
     /// let bed = gardenia::BitwiseBloom::from_counts([("rose", 1_000_000), ("tulip", 2)], 0.001)?;
@@ -124,7 +130,8 @@ impl BitwiseBloom {
         self.insert_digest(self.hasher.digest_key(&key))
     }
 
-    /// Adds all keys, hashing and fetching ahead; how many were absent, as far as the filter can tell, before.
+    /// Adds all keys, hashing and fetching ahead; how many were absent, as far as the filter can
+    /// tell, before.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
         self.about.took::<K>();
         let mut count = 0;
@@ -132,8 +139,8 @@ impl BitwiseBloom {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was absent, as far as the filter can
-    /// tell, before.
+    /// Adds the keys with these digests in order, and tells of each whether it was absent, as far
+    /// as the filter can tell, before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -159,8 +166,8 @@ impl BitwiseBloom {
         base.scheme.dispatch(AddMany { base: &mut base.cells, full, above, digests, new });
     }
 
-    /// Adds `key` as often as `times` says, at once; true if it was absent, as far as the filter can tell,
-    /// before. If its count cannot grow so far, nothing changes.
+    /// Adds `key` as often as `times` says, at once; true if it was absent, as far as the filter
+    /// can tell, before. If its count cannot grow so far, nothing changes.
     ///
     /// ```
     /// let mut bed = gardenia::BitwiseBloom::builder().cells(1_000).hashes(5).max_levels(2).build()?;
@@ -227,9 +234,9 @@ impl<M: Memory> BitwiseBloom<M> {
     pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
         self.contains_each(Given(digests), &mut Bools::of(digests, out));
     }
-    /// How often `key` went in, as its digits say: too high where other keys share all its cells on a level, and too
-    /// low, even 0, where one that shares a cell with it carried too early. Filled by
-    /// [`from_counts`](BitwiseBloom::from_counts) alone, never too low.
+    /// How often `key` went in, as its digits say: too high where other keys share all its cells on
+    /// a level, and too low, even 0, where one that shares a cell with it carried too early. Filled
+    /// by [`from_counts`](BitwiseBloom::from_counts) alone, never too low.
     #[inline]
     #[must_use]
     pub fn count(&self, key: impl Key) -> u64 {
@@ -321,14 +328,15 @@ impl<M: Memory> BitwiseBloom<M> {
         self.all().map(|level| level.cells.count_saturated()).sum()
     }
 
-    /// The probability as the filter is now that a key that is not in seems to be: that any of its digits does, each
-    /// as in [`Bloom::fpp`](crate::Bloom::fpp).
+    /// The probability as the filter is now that a key that is not in seems to be: that any of its
+    /// digits does, each as in [`Bloom::fpp`](crate::Bloom::fpp).
     #[must_use]
     pub fn fpp(&self) -> f64 {
         -libm::expm1(self.digits().map(|digit| libm::log1p(-digit.fpp)).sum())
     }
 
-    /// The levels as [`theory::bitwise`](crate::theory::bitwise) sees them, with the rates that they have now.
+    /// The levels as [`theory::bitwise`](crate::theory::bitwise) sees them, with the rates that
+    /// they have now.
     ///
     /// ```
     /// use gardenia::{BitwiseBloom, theory::bitwise::exact};
@@ -413,8 +421,8 @@ impl<M: Memory> fmt::Debug for BitwiseBloom<M> {
     }
 }
 
-/// Equal in identity, levels and how more are added: the same answer to every key, also after more insertions.
-/// What they were planned for does not count.
+/// Equal in identity, levels and how more are added: the same answer to every key, also after more
+/// insertions. What they were planned for does not count.
 impl<M: Memory, N: Memory> PartialEq<BitwiseBloom<N>> for BitwiseBloom<M> {
     fn eq(&self, other: &BitwiseBloom<N>) -> bool {
         self.identity() == other.identity()
@@ -424,9 +432,34 @@ impl<M: Memory, N: Memory> PartialEq<BitwiseBloom<N>> for BitwiseBloom<M> {
     }
 }
 
+impl<M: Memory> BitwiseBloom<M> {
+    fn level(&self, number: usize) -> &Level<M> {
+        if number == 0 { &self.base } else { &self.above.levels[number - 1] }
+    }
+}
+
+impl<M: Memory> Explain for BitwiseBloom<M> {
+    fn tables(&self) -> Vec<CellTable> {
+        let level = |number: usize| {
+            let cells = &self.level(number).cells;
+            CellTable::counters(cells.len(), cells.width()).named(alloc::format!("level {}", number + 1))
+        };
+        (0..=self.above.levels.len()).map(level).collect()
+    }
+    fn cell(&self, table: usize, at: u64) -> u64 {
+        self.level(table).cells.get(at).into()
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        for table in 0..=self.above.levels.len() {
+            let level = self.level(table);
+            seen.walk(table, &level.scheme, level.own(digest), level.cells.len());
+        }
+    }
+}
+
 filter_impl!([M: Memory] BitwiseBloom<M>);
 insert_impl!([] BitwiseBloom);
-count_impl!([M: Memory] BitwiseBloom<M>);
+count_impl!([M: Memory] BitwiseBloom<M>, filter: most filter.max_count(), saturated { let _ = filter; 0 });
 
 #[cfg(test)]
 mod tests {
@@ -440,7 +473,7 @@ mod tests {
     use alloc::vec;
     use proptest::prelude::*;
 
-    /// Levels of so many cells, with digits of these widths and no others.
+    /// Levels of this many cells, with digits of these widths and no others.
     fn given(cells: u64, digits: &[u32]) -> Builder<BitwiseBloom> {
         let level = |digit: &u32| BitwiseLevel { cells, hashes: 5, digit: *digit, width: digit + SLACK };
         let levels: Vec<_> = digits.iter().map(level).collect();

@@ -1,8 +1,8 @@
 //! The counting Bloom filter: membership with removal, and counts.
 //!
-//! Each cell is a small counter: inserting a key raises its k cells, removing it lowers them. A counter at its
-//! top is never lowered again, because a stuck cell costs at most a false positive and a lowered one could cost
-//! a false negative. Removing only what was inserted, there are none.
+//! Each cell is a small counter: inserting a key raises its k cells, removing it lowers them. A
+//! counter at its top is never lowered again, because a stuck cell costs at most a false positive
+//! and a lowered one could cost a false negative. Removing only what was inserted, there are none.
 //!
 //! Source: Fan, Cao, Almeida and Broder, "Summary Cache" (2000), section V.
 
@@ -69,7 +69,8 @@ pub(super) struct Parts {
 }
 
 impl Builder<CountingBloom> {
-    /// Bits per cell, 1 to 32; 4 unless set, which holds for sets. Counts up to 2^width − 2 can be lowered again.
+    /// Bits per cell, 1 to 32; 4 unless set, which holds for sets. Counts up to 2^width − 2 can be
+    /// lowered again.
     pub fn width(mut self, width: u32) -> Self {
         self.options.width = width;
         self
@@ -102,7 +103,8 @@ impl Builder<CountingBloom> {
 }
 
 impl CountingBloom {
-    /// A filter for `items` keys at a false-positive probability of at most `fpp`, with cells of four bits.
+    /// A filter for `items` keys at a false-positive probability of at most `fpp`, with cells of
+    /// four bits.
     pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
         Self::builder().items(items).fpp(fpp).build()
     }
@@ -135,7 +137,8 @@ impl CountingBloom {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before.
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
+    /// before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -144,7 +147,8 @@ impl CountingBloom {
     }
     /// Removes `key` once. If that cannot be, the error says why and nothing has changed.
     ///
-    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a key that is in.
+    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a
+    /// key that is in.
     #[inline]
     pub fn remove(&mut self, key: impl Key) -> Result<(), RemoveError> {
         self.remove_digest(self.hasher.digest_key(&key))
@@ -161,8 +165,8 @@ impl CountingBloom {
         self.scheme.dispatch(TouchMany { cells: &mut self.cells, digests, work: raise, answers: new });
     }
 
-    /// Adds `key` as often as `times` says; true if it was certainly absent before. If its count would reach the
-    /// top of the cells, and so be lost, nothing changes.
+    /// Adds `key` as often as `times` says; true if it was certainly absent before. If its count
+    /// would reach the top of the cells, and so be lost, nothing changes.
     ///
     /// ```
     /// let mut bed = gardenia::CountingBloom::new(1_000, 0.01)?;
@@ -191,7 +195,8 @@ impl CountingBloom {
         self.scheme.dispatch(Touch { cells: &mut self.cells, digest, work })
     }
 
-    /// Takes the key with this digest out once. If that cannot be, the error says why and nothing has changed.
+    /// Takes the key with this digest out once. If that cannot be, the error says why and nothing
+    /// has changed.
     #[inline]
     pub fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError> {
         self.scheme.dispatch(Touch { cells: &mut self.cells, digest, work: lower })
@@ -245,7 +250,8 @@ impl<M: Memory> CountingBloom<M> {
     pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
         self.contains_each(Given(digests), &mut Bools::of(digests, out));
     }
-    /// How often `key` went in, less how often it was removed: never too little below the cells' top.
+    /// How often `key` went in, less how often it was removed: never too little below the cells'
+    /// top.
     #[inline]
     #[must_use]
     pub fn count(&self, key: impl Key) -> u64 {
@@ -320,7 +326,7 @@ impl<M: Memory> CountingBloom<M> {
         stated_fpp(&self.scheme, table, 1, |at| self.cells.get(at) > 0)
     }
 
-    /// How many different keys are in, estimated from the fill, with its standard error.
+    /// The number of distinct keys in the filter, estimated from the fill, with its standard error.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         estimate_items(self.cells.len(), self.hashes(), self.cells.count_nonzero())
@@ -383,16 +389,19 @@ impl<M: Memory> fmt::Debug for CountingBloom<M> {
     }
 }
 
-/// Equal in identity and cells: the same answer to every key. What they were planned for does not count.
+/// Equal in identity and cells: the same answer to every key. What they were planned for does not
+/// count.
 impl<M: Memory, N: Memory> PartialEq<CountingBloom<N>> for CountingBloom<M> {
     fn eq(&self, other: &CountingBloom<N>) -> bool {
         self.identity() == other.identity() && self.cells == other.cells
     }
 }
 
+crate::explain::look_at_counters!([M: Memory] CountingBloom<M>, cells);
+
 filter_impl!([M: Memory] CountingBloom<M>);
 insert_impl!([] CountingBloom);
-count_impl!([M: Memory] CountingBloom<M>);
+count_impl!([M: Memory] CountingBloom<M>, filter: most filter.cells.top().into(), saturated filter.saturated());
 remove_impl!([] CountingBloom);
 
 impl Merge for CountingBloom {

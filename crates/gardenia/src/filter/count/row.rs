@@ -1,9 +1,10 @@
-//! The cells of one key, and the loops of filters over numbers: one key, and many with the memory waits
-//! overlapped.
+//! The cells of one key, and the loops of filters over numbers: one key, and many with the memory
+//! waits overlapped.
 //!
-//! Positions of one key may coincide, and a cell that is met twice must still be changed once: raised twice at
-//! insertion and lowered once at removal it would never come back to zero. So all cells are *read* before the
-//! first is *written*: writing the same new value twice does no harm, and no position is compared with another.
+//! Positions of one key may coincide, and a cell that is met twice must still be changed once:
+//! raised twice at insertion and lowered once at removal it would never come back to zero. So all
+//! cells are *read* before the first is *written*: writing the same new value twice does no harm,
+//! and no position is compared with another.
 
 use crate::cells::{Ahead, Tally, TallyMut};
 use crate::hash::Digest;
@@ -36,7 +37,8 @@ impl Row<'_> {
         self.value.iter().fold(u32::MAX, |least, value| least.min(*value))
     }
 
-    /// Whether at least two *different* cells hold the least value, once `change` has been done to each.
+    /// Whether at least two *different* cells hold the least value, once `change` has been done to
+    /// each.
     #[inline(always)]
     pub(crate) fn least_recurs(&self, change: impl Fn(u32) -> u32) -> bool {
         let mut minimum = Minimum::default();
@@ -74,8 +76,8 @@ impl Row<'_> {
     }
 }
 
-/// The least value of a key's cells, and whether it recurs in a different one. Without a branch: which cell is
-/// the least cannot be predicted.
+/// The least value of a key's cells, and whether it recurs in a different one. Without a branch:
+/// which cell is the least cannot be predicted.
 pub(crate) struct Minimum {
     /// Above every value until a cell came.
     least: u64,
@@ -113,8 +115,8 @@ impl Minimum {
     }
 }
 
-/// Calls `work` with room for the cells of a key. Clearing room for 255 of them would cost more than all the
-/// rest for the usual seven.
+/// Calls `work` with room for the cells of a key. Clearing room for 255 of them would cost more
+/// than all the rest for the usual seven.
 #[inline(always)]
 fn with_row<R>(hashes: u32, work: impl FnOnce(Row<'_>) -> R) -> R {
     #[inline(always)]
@@ -158,7 +160,8 @@ impl<C: Tally> SchemeVisitor for Least<'_, C> {
     }
 }
 
-/// The least of the cells of each key of a batch, handed to `take` in order; its answers go to `answers`.
+/// The least of the cells of each key of a batch, handed to `take` in order; its answers go to
+/// `answers`.
 pub(crate) struct LeastMany<'a, C, D, F, A> {
     pub(crate) cells: &'a C,
     pub(crate) digests: D,

@@ -1,14 +1,17 @@
 //! The split form of the counting Bloom filter, kind `split`: bits in memory, counters in a file.
 //!
-//! A query needs to know only whether a cell is zero. So one bit per cell is kept in memory and answers every
-//! query, and the counters, which only insertions and removals touch, live in slower storage: a memory-mapped
-//! file. The bits are saved as a plain [`Bloom`] filter that every program opens.
+//! A query needs to know only whether a cell is zero. So one bit per cell is kept in memory and
+//! answers every query, and the counters, which only insertions and removals touch, live in slower
+//! storage: a memory-mapped file. The bits are saved as a plain [`Bloom`] filter that every program
+//! opens.
 //!
-//! The one subtle rule: an insertion or removal changes k cells in the file, and a process can be killed between
-//! any two. Half a removal that is repeated would lower cells twice and lose other keys. So each operation is
-//! written down before it is carried out (`format/journal.rs`), and opening completes what was under way.
+//! The one subtle rule: an insertion or removal changes k cells in the file, and a process can be
+//! killed between any two. Half a removal that is repeated would lower cells twice and lose other
+//! keys. So each operation is written down before it is carried out (`format/journal.rs`), and
+//! opening completes what was under way.
 //!
-//! Source: Grothoff, "A Quick Introduction to Bloom Filters": "collision counters" in higher-latency storage.
+//! Source: Grothoff, "A Quick Introduction to Bloom Filters": "collision counters" in
+//! higher-latency storage.
 
 use super::counting::{Parts, lower, raise};
 use super::row::{Least, LeastMany, Row, Touch, TouchMany};
@@ -33,19 +36,20 @@ use std::path::{Path, PathBuf};
 /// A counting Bloom filter with its counters in a file: in memory it is as small as a Bloom filter,
 /// and queries are as fast.
 ///
-/// Two files belong to it: the bits (`bed.gdn`), a plain filter that any program opens, as it was at the last
-/// [`flush`](Self::flush) or [`close`](Self::close); and the counters (`bed.counters`), which are changed in
-/// place. One process at a time has them open.
+/// Two files belong to it: the bits (`bed.gdn`), a plain filter that any program opens, as it was
+/// at the last [`flush`](Self::flush) or [`close`](Self::close); and the counters (`bed.counters`),
+/// which are changed in place. One process at a time has them open.
 ///
-/// When the process is killed, at any moment, nothing is lost: each operation that returned is in the file,
-/// and the one under way is in it as a whole or not at all ([`operations`](Self::operations) tells which). When
-/// the *system* stops, what was there at the last [`sync`](Self::sync) is still there. Opening finds out what
-/// happened, repairs it, and [says so](Self::opening).
+/// When the process is killed, at any moment, nothing is lost: each operation that returned is in
+/// the file, and the one under way is in it as a whole or not at all
+/// ([`operations`](Self::operations) tells which). When the *system* stops, what was there at the
+/// last [`sync`](Self::sync) is still there. Opening finds out what happened, repairs it, and [says
+/// so](Self::opening).
 ///
 /// ```
 /// use gardenia::{Bloom, CountingBloom, SplitBloom};
-/// # let folder = tempfile::tempdir()?;
-/// # let path = folder.path().join("bed.gdn");
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("bed.gdn");
 /// let builder = CountingBloom::builder().items(1_000).fpp(0.01);
 /// let mut bed = SplitBloom::create(&path, builder)?;
 /// bed.insert("rose");
@@ -97,14 +101,15 @@ impl SplitFiles {
         Self { counters: bits.with_extension("counters"), bits }
     }
 
-    /// The files of the split filter whose bits are at `bits`; `None` if no counters lie beside them. Links are followed.
-    /// Bits that are missing, and counters that cannot be read, are found out by whoever opens them.
+    /// The files of the split filter whose bits are at `bits`; `None` if no counters lie beside
+    /// them. Links are followed. Bits that are missing, and counters that cannot be read, are found
+    /// out by whoever opens them.
     ///
     /// ```
     /// use gardenia::filter::SplitFiles;
     /// use gardenia::{CountingBloom, SplitBloom};
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("bed.gdn");
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("bed.gdn");
     /// assert_eq!(SplitFiles::find(&path), None);
     /// SplitBloom::create(&path, CountingBloom::builder().items(1_000).fpp(0.01))?;
     /// let files = SplitFiles::find(&path).unwrap();
@@ -169,21 +174,24 @@ impl From<PathBuf> for SplitFiles {
     }
 }
 
-/// What [`SplitBloom::open`] found. In all cases but the first the bits were made anew from the counters.
+/// What [`SplitBloom::open`] found. In all cases but the first the bits were made anew from the
+/// counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SplitOpening {
-    /// The filter is new, or as it was closed: the bits were loaded, the counters were not looked at.
+    /// The filter is new, or as it was closed: the bits were loaded, the counters were not looked
+    /// at.
     Clean,
     /// It was not closed. Every operation that returned is there, and none is there by half.
     Killed {
         /// Whether an operation was under way, and has been completed.
         replayed: bool,
     },
-    /// It was not closed, and the system has stopped since the last [`sync`](SplitBloom::sync) (or it cannot be
-    /// told). What was synced is there. What was done later may be there, or not, or by half. Insert again what was
-    /// inserted since then, which costs at most false positives; but do not repeat removals, of which half may have
-    /// been done: a cell that is lowered twice can hide another key.
+    /// It was not closed, and the system has stopped since the last [`sync`](SplitBloom::sync) (or
+    /// it cannot be told). What was synced is there. What was done later may be there, or not, or
+    /// by half. Insert again what was inserted since then, which costs at most false positives; but
+    /// do not repeat removals, of which half may have been done: a cell that is lowered twice can
+    /// hide another key.
     Stopped,
     /// The file of bits was gone.
     BitsMissing,
@@ -236,12 +244,12 @@ impl SplitBloom {
     }
 
     /// As [`create`](Self::create), but the files appear with the first [`flush`](Self::flush) or
-    /// [`close`](Self::close), both at once. If neither succeeds, or the process is killed, nothing has changed. With
-    /// `replace` they replace files that exist, and otherwise never do.
+    /// [`close`](Self::close), both at once. If neither succeeds, or the process is killed, nothing
+    /// has changed. With `replace` they replace files that exist, and otherwise never do.
     ///
     /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("bed.gdn");
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("bed.gdn");
     /// let builder = gardenia::CountingBloom::builder().items(1_000).fpp(0.01);
     /// let mut bed = gardenia::SplitBloom::draft(&path, builder, false)?;
     /// bed.insert("rose");
@@ -278,15 +286,15 @@ impl SplitBloom {
         Ok(Self { hasher, scheme, cells, files, opening: SplitOpening::Clean, settled: None })
     }
 
-    /// What [`open_with`](Self::open_with) would find, for programs that only read the bits: waits for nobody and
-    /// changes nothing. [`Error::InUse`] if another process has the filter open; its bits are then those of the last
-    /// [`flush`](Self::flush).
+    /// What [`open_with`](Self::open_with) would find, for programs that only read the bits: waits
+    /// for nobody and changes nothing. [`Error::InUse`] if another process has the filter open; its
+    /// bits are then those of the last [`flush`](Self::flush).
     ///
     /// ```
     /// use gardenia::filter::SplitOpening;
     /// use gardenia::{CountingBloom, ReadOptions, SplitBloom};
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("bed.gdn");
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("bed.gdn");
     /// let mut bed = SplitBloom::create(&path, CountingBloom::builder().items(1_000).fpp(0.01))?;
     /// bed.insert("rose");
     /// drop(bed); // without `close`
@@ -317,13 +325,14 @@ impl SplitBloom {
         Ok(SplitState { opening, operations, closed_operations, cells, width, bytes })
     }
 
-    /// Opens a filter, and repairs it if it was not closed: [`opening`](Self::opening) tells. If it cannot be
-    /// opened both files stay as they are.
+    /// Opens a filter, and repairs it if it was not closed: [`opening`](Self::opening) tells. If it
+    /// cannot be opened both files stay as they are.
     pub fn open(files: impl Into<SplitFiles>) -> Result<Self, Error> {
         Self::open_with(files, &ReadOptions::new())
     }
 
-    /// As [`open`](Self::open), with options: the most memory for the bits, and the secret of a keyed filter.
+    /// As [`open`](Self::open), with options: the most memory for the bits, and the secret of a
+    /// keyed filter.
     pub fn open_with(files: impl Into<SplitFiles>, options: &ReadOptions) -> Result<Self, Error> {
         let files = files.into();
         let mut file = CounterFile::open(&files.counters)?;
@@ -377,8 +386,8 @@ impl SplitBloom {
         self.insert_digest(self.hasher.digest_key(&key))
     }
 
-    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Each is an operation of
-    /// its own.
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Each is an
+    /// operation of its own.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> u64 {
         const { assert!(K::PORTABLE, "a key by Hashed(..) has no portable bytes: it cannot go into a file") };
         let mut count = 0;
@@ -392,7 +401,8 @@ impl SplitBloom {
         self.scheme.dispatch(Touch { cells: &mut self.cells, digest, work: put_in })
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent.
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly
+    /// absent.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -407,13 +417,14 @@ impl SplitBloom {
 
     /// Removes `key` once. If that cannot be, the error says why and nothing has changed.
     ///
-    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a key that is in.
+    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a
+    /// key that is in.
     #[inline]
     pub fn remove(&mut self, key: impl Key) -> Result<(), RemoveError> {
         self.remove_digest(self.hasher.digest_key(&key))
     }
-    /// How often `key` went in, less how often it was removed: never too little below the cells' top. This reads the
-    /// file.
+    /// How often `key` went in, less how often it was removed: never too little below the cells'
+    /// top. This reads the file.
     #[inline]
     #[must_use]
     pub fn count(&self, key: impl Key) -> u64 {
@@ -437,7 +448,8 @@ impl SplitBloom {
         self.count_each(Given(digests), out);
     }
 
-    /// Takes the key with this digest out once. If that cannot be, the error says why and nothing has changed.
+    /// Takes the key with this digest out once. If that cannot be, the error says why and nothing
+    /// has changed.
     #[inline]
     pub fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError> {
         self.scheme.dispatch(Touch { cells: &mut self.cells, digest, work: take_out })
@@ -536,15 +548,17 @@ impl SplitBloom {
         self.opening
     }
 
-    /// How many keys were ever added and removed: the number of the last operation, kept in the file.
+    /// How many keys were ever added and removed: the number of the last operation, kept in the
+    /// file.
     ///
-    /// A caller that was killed inside an operation learns here whether it was done, and so whether to repeat it. To
-    /// repeat a removal that was done is to remove a key that is not in, which can hide others.
+    /// A caller that was killed inside an operation learns here whether it was done, and so whether
+    /// to repeat it. To repeat a removal that was done is to remove a key that is not in, which can
+    /// hide others.
     ///
     /// ```
-    /// # let folder = tempfile::tempdir()?;
+    /// # let directory = tempfile::tempdir()?;
     /// # let builder = gardenia::CountingBloom::builder().items(1_000).fpp(0.01);
-    /// # let mut bed = gardenia::SplitBloom::create(folder.path().join("bed.gdn"), builder)?;
+    /// # let mut bed = gardenia::SplitBloom::create(directory.path().join("bed.gdn"), builder)?;
     /// bed.insert_many(&["rose", "tulip"]);
     /// bed.remove("rose")?;
     /// assert!(bed.remove("thistle").is_err()); // it was not in: no operation
@@ -556,8 +570,9 @@ impl SplitBloom {
         self.cells.file.journal.done()
     }
 
-    /// [`operations`](Self::operations) when the filter was last opened after it had been closed. What came later was
-    /// done by a process that was killed before it could close the filter, or by this one.
+    /// [`operations`](Self::operations) when the filter was last opened after it had been closed.
+    /// What came later was done by a process that was killed before it could close the filter, or
+    /// by this one.
     #[must_use]
     pub fn closed_operations(&self) -> u64 {
         self.cells.file.journal.found()
@@ -600,10 +615,11 @@ impl SplitBloom {
         )
     }
 
-    /// [`flush`](Self::flush), and marks the files as closed, so that the next opening need not read the counters.
+    /// [`flush`](Self::flush), and marks the files as closed, so that the next opening need not
+    /// read the counters.
     ///
-    /// A filter that is dropped after its last `flush` is marked, too, only not on the disk at once. One that is
-    /// dropped with changes is repaired at the next opening, as after a crash.
+    /// A filter that is dropped after its last `flush` is marked, too, only not on the disk at
+    /// once. One that is dropped with changes is repaired at the next opening, as after a crash.
     pub fn close(mut self) -> Result<(), EncodeError> {
         self.flush()?;
         self.cells.file.mark_closed(fingerprint(self.cells.plain.cells()));
@@ -627,12 +643,12 @@ impl Drop for SplitBloom {
 }
 
 impl Spec {
-    /// The builder of a filter of the kind [`Split`](Kind::Split), for [`SplitBloom::create`]. Such a filter lives in
-    /// files, so that no [`AnyFilter`] holds it.
+    /// The builder of a filter of the kind [`Split`](Kind::Split), for [`SplitBloom::create`]. Such
+    /// a filter lives in files, so that no [`AnyFilter`] holds it.
     ///
     /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let path = folder.path().join("stock.gdn");
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("stock.gdn");
     /// let spec: gardenia::Spec = "split items=1000 fpp=1%".parse()?;
     /// let mut stock = gardenia::SplitBloom::create(&path, spec.split_builder()?)?;
     /// stock.insert("rose");
@@ -684,8 +700,8 @@ fn is_damage(error: &DecodeError) -> bool {
     )
 }
 
-/// A cell of a split filter is a counter in the file and a bit in memory. Setting one is noted in the journal, and
-/// done by `commit`.
+/// A cell of a split filter is a counter in the file and a bit in memory. Setting one is noted in
+/// the journal, and done by `commit`.
 struct SplitCells {
     file: CounterFile,
     plain: Bloom<AnyScheme>,
@@ -804,16 +820,18 @@ impl<K: Key> Extend<K> for SplitBloom {
 
 #[cfg(test)]
 mod tests {
-    //! Death at every store, and mixtures of what the disk may have. Deaths of real processes: `tests/split.rs`.
+    //! Death at every store, and mixtures of what the disk may have. Deaths of real processes:
+    //! `tests/split.rs`.
     use super::*;
     use crate::cells::mapped::fuse;
     use alloc::vec;
 
-    /// Few cells, so that keys share them; one, several and no whole number of cells in a word of the file.
+    /// Few cells, so that keys share them; one, several and no whole number of cells in a word of
+    /// the file.
     const SHAPES: [(u64, u32, u32); 4] = [(7, 9, 4), (64, 5, 3), (300, 3, 32), (5, 2, 1)];
 
     /// A filter on which operations are tried, and an exact model of it.
-    struct Bed {
+    struct Model {
         _folder: tempfile::TempDir,
         files: SplitFiles,
         model: CountingBloom,
@@ -827,13 +845,13 @@ mod tests {
         Out(u64),
     }
 
-    impl Bed {
+    impl Model {
         fn new((cells, hashes, width): (u64, u32, u32)) -> Self {
-            let folder = tempfile::tempdir().unwrap();
-            let files = SplitFiles::new(folder.path().join("bed.gdn"));
+            let directory = tempfile::tempdir().unwrap();
+            let files = SplitFiles::new(directory.path().join("bed.gdn"));
             let builder = CountingBloom::builder().cells(cells).hashes(hashes).width(width);
             SplitBloom::create(files.clone(), builder.clone()).unwrap().close().unwrap();
-            Self { _folder: folder, files, model: builder.build().unwrap(), present: Vec::new() }
+            Self { _folder: directory, files, model: builder.build().unwrap(), present: Vec::new() }
         }
 
         fn open(&self) -> SplitBloom {
@@ -889,7 +907,7 @@ mod tests {
     #[test]
     fn wherever_the_process_dies_an_operation_was_done_whole_or_not_at_all() {
         for shape in SHAPES {
-            let mut bed = Bed::new(shape);
+            let mut bed = Model::new(shape);
             for i in 0..10 {
                 let (before, change, bytes) = (bed.model.clone(), bed.next(i), bed.counters());
                 bed.keep(change);
@@ -917,7 +935,7 @@ mod tests {
 
     #[test]
     fn wherever_the_process_dies_while_it_repairs_the_next_repairs_it() {
-        let mut bed = Bed::new((64, 5, 3));
+        let mut bed = Model::new((64, 5, 3));
         for i in 0..10 {
             let change = bed.next(i);
             // Count, seal, five pairs and the number: the operation counts, and 0 to 5 cells have been changed.
@@ -941,8 +959,8 @@ mod tests {
 
     #[test]
     fn wherever_the_process_dies_while_it_closes_the_filter_is_the_same() {
-        let mut bed = Bed::new((300, 3, 4));
-        let keep = |bed: &mut Bed, change| {
+        let mut bed = Model::new((300, 3, 4));
+        let keep = |bed: &mut Model, change| {
             bed.keep(change);
             change
         };
@@ -965,7 +983,7 @@ mod tests {
 
     #[test]
     fn a_journal_that_is_not_whole_is_not_carried_out() {
-        let mut bed = Bed::new((300, 3, 4));
+        let mut bed = Model::new((300, 3, 4));
         (0..20).for_each(|i| {
             let change = bed.next(i);
             apply(&mut bed.open(), change);
@@ -1001,7 +1019,7 @@ mod tests {
     #[test]
     fn whatever_mixture_of_old_and_new_words_is_on_the_disk_synced_keys_are_there() {
         for shape in [(30, 4, 4), (64, 5, 8), (9, 3, 32)] {
-            let mut bed = Bed::new(shape);
+            let mut bed = Model::new(shape);
             for key in 0..10 {
                 apply(&mut bed.open(), Change::In(key));
                 bed.keep(Change::In(key));

@@ -1,20 +1,22 @@
 //! The cuckoo filter: fingerprints in one of two buckets, which can be removed again.
 //!
-//! A key is stored as a short fingerprint in a bucket of four places, or in its other bucket. The other bucket follows
-//! from the bucket and the fingerprint alone, so that a stored fingerprint can be moved to its other bucket when
-//! both buckets of a new key are full.
+//! A key is stored as a short fingerprint in a bucket of four places, or in its other bucket. The
+//! other bucket follows from the bucket and the fingerprint alone, so that a stored fingerprint can
+//! be moved to its other bucket when both buckets of a new key are full.
 //!
-//! The subtle rules: the other bucket of i is h − i modulo m, where h is a hash of the fingerprint. That is its own
-//! inverse for every m, so m need not be a power of two and the filter is as large as was asked for. m is even
-//! and h odd, so that the two buckets always differ. And nothing moves before a way to a free place is known: the
-//! nearest one is found by searching breadth first, which needs no random numbers, and an insertion that fails
-//! leaves every bit as it was. The nearest way visits no bucket twice: a visit could be cut out.
+//! The subtle rules: the other bucket of i is h − i modulo m, where h is a hash of the fingerprint.
+//! That is its own inverse for every m, so m need not be a power of two and the filter is as large
+//! as was asked for. m is even and h odd, so that the two buckets always differ. And nothing moves
+//! before a way to a free place is known: the nearest one is found by searching breadth first,
+//! which needs no random numbers, and an insertion that fails leaves every bit as it was. The
+//! nearest way visits no bucket twice: a visit could be cut out.
 //!
-//! Sources: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom" (2014). The
-//! search is that of Li, Andersen, Kaminsky and Freedman, "Algorithmic Improvements for Fast Concurrent Cuckoo
-//! Hashing" (2014), section 4.3.2.
+//! Sources: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter: Practically Better Than
+//! Bloom" (2014). The search is that of Li, Andersen, Kaminsky and Freedman, "Algorithmic
+//! Improvements for Fast Concurrent Cuckoo Hashing" (2014), section 4.3.2.
 
 use crate::cells::{Buckets, Bytes, Four, Memory, Owned, SLOTS, bucket_bytes, by_width};
+use crate::explain::{CellTable, Explain, Holds, Seen};
 use crate::filter::builder::{Built, ForItems, ForRate, InCells};
 use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::{count_impl, filter_impl, remove_impl, try_insert_impl};
@@ -25,7 +27,7 @@ use crate::index::MAX_CELLS;
 use crate::index::scale;
 use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead, with_best};
-use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value};
+use crate::spec::{FromSpec, Measure, Spec};
 use crate::theory::bloom::Estimate;
 use crate::theory::cuckoo::{self, Shape};
 use crate::{DecodeError, EncodeError, Full, RemoveError, SizeError};
@@ -44,9 +46,10 @@ use core::fmt;
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// A key can be inserted several times, up to [`MAX_COPIES`](Self::MAX_COPIES), and is counted. Each copy takes a
-/// place, and keys with more than four copies block whole buckets: make room for every copy, use
-/// [`insert_absent`](Self::insert_absent) if keys are never removed, or a [`CountingBloom`](crate::CountingBloom).
+/// A key can be inserted several times, up to [`MAX_COPIES`](Self::MAX_COPIES), and is counted.
+/// Each copy takes a place, and keys with more than four copies block whole buckets: make room for
+/// every copy, use [`insert_absent`](Self::insert_absent) if keys are never removed, or a
+/// [`CountingBloom`](crate::CountingBloom).
 ///
 /// There is no merge: the sum may not fit.
 ///
@@ -76,7 +79,8 @@ impl ForRate for Cuckoo {}
 impl InCells for Cuckoo {}
 
 impl Builder<Cuckoo> {
-    /// Bits of a fingerprint, 4 to 32. Below six, large filters are full early: too few buckets can be reached.
+    /// Bits of a fingerprint, 4 to 32. Below six, large filters are full early: too few buckets can
+    /// be reached.
     pub fn width(mut self, width: u32) -> Self {
         self.options.width = Some(width);
         self
@@ -159,8 +163,9 @@ impl Places {
 /// An odd number with bits all over it (from SplitMix64).
 const FINGERPRINT: u64 = 0x94d0_49bb_1331_11eb;
 
-/// Buckets of the first and of the second search: the two of the key, 4 for each of them, and so on through 2 and
-/// 5 generations. The first is nearly always enough, and clearing room for it costs little.
+/// Buckets of the first and of the second search: the two of the key, 4 for each of them, and so on
+/// through 2 and 5 generations. The first is nearly always enough, and clearing room for it costs
+/// little.
 const NEAR: usize = 2 + 8 + 32;
 const FAR: usize = NEAR + 128 + 512 + 2048;
 
@@ -184,15 +189,16 @@ impl Cuckoo {
         Builder::new(CuckooOptions::default())
     }
 
-    /// Adds `key`; true if it was certainly absent before. If there is no room for it, nothing has changed.
+    /// Adds `key`; true if it was certainly absent before. If there is no room for it, nothing has
+    /// changed.
     #[inline]
     pub fn insert(&mut self, key: impl Key) -> Result<bool, Full> {
         self.about.took_key(&key);
         self.insert_digest(self.hasher.digest_key(&key))
     }
 
-    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at the first that does not
-    /// fit: the error tells how many went in.
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at
+    /// the first that does not fit: the error tells how many went in.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, Full> {
         self.about.took::<K>();
         let mut count = 0;
@@ -200,8 +206,8 @@ impl Cuckoo {
         Ok(count)
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before. Stops at the
-    /// first that does not fit: the error tells how many went in.
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
+    /// before. Stops at the first that does not fit: the error tells how many went in.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -210,27 +216,30 @@ impl Cuckoo {
     }
     /// Removes `key` once. If that cannot be, the error says why and nothing has changed.
     ///
-    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a key that is in.
+    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a
+    /// key that is in.
     #[inline]
     pub fn remove(&mut self, key: impl Key) -> Result<(), RemoveError> {
         self.remove_digest(self.hasher.digest_key(&key))
     }
 
-    /// Adds the key with this digest; true if it was certainly absent before. If there is no room for it, nothing
-    /// has changed.
+    /// Adds the key with this digest; true if it was certainly absent before. If there is no room
+    /// for it, nothing has changed.
     #[inline]
     pub fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
         by_width!(self.put(digest))
     }
 
-    /// Adds digests in order, up to the first that does not fit; `new` is told of each whether it was certainly absent.
+    /// Adds digests in order, up to the first that does not fit; `new` is told of each whether it
+    /// was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
         with_best(|| by_width!(self.put_each(digests, new, false))).map(|_| ())
     }
 
-    /// As [`insert_digests`](Self::insert_digests), but leaves out copies beyond [`MAX_COPIES`](Self::MAX_COPIES) of
-    /// a key and goes on: how many were left out. Stops at the first key that does not fit for another reason; the
-    /// error's `taken` then counts the digests before it.
+    /// As [`insert_digests`](Self::insert_digests), but leaves out copies beyond
+    /// [`MAX_COPIES`](Self::MAX_COPIES) of a key and goes on: how many were left out. Stops at the
+    /// first key that does not fit for another reason; the error's `taken` then counts the digests
+    /// before it.
     ///
     /// ```
     /// let mut filter = gardenia::Cuckoo::new(1_000, 0.01)?;
@@ -251,8 +260,8 @@ impl Cuckoo {
 
     /// Adds `key` unless it seems to be in already; true if it was added.
     ///
-    /// For sets that keys are not removed from: a key that is passed over, because another has its fingerprint, would
-    /// go with that one.
+    /// For sets that keys are not removed from: a key that is passed over, because another has its
+    /// fingerprint, would go with that one.
     ///
     /// ```
     /// let mut bed = gardenia::Cuckoo::new(1_000, 0.01)?;
@@ -279,7 +288,8 @@ impl Cuckoo {
         self.about.forget();
     }
 
-    /// Adds digests in order, and tells how many were left out: copies beyond the most, if `capped`.
+    /// Adds digests in order, and tells how many were left out: copies beyond the most, if
+    /// `capped`.
     #[inline(always)]
     fn put_each<F: Four>(
         &mut self,
@@ -335,8 +345,8 @@ impl Cuckoo {
         Ok(new)
     }
 
-    /// Moves fingerprints until `first` or `second`, which are full, has a free place: its bucket and highest bit. If
-    /// both hold nothing but `fingerprint`, none of them can move.
+    /// Moves fingerprints until `first` or `second`, which are full, has a free place: its bucket
+    /// and highest bit. If both hold nothing but `fingerprint`, none of them can move.
     #[cold]
     #[inline(never)]
     fn make_room<F: Four>(&mut self, fingerprint: u32, first: u64, second: u64) -> Result<(u64, u32), Full> {
@@ -347,7 +357,8 @@ impl Cuckoo {
         near.or_else(|| self.search::<F, FAR>(first, second)).ok_or(Full { taken: 0, copies: false })
     }
 
-    /// [`make_room`](Self::make_room) among `N` buckets; `None`, and nothing has changed, if that is not enough.
+    /// [`make_room`](Self::make_room) among `N` buckets; `None`, and nothing has changed, if that
+    /// is not enough.
     fn search<F: Four, const N: usize>(&mut self, first: u64, second: u64) -> Option<(u64, u32)> {
         let (places, layout, width) = (self.places(), self.buckets.layout(), self.buckets.width());
         // The children of bucket i of the queue are at 4i + 2 and the three places behind it, one for each of its
@@ -551,8 +562,8 @@ impl<M: Memory> Cuckoo<M> {
         self.items() == 0
     }
 
-    /// The false-positive probability as the filter is now, from its load; an upper bound if keys have copies, which add
-    /// no fingerprint that another key could be taken for.
+    /// The false-positive probability as the filter is now, from its load; an upper bound if keys
+    /// have copies, which add no fingerprint that another key could be taken for.
     #[must_use]
     pub fn fpp(&self) -> f64 {
         cuckoo::fpp(self.cells(), self.items, self.width())
@@ -604,16 +615,38 @@ impl<M: Memory> fmt::Debug for Cuckoo<M> {
     }
 }
 
-/// Equal in identity and places, bit for bit. The same keys put in in another order may lie in other places.
+/// Equal in identity and places, bit for bit. The same keys put in in another order may lie in
+/// other places.
 impl<M: Memory, N: Memory> PartialEq<Cuckoo<N>> for Cuckoo<M> {
     fn eq(&self, other: &Cuckoo<N>) -> bool {
         self.identity() == other.identity() && self.items == other.items && self.buckets == other.buckets
     }
 }
 
+impl<M: Memory> Explain for Cuckoo<M> {
+    fn tables(&self) -> Vec<CellTable> {
+        let (cells, width) = (self.buckets.len() * SLOTS, self.buckets.width());
+        vec![CellTable::new("buckets", Holds::Fingerprints, cells, width).together(SLOTS)]
+    }
+    fn cell(&self, _: usize, at: u64) -> u64 {
+        let bucket = self.buckets.read::<u128>(at / SLOTS);
+        bucket.get((at % SLOTS) as u32, self.buckets.layout()).into()
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        let Place { fingerprint, first, second } = self.places().of(digest);
+        seen.fingerprint = Some(fingerprint.into());
+        for (group, bucket) in [first, second].into_iter().enumerate() {
+            seen.add(0, group, bucket * SLOTS..(bucket + 1) * SLOTS);
+        }
+    }
+    fn agrees(&self, value: u64, fingerprint: Option<u64>) -> Option<bool> {
+        Some(Some(value) == fingerprint)
+    }
+}
+
 filter_impl!([M: Memory] Cuckoo<M>);
 try_insert_impl!([] Cuckoo);
-count_impl!([M: Memory] Cuckoo<M>);
+count_impl!([M: Memory] Cuckoo<M>, filter: most { let _ = filter; Cuckoo::MAX_COPIES }, saturated { let _ = filter; 0 });
 remove_impl!([] Cuckoo);
 
 impl<M: Memory> Stored for Cuckoo<M> {
@@ -632,15 +665,17 @@ fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, Shape, 
     header.check_no_scheme()?;
     header.check_params(&[])?;
     let Identity { cells, width, hashes, .. } = header.identity;
-    let check = |field, value, ok: bool, rule| {
-        if ok { Ok(()) } else { Err(DecodeError::Field { field, value, rule }) }
-    };
-    check("hashes", hashes.into(), hashes == 2, "a key has two buckets")?;
-    check("cells", cells, cells.is_multiple_of(2 * SLOTS), "a multiple of 8 is needed")?;
-    check("items counted", header.items, header.items <= cells, "they are more than the places for them")?;
+    DecodeError::check("hashes", hashes.into(), hashes == 2, "a key has two buckets")?;
+    DecodeError::check("cells", cells, cells.is_multiple_of(2 * SLOTS), "a multiple of 8 is needed")?;
+    DecodeError::check(
+        "items counted",
+        header.items,
+        header.items <= cells,
+        "they are more than the places for them",
+    )?;
     let shape = Shape { buckets: cells / SLOTS, width };
     let needed = bucket_bytes(shape.buckets, width);
-    check("cell width", width.into(), needed.is_some(), "fingerprints have 4 to 32 bits")?;
+    DecodeError::check("cell width", width.into(), needed.is_some(), "fingerprints have 4 to 32 bits")?;
     header.check_payload(needed.unwrap_or(0))?;
     Ok((header.hasher(options)?, shape, header.about()))
 }
@@ -677,15 +712,7 @@ format::serde_impls!([M: Memory] Cuckoo<M>, [] Cuckoo);
 
 impl Builder<Cuckoo> {
     fn of(spec: &Spec) -> Self {
-        let (cells, width) = (spec.whole(Param::Cells), spec.small(Param::Width));
-        let fpp = spec.real(Param::Fpp).or((width.is_none() && cells.is_none()).then_some(DEFAULT_FPP));
-        let request = Request {
-            items: spec.whole(Param::Items),
-            fpp,
-            cells,
-            hasher: spec.hasher(),
-            ..Request::default()
-        };
+        let (request, width) = super::requested(spec);
         Self { request, options: CuckooOptions { width } }
     }
 }
@@ -700,12 +727,7 @@ impl FromSpec for Cuckoo {
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<Cuckoo>::of(spec);
         let shape = builder.shape()?;
-        spec.forget(&[Param::Fpp]);
-        if let Some(fpp) = builder.request.fpp {
-            spec.default_to(Param::PlannedFpp, Value::Real(fpp));
-        }
-        spec.set_whole(Param::Cells, shape.cells());
-        spec.set_whole(Param::Width, shape.width);
+        super::fill_in(spec, builder.request.fpp, shape.cells(), shape.width);
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {

@@ -1,21 +1,25 @@
-//! The quotient filter: fingerprints in the order of a table, to be counted, removed, merged and listed.
+//! The quotient filter: fingerprints in the order of a table, to be counted, removed, merged and
+//! listed.
 //!
-//! The upper part of a fingerprint, its quotient, is the slot where it belongs; the lower part, its remainder, is what is
-//! stored. Remainders of one quotient lie side by side, sorted: a *run*. A run that is in the way of another shifts it to the right, and
-//! what lies between two free slots, or begins in its own slot, is a *cluster*. Three bits per slot tell all of it apart: whether
-//! some run belongs to the slot (*occupied*), whether a remainder continues the run before it (*continuation*), and whether it
-//! lies right of where it belongs (*shifted*).
+//! The upper part of a fingerprint, its quotient, is the slot where it belongs; the lower part, its
+//! remainder, is what is stored. Remainders of one quotient lie side by side, sorted: a *run*. A
+//! run that is in the way of another shifts it to the right, and what lies between two free slots,
+//! or begins in its own slot, is a *cluster*. Three bits per slot tell all of it apart: whether
+//! some run belongs to the slot (*occupied*), whether a remainder continues the run before it
+//! (*continuation*), and whether it lies right of where it belongs (*shifted*).
 //!
-//! The subtle rules: the first bit belongs to the slot and stays when remainders move; the two others belong to the remainder. And one
-//! slot is always free, so that every cluster has an end. Where a remainder lies follows from the set of fingerprints alone, whatever the order
-//! of insertion: two filters of the same keys are equal bit for bit.
+//! The subtle rules: the first bit belongs to the slot and stays when remainders move; the two
+//! others belong to the remainder. And one slot is always free, so that every cluster has an end.
+//! Where a remainder lies follows from the set of fingerprints alone, whatever the order of
+//! insertion: two filters of the same keys are equal bit for bit.
 //!
-//! The number of slots need not be a power of two: a fingerprint is the digest scaled to m·2^r, so that quotients ascend with
-//! digests.
+//! The number of slots need not be a power of two: a fingerprint is the digest scaled to m·2^r, so
+//! that quotients ascend with digests.
 //!
 //! Source: Bender et al., "Don't Thrash: How to Cache Your Hash on Flash" (2012), section 3.
 
 use crate::cells::{Bytes, Lines, Memory, Owned, Packed, packed_words};
+use crate::explain::{CellTable, Explain, Holds, Seen};
 use crate::filter::builder::{Built, ForItems, ForRate, InCells};
 use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::{count_impl, filter_impl, remove_impl, try_insert_impl};
@@ -24,7 +28,7 @@ use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::scale;
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead, with_best};
-use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value};
+use crate::spec::{FromSpec, Measure, Spec};
 use crate::theory::bloom::Estimate;
 use crate::theory::quotient::{self, FLAGS, Shape};
 use crate::{DecodeError, EncodeError, Full, Merge, Mismatch, RemoveError, SizeError};
@@ -46,9 +50,9 @@ use core::fmt;
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// Each copy of a key takes a slot of its own. Unlike a [`Cuckoo`](crate::Cuckoo) filter it holds any number of copies, can be merged, and
-/// can list its fingerprints; it is an eighth larger, and a query walks through a cluster,
-/// which takes ten times as long (`gardenia bench --calibrate`).
+/// Each copy of a key takes a slot of its own. Unlike a [`Cuckoo`](crate::Cuckoo) filter it holds
+/// any number of copies, can be merged, and can list its fingerprints; it is an eighth larger, and
+/// a query walks through a cluster, which takes ten times as long (`gardenia bench --calibrate`).
 #[derive(Clone)]
 pub struct Quotient<M = Owned> {
     hasher: KeyHasher,
@@ -143,7 +147,8 @@ impl Quotient {
         Self::builder().items(items).fpp(fpp).build()
     }
 
-    /// A builder, to choose slots, width, seed, secret. A key takes room as often as it is inserted.
+    /// A builder, to choose slots, width, seed, secret. A key takes room as often as it is
+    /// inserted.
     ///
     /// ```
     /// let filter = gardenia::Quotient::builder().cells(1_000).width(12).seed(7).build()?;
@@ -154,15 +159,16 @@ impl Quotient {
         Builder::new(QuotientOptions::default())
     }
 
-    /// Adds `key`; true if it was certainly absent before. If there is no room for it, nothing has changed.
+    /// Adds `key`; true if it was certainly absent before. If there is no room for it, nothing has
+    /// changed.
     #[inline]
     pub fn insert(&mut self, key: impl Key) -> Result<bool, Full> {
         self.about.took_key(&key);
         self.insert_digest(self.hasher.digest_key(&key))
     }
 
-    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at the first that does not
-    /// fit: the error tells how many went in.
+    /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at
+    /// the first that does not fit: the error tells how many went in.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, Full> {
         self.about.took::<K>();
         let mut count = 0;
@@ -170,8 +176,8 @@ impl Quotient {
         Ok(count)
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before. Stops at the
-    /// first that does not fit: the error tells how many went in.
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
+    /// before. Stops at the first that does not fit: the error tells how many went in.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -180,18 +186,21 @@ impl Quotient {
     }
     /// Removes `key` once. If that cannot be, the error says why and nothing has changed.
     ///
-    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a key that is in.
+    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a
+    /// key that is in.
     #[inline]
     pub fn remove(&mut self, key: impl Key) -> Result<(), RemoveError> {
         self.remove_digest(self.hasher.digest_key(&key))
     }
 
-    /// Adds the key with this digest; true if it was certainly absent before. If there is no room for it, nothing has changed.
+    /// Adds the key with this digest; true if it was certainly absent before. If there is no room
+    /// for it, nothing has changed.
     pub fn insert_digest(&mut self, digest: Digest) -> Result<bool, Full> {
         self.insert_fingerprint(self.fingerprint(digest))
     }
 
-    /// Adds digests in order, up to the first that does not fit; `new` is told of each whether it was certainly absent.
+    /// Adds digests in order, up to the first that does not fit; `new` is told of each whether it
+    /// was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
         let (shape, far) = (self.shape, ahead::is_far(self.slots.memory().words()));
         let lines = Lines::new(self.slots.memory().as_slice());
@@ -384,7 +393,8 @@ impl<M: Memory> Quotient<M> {
         if to >= at { to - at } else { to + self.shape.cells - at }
     }
 
-    /// Where the cluster begins that `at` is in. In files that were never checked all slots may be shifted: the walk ends there, too.
+    /// Where the cluster begins that `at` is in. In files that were never checked all slots may be
+    /// shifted: the walk ends there, too.
     fn cluster_start(&self, mut at: u64) -> u64 {
         for _ in 0..self.shape.cells {
             if !self.slot(at).is_shifted() {
@@ -395,7 +405,8 @@ impl<M: Memory> Quotient<M> {
         at
     }
 
-    /// Where the run of an occupied slot begins: as many runs after the start of the cluster as there are occupied slots up to it.
+    /// Where the run of an occupied slot begins: as many runs after the start of the cluster as
+    /// there are occupied slots up to it.
     fn run_start(&self, own: u64) -> u64 {
         let mut slot = self.cluster_start(own);
         let mut run = slot;
@@ -431,17 +442,23 @@ impl<M: Memory> Quotient<M> {
         self.remainders(digest).count() as u64
     }
 
+    /// The slots of the run that belongs to slot `own`.
+    #[inline(always)]
+    fn run(&self, own: u64) -> impl Iterator<Item = u64> {
+        let start = self.slot(own).is_occupied().then(|| self.run_start(own));
+        core::iter::successors(start, move |at| {
+            let next = self.after(*at);
+            // A run that goes all the way round is none; one slot is free.
+            (self.slot(next).is_continuation() && Some(next) != start).then_some(next)
+        })
+    }
+
     /// The remainders like that of a digest in its run.
     #[inline(always)]
     fn remainders(&self, digest: Digest) -> impl Iterator<Item = u64> {
         let (own, remainder) = self.split(self.fingerprint(digest));
-        let start = self.slot(own).is_occupied().then(|| self.run_start(own));
-        let run = core::iter::successors(start, move |at| {
-            let next = self.after(*at);
-            // A run that goes all the way round is none; one slot is free.
-            (self.slot(next).is_continuation() && Some(next) != start).then_some(next)
-        });
-        run.map(|at| self.slot(at).remainder())
+        self.run(own)
+            .map(|at| self.slot(at).remainder())
             .skip_while(move |other| *other < remainder)
             .take_while(move |other| *other == remainder)
     }
@@ -470,7 +487,8 @@ impl<M: Memory> Quotient<M> {
         slots.take(self.shape.cells as usize).find(|at| self.slot(*at).is_occupied())
     }
 
-    /// All fingerprints, each as often as it is in the filter, ascending from some slot on and round to it: numbers below
+    /// All fingerprints, each as often as it is in the filter, ascending from some slot on and
+    /// round to it: numbers below
     /// [`cells`](Self::cells)·2^[`remainder_bits`](Self::remainder_bits), in the order of digests.
     ///
     /// ```
@@ -556,7 +574,8 @@ impl<M: Memory> Quotient<M> {
         quotient::fpp(self.cells(), self.items, self.width())
     }
 
-    /// How many keys are in the filter: counted, not estimated, and each as often as it was inserted.
+    /// How many keys are in the filter: counted, not estimated, and each as often as it was
+    /// inserted.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         Estimate { items: self.items as f64, std_error: 0.0 }
@@ -643,7 +662,8 @@ impl<M: Memory> Quotient<M> {
     }
 }
 
-/// Merging adds the fingerprints of both, each as often as it is in either. An error, and nothing has changed, if there is no room.
+/// Merging adds the fingerprints of both, each as often as it is in either. An error, and nothing
+/// has changed, if there is no room.
 ///
 /// ```
 /// use gardenia::{Merge, Quotient};
@@ -691,6 +711,28 @@ impl<M: Memory, N: Memory> PartialEq<Quotient<N>> for Quotient<M> {
     }
 }
 
+impl<M: Memory> Explain for Quotient<M> {
+    fn tables(&self) -> Vec<CellTable> {
+        vec![CellTable::new("slots", Holds::Fingerprints, self.shape.cells, self.shape.remainder() + FLAGS)]
+    }
+    /// The remainder with its three flags below it, so that an empty slot alone is 0.
+    fn cell(&self, _: usize, at: u64) -> u64 {
+        self.slots.get(at)
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        let (own, remainder) = self.split(self.fingerprint(digest));
+        seen.fingerprint = Some(remainder);
+        let mut run: Vec<u64> = self.run(own).collect();
+        if run.is_empty() {
+            run.push(own);
+        }
+        seen.add(0, 0, run);
+    }
+    fn agrees(&self, value: u64, fingerprint: Option<u64>) -> Option<bool> {
+        Some(!Slot(value).is_empty() && Some(Slot(value).remainder()) == fingerprint)
+    }
+}
+
 filter_impl!([M: Memory] Quotient<M>);
 try_insert_impl!([] Quotient);
 count_impl!([M: Memory] Quotient<M>);
@@ -712,13 +754,15 @@ fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, Shape, 
     header.check_no_scheme()?;
     header.check_params(&[])?;
     let Identity { cells, width, hashes, .. } = header.identity;
-    let check = |field, value, ok: bool, rule| {
-        if ok { Ok(()) } else { Err(DecodeError::Field { field, value, rule }) }
-    };
-    check("hashes", hashes.into(), hashes == 1, "a key has one slot")?;
+    DecodeError::check("hashes", hashes.into(), hashes == 1, "a key has one slot")?;
     let shape = Shape { cells, width };
-    check("cell width", width.into(), shape.check().is_ok(), "quotient and remainder have 1 to 56 bits")?;
-    check("items counted", header.items, header.items < cells, "one slot must be free")?;
+    DecodeError::check(
+        "cell width",
+        width.into(),
+        shape.check().is_ok(),
+        "quotient and remainder have 1 to 56 bits",
+    )?;
+    DecodeError::check("items counted", header.items, header.items < cells, "one slot must be free")?;
     header.check_payload(
         packed_words(cells, width).and_then(|words| words.checked_mul(8)).unwrap_or(u64::MAX),
     )?;
@@ -757,15 +801,7 @@ format::serde_impls!([M: Memory] Quotient<M>, [] Quotient);
 
 impl Builder<Quotient> {
     fn of(spec: &Spec) -> Self {
-        let (cells, width) = (spec.whole(Param::Cells), spec.small(Param::Width));
-        let fpp = spec.real(Param::Fpp).or((width.is_none() && cells.is_none()).then_some(DEFAULT_FPP));
-        let request = Request {
-            items: spec.whole(Param::Items),
-            fpp,
-            cells,
-            hasher: spec.hasher(),
-            ..Request::default()
-        };
+        let (request, width) = super::requested(spec);
         Self { request, options: QuotientOptions { width } }
     }
 }
@@ -774,12 +810,7 @@ impl FromSpec for Quotient {
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<Quotient>::of(spec);
         let shape = builder.shape()?;
-        spec.forget(&[Param::Fpp]);
-        if let Some(fpp) = builder.request.fpp {
-            spec.default_to(Param::PlannedFpp, Value::Real(fpp));
-        }
-        spec.set_whole(Param::Cells, shape.cells);
-        spec.set_whole(Param::Width, shape.width);
+        super::fill_in(spec, builder.request.fpp, shape.cells, shape.width);
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
@@ -805,7 +836,8 @@ mod tests {
         Digest(Digest(2012).word(key + 1))
     }
 
-    /// Small tables, full to the last slot, against a map of counts: contents, counts, layout, and files after every step.
+    /// Small tables, full to the last slot, against a map of counts: contents, counts, layout, and
+    /// files after every step.
     #[test]
     fn it_is_a_multiset_of_fingerprints() {
         for (cells, width) in [(2u64, 4u32), (3, 5), (7, 4), (16, 6), (61, 5)] {

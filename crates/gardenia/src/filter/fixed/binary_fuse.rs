@@ -1,9 +1,11 @@
-//! Binary fuse filter: a set that is built once, in an eighth more bits than no filter can do without.
+//! Binary fuse filter: a set that is built once, in an eighth more bits than no filter can do
+//! without.
 //!
-//! A key has k = 3 (or 4) cells, one in each of k neighbouring segments of the table, and a fingerprint of w bits. The table
-//! is solved for all keys at once, such that the cells of each key, one exclusive or the other, make its fingerprint. An
-//! absent key's cells make any word, its fingerprint among them with probability 2^−w. A key is three reads that do not
-//! wait for each other, whether it is in or not.
+//! A key has k = 3 (or 4) cells, one in each of k neighbouring segments of the table, and a
+//! fingerprint of w bits. The table is solved for all keys at once, such that the cells of each
+//! key, one exclusive or the other, make its fingerprint. An absent key's cells make any word, its
+//! fingerprint among them with probability 2^−w. A key is three reads that do not wait for each
+//! other, whether it is in or not.
 //!
 //! Source: Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters" (2022).
 
@@ -11,6 +13,7 @@ use super::builder::threads;
 use super::digests::{Entries, Hashing, Keys, digests_of, try_on, try_seeds};
 use super::fuse::{Cell, Layout, Peeled, Picked, build};
 use crate::cells::{Bytes, Memory, Owned};
+use crate::explain::{CellTable, Explain, Holds, Seen};
 use crate::filter::builder::{Built, ForRate, Threaded};
 use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::filter_impl;
@@ -58,7 +61,8 @@ pub struct BinaryFuse<M = Owned> {
     layout: Layout,
     /// Bits per fingerprint: 8, 16 or 32.
     width: u32,
-    /// Different keys. None at all are a case of its own: every word of the table stands for some keys.
+    /// Distinct keys. None at all are a case of its own: every word of the table stands for some
+    /// keys.
     items: u64,
     /// Three cells per key of 8 bits, and not empty.
     plain: bool,
@@ -87,7 +91,8 @@ impl Builder<BinaryFuse> {
         self
     }
 
-    /// Cells per key: 3 (unless said), or 4, which makes the filter 4 % smaller and a query a third longer.
+    /// Cells per key: 3 (unless said), or 4, which makes the filter 4 % smaller and a query a third
+    /// longer.
     pub fn arity(mut self, arity: u32) -> Self {
         self.options.arity = arity;
         self
@@ -104,7 +109,7 @@ impl Builder<BinaryFuse> {
         }
     }
 
-    /// The table for so many different keys, before any memory is taken.
+    /// The table for so many distinct keys, before any memory is taken.
     pub fn shape(&self, items: u64) -> Result<Shape, SizeError> {
         binary_fuse::shape(items, self.options.arity)
     }
@@ -189,8 +194,8 @@ impl Parts {
 }
 
 impl BinaryFuse {
-    /// The filter of these keys at a false-positive probability of at most `fpp`. Fingerprints have 8, 16 or 32 bits, so
-    /// that it is in truth 1 in 2⁸, 2¹⁶ or 2³².
+    /// The filter of these keys at a false-positive probability of at most `fpp`. Fingerprints have
+    /// 8, 16 or 32 bits, so that it is in truth 1 in 2⁸, 2¹⁶ or 2³².
     pub fn new<K: Key + Sync>(keys: &[K], fpp: f64) -> Result<Self, BuildError> {
         Self::builder().fpp(fpp).build_from(keys)
     }
@@ -308,7 +313,7 @@ impl<M: Memory> BinaryFuse<M> {
 
     filter_facts!();
 
-    /// Different keys.
+    /// Distinct keys.
     #[must_use]
     pub fn items(&self) -> u64 {
         self.items
@@ -363,7 +368,7 @@ impl<M: Memory> BinaryFuse<M> {
         binary_fuse::fpp(self.items, self.width)
     }
 
-    /// How many different keys are in, which is known.
+    /// The number of distinct keys in the filter, which is known exactly.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         Estimate { items: self.items as f64, std_error: 0.0 }
@@ -407,6 +412,21 @@ impl<M: Memory, N: Memory> PartialEq<BinaryFuse<N>> for BinaryFuse<M> {
         self.identity() == other.identity()
             && (self.layout, self.items) == (other.layout, other.items)
             && (0..self.memory.words()).all(|at| self.memory.load(at) == other.memory.load(at))
+    }
+}
+
+impl<M: Memory> Explain for BinaryFuse<M> {
+    fn tables(&self) -> Vec<CellTable> {
+        vec![CellTable::new("cells", Holds::Sums, self.layout.cells(), self.width)]
+    }
+    fn cell(&self, _: usize, at: u64) -> u64 {
+        BinaryFuse::cell(self, at as usize).into()
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        if self.items > 0 {
+            seen.fingerprint = Some(self.layout.low(digest) & u64::MAX >> (64 - self.width));
+            seen.add(0, 0, self.layout.all_spots(digest));
+        }
     }
 }
 

@@ -1,12 +1,14 @@
-//! Bloomier filter: a static map from keys to values of r bits, which says of most absent keys that they are.
+//! Bloomier filter: a static map from keys to values of r bits, which says of most absent keys that
+//! they are.
 //!
-//! The cells of a key, one exclusive or the other, and the key's own mask of q bits make its value; an absent key's make
-//! any word, and unless its upper q − r bits are zero by chance (probability 2^(r−q)) that is seen. To change a value would
-//! change other keys' words. So the map whose values can be changed has two tables: the first tells in this way *which* of
-//! its cells is a key's own, and the second holds the value there, where no other key has one.
+//! The cells of a key, one exclusive or the other, and the key's own mask of q bits make its value;
+//! an absent key's make any word, and unless its upper q − r bits are zero by chance (probability
+//! 2^(r−q)) that is seen. To change a value would change other keys' words. So the map whose values
+//! can be changed has two tables: the first tells in this way *which* of its cells is a key's own,
+//! and the second holds the value there, where no other key has one.
 //!
-//! Cells are laid out as those of a [binary fuse filter](crate::BinaryFuse): 1.13 or 1.08 of them per key, where the
-//! original has 1.23.
+//! Cells are laid out as those of a [binary fuse filter](crate::BinaryFuse): 1.13 or 1.08 of them
+//! per key, where the original has 1.23.
 //!
 //! Source: Chazelle, Kilian, Rubinfeld and Tal, "The Bloomier Filter" (2004).
 
@@ -15,6 +17,7 @@ use super::digests::{Entries, digests_of, reserved, try_seeds};
 use super::fuse::{Layout, Peeled, Picked, build};
 use crate::cells::{Bytes, Memory, Owned, Packed, packed_words};
 use crate::error::UpdateError;
+use crate::explain::{CellTable, Explain, Holds, Seen};
 use crate::filter::builder::{Built, Threaded};
 use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::filter_impl;
@@ -96,7 +99,8 @@ struct MapLayout {
 /// Bits that tell which of up to four cells is a key's own.
 const SIDE_BITS: u32 = 2;
 
-/// With 32 bits of value and two that tell a side, the cells of both tables have 64 bits, which a header can say.
+/// With 32 bits of value and two that tell a side, the cells of both tables have 64 bits, which a
+/// header can say.
 const MAX_CHECK_BITS: u32 = 30;
 
 #[derive(Clone, Debug)]
@@ -124,7 +128,8 @@ impl Builder<Bloomier> {
         self
     }
 
-    /// Cells per key: 3 (unless said), or 4, which makes the map 4 % smaller and a query a third longer.
+    /// Cells per key: 3 (unless said), or 4, which makes the map 4 % smaller and a query a third
+    /// longer.
     pub fn arity(mut self, arity: u32) -> Self {
         self.options.arity = arity;
         self
@@ -149,7 +154,8 @@ impl Builder<Bloomier> {
         Ok(map)
     }
 
-    /// As [`build_from`](Self::build_from), from digests made by the same hasher, and a value for each.
+    /// As [`build_from`](Self::build_from), from digests made by the same hasher, and a value for
+    /// each.
     pub fn build_from_digests(self, digests: &[Digest], values: &[u32]) -> Result<Bloomier, BuildError> {
         let (plan, peeled) = self.solve(digests, values)?;
         let table =
@@ -159,7 +165,8 @@ impl Builder<Bloomier> {
         Ok(Bloomier { hasher: self.request.hasher, plan, cells, about: plan.about() })
     }
 
-    /// As [`build_mutable_from`](Self::build_mutable_from), from digests made by the same hasher, and a value for each.
+    /// As [`build_mutable_from`](Self::build_mutable_from), from digests made by the same hasher,
+    /// and a value for each.
     pub fn build_mutable_from_digests(
         self,
         digests: &[Digest],
@@ -345,8 +352,8 @@ impl Bloomier {
 impl MutableBloomier {
     /// Changes the value of `key`, and returns the one before.
     ///
-    /// An absent key that is not seen to be one ([`fpp`](Self::fpp)) passes, and its value then goes into a cell that may
-    /// be another key's: only change keys of which the map was built.
+    /// An absent key that is not seen to be one ([`fpp`](Self::fpp)) passes, and its value then
+    /// goes into a cell that may be another key's: only change keys of which the map was built.
     pub fn set(&mut self, key: impl Key, value: u32) -> Result<u32, UpdateError> {
         self.set_digest(self.hasher.digest_key(&key), value)
     }
@@ -425,8 +432,8 @@ impl<M: Memory> MutableBloomier<M> {
         self.plan.prefetch(digest, &self.values);
     }
 
-    /// The false-positive probability: an absent key has a value if its word is the number of one of its cells,
-    /// which k of the 2^(2 + check bits) words are.
+    /// The false-positive probability: an absent key has a value if its word is the number of one
+    /// of its cells, which k of the 2^(2 + check bits) words are.
     #[must_use]
     pub fn fpp(&self) -> f64 {
         let sides = f64::from(self.plan.layout.shape().arity);
@@ -529,13 +536,13 @@ macro_rules! map_verbs {
                 digests.each::<{ ahead::LINES }>(far, |digest| self.fetch(digest), |digest| self.contains_digest(digest), answers);
             }
 
-            /// Different keys.
+            /// Distinct keys.
             #[must_use]
             pub fn items(&self) -> u64 {
                 self.plan.items
             }
 
-            /// How many different keys are in, which is known.
+            /// The number of distinct keys in the filter, which is known exactly.
             #[must_use]
             pub fn estimated_items(&self) -> Estimate {
                 Estimate { items: self.plan.items as f64, std_error: 0.0 }
@@ -613,6 +620,39 @@ macro_rules! map_verbs {
         format::serde_impls!([M: Memory] $map<M>, [] $map);
     };
 }
+impl<M: Memory> Explain for Bloomier<M> {
+    fn tables(&self) -> Vec<CellTable> {
+        vec![CellTable::new("cells", Holds::Sums, self.cells.len(), self.plan.cell_bits())]
+    }
+    fn cell(&self, _: usize, at: u64) -> u64 {
+        self.cells.get(at)
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        if self.plan.items > 0 {
+            // What the cells sum up to is the value, below bits that are zero if the key is present.
+            seen.fingerprint = Some(mask(digest) & u64::MAX >> (64 - self.plan.cell_bits()));
+            seen.add(0, 0, self.plan.layout.all_spots(digest));
+        }
+    }
+}
+
+impl<M: Memory> Explain for MutableBloomier<M> {
+    fn tables(&self) -> Vec<CellTable> {
+        let sides = CellTable::new("sides", Holds::Sums, self.sides.len(), self.plan.side_bits());
+        vec![sides, CellTable::new("values", Holds::Counters, self.values.len(), self.plan.value_bits)]
+    }
+    fn cell(&self, table: usize, at: u64) -> u64 {
+        if table == 0 { self.sides.get(at) } else { self.values.get(at) }
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        if self.plan.items > 0 {
+            seen.fingerprint = Some(mask(digest) & u64::MAX >> (64 - self.plan.side_bits()));
+            seen.add(0, 0, self.plan.layout.all_spots(digest));
+            seen.add(1, 0, self.own_cell(digest));
+        }
+    }
+}
+
 map_verbs!(Bloomier, false);
 map_verbs!(MutableBloomier, true);
 

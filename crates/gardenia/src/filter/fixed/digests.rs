@@ -6,8 +6,8 @@ use crate::{BuildError, SizeError};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Seeds that are tried before building is given up. A static structure fails to build once in a few attempts at most, so
-/// that a hundred in a row do not fail by chance.
+/// Seeds that are tried before building is given up. A static structure fails to build once in a
+/// few attempts at most, so that a hundred in a row do not fail by chance.
 pub(crate) const MAX_ATTEMPTS: u32 = 100;
 
 /// Fewer items than this are not worth a thread.
@@ -61,7 +61,8 @@ impl Keys<2> for Entries<'_> {
     }
 }
 
-/// Keys that are hashed as they are handed over, so that nobody waits for memory to keep their digests in.
+/// Keys that are hashed as they are handed over, so that nobody waits for memory to keep their
+/// digests in.
 pub(crate) struct Hashing<'a, K> {
     pub(crate) hasher: KeyHasher,
     pub(crate) keys: &'a [K],
@@ -92,11 +93,11 @@ pub(crate) fn digests_of<K: Key + Sync>(
     Ok(digests)
 }
 
-/// Tries attempts 0, 1, … until one makes a `T` of the different digests. `attempt` is given these and returns `None` if
-/// it fails.
+/// Tries attempts 0, 1, … until one makes a `T` of the different digests. `attempt` is given these
+/// and returns `None` if it fails.
 ///
-/// Duplicates are looked for when the first attempt fails, and only then: an attempt on a set with duplicates must fail.
-/// The result is that of the set without them.
+/// Duplicates are looked for when the first attempt fails, and only then: an attempt on a set with
+/// duplicates must fail. The result is that of the set without them.
 pub(crate) fn try_seeds<T>(
     entries: Entries<'_>,
     mut attempt: impl FnMut(Entries<'_>, u32) -> Result<Option<T>, SizeError>,

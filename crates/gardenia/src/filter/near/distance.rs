@@ -1,20 +1,22 @@
 //! The distance-sensitive Bloom filter: is this point close to one that went in?
 //!
-//! k functions look at some samples of a point each, so that close points often agree and far ones hardly ever; each
-//! sets a bit of an array of its own. A point gets a vote from each array that has its bit, and is called near if it
-//! gets t votes. The arrays must be apart: in a shared one the votes would not be independent. Near points may be
-//! missed and far ones called near, both with a probability that is chosen; points between the two distances may be
-//! called either.
+//! k functions look at some samples of a point each, so that close points often agree and far ones
+//! hardly ever; each sets a bit of an array of its own. A point gets a vote from each array that
+//! has its bit, and is called near if it gets t votes. The arrays must be apart: in a shared one
+//! the votes would not be independent. Near points may be missed and far ones called near, both
+//! with a probability that is chosen; points between the two distances may be called either.
 //!
-//! Bit vectors under the Hamming distance are sampled by random coordinates; sets of tokens under the Jaccard distance
-//! (one minus the share of common tokens) by least hash values. In both spaces ℓ samples of two points at distance d
-//! agree with probability (1 − d)^ℓ.
+//! Bit vectors under the Hamming distance are sampled by random coordinates; sets of tokens under
+//! the Jaccard distance (one minus the share of common tokens) by least hash values. In both spaces
+//! ℓ samples of two points at distance d agree with probability (1 − d)^ℓ.
 //!
-//! In a keyed filter the sampled coordinates follow from the secret: whoever knew them could turn all other bits of a point, and
-//! it would still be called near. Least hash values follow from keyed digests as they are.
+//! In a keyed filter the sampled coordinates follow from the secret: whoever knew them could turn
+//! all other bits of a point, and it would still be called near. Least hash values follow from
+//! keyed digests as they are.
 //!
-//! Sources: Kirsch and Mitzenmacher, "Distance-Sensitive Bloom Filters" (2006); Broder, "On the resemblance and
-//! containment of documents" (1997) for the least hash values; Indyk and Motwani (1998) for the coordinates.
+//! Sources: Kirsch and Mitzenmacher, "Distance-Sensitive Bloom Filters" (2006); Broder, "On the
+//! resemblance and containment of documents" (1997) for the least hash values; Indyk and Motwani
+//! (1998) for the coordinates.
 
 use crate::cells::{Bits, Bytes, Memory, Owned};
 use crate::error::PointError;
@@ -35,7 +37,7 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Space {
-    /// Vectors of so many bits; the distance is the share of bits that differ.
+    /// Vectors of this many bits; the distance is the share of bits that differ.
     Hamming {
         /// Bits of a point.
         dimension: u64,
@@ -137,8 +139,8 @@ impl Builder<DistanceSensitiveBloom> {
         self
     }
 
-    /// Everything by hand, instead. A filter with more than 2^20 samples per point, functions times samples of each, is read
-    /// again only with [`ReadOptions::max_samples`].
+    /// Everything by hand, instead. A filter with more than 2^20 samples per point, functions times
+    /// samples of each, is read again only with [`ReadOptions::max_samples`].
     pub fn shape(mut self, shape: DistanceShape) -> Self {
         self.options.shape = Some(shape);
         self
@@ -175,7 +177,7 @@ impl Builder<DistanceSensitiveBloom> {
 }
 
 impl DistanceSensitiveBloom {
-    /// A filter of vectors of so many bits.
+    /// A filter of vectors of this many bits.
     pub fn hamming(dimension: u64) -> Builder<DistanceSensitiveBloom> {
         Self::builder(Space::Hamming { dimension })
     }
@@ -327,7 +329,8 @@ impl<M: Memory> DistanceSensitiveBloom<M> {
         misses(&self.shape(), distance)
     }
 
-    /// The probability that a point at least so far from all of `items` points that are in is called near, at most.
+    /// The probability that a point at least so far from all of `items` points that are in is
+    /// called near, at most.
     #[must_use]
     pub fn alarms(&self, items: u64, distance: f64) -> f64 {
         alarms(&self.shape(), items, distance)
@@ -347,8 +350,8 @@ impl<M: Memory> DistanceSensitiveBloom<M> {
         }
     }
 
-    /// Whether two filters give a point the same bits; if not, the first difference. The threshold is no difference
-    /// for bits, but would be one for answers.
+    /// Whether two filters give a point the same bits; if not, the first difference. The threshold
+    /// is no difference for bits, but would be one for answers.
     fn check_alike(&self, other: &DistanceSensitiveBloom<impl Memory>) -> Result<(), Mismatch> {
         self.identity().check(&other.identity())?;
         let pairs = [
@@ -423,27 +426,28 @@ fn restore<M: Memory>(
     header.check_kind(Kind::DistanceSensitive)?;
     header.check_width(1)?;
     header.check_no_scheme()?;
-    let field = |field, value, ok: bool, rule| match ok {
-        true => Ok(()),
-        false => Err(DecodeError::Field { field, value, rule }),
-    };
     let (functions, cells) = (header.identity.hashes, header.identity.cells);
     let whole = functions > 0 && cells.is_multiple_of(functions.into());
-    field("cells", cells, whole, "that is no multiple of the functions")?;
+    DecodeError::check("cells", cells, whole, "that is no multiple of the functions")?;
     header.check_payload(cells.div_ceil(64) * 8)?;
     let [space, dimension, samples, threshold, near, far] = header.param_words()?;
     let space = Space::from_numbers(space, dimension, header.identity.hasher)
         .map_err(|rule| DecodeError::Field { field: "space", value: space, rule })?;
-    field("samples", samples, (1..=MAX_SAMPLES.into()).contains(&samples), "1 to 65536 are allowed")?;
+    DecodeError::check(
+        "samples",
+        samples,
+        (1..=MAX_SAMPLES.into()).contains(&samples),
+        "1 to 65536 are allowed",
+    )?;
     let (work, max) = (u64::from(functions) * samples, options.max_samples);
     if work > max {
         return Err(DecodeError::Work { samples: work, max });
     }
     let votes = (1..=functions.into()).contains(&threshold);
-    field("threshold", threshold, votes, "1 to the number of functions are allowed")?;
+    DecodeError::check("threshold", threshold, votes, "1 to the number of functions are allowed")?;
     let distances = (f64::from_bits(near), f64::from_bits(far));
     let sane = (0.0..1.0).contains(&distances.0) && distances.1 > distances.0 && distances.1 <= 1.0;
-    field("near", near, sane, "the bits of near and far are not distances")?;
+    DecodeError::check("near", near, sane, "the bits of near and far are not distances")?;
     Ok(DistanceSensitiveBloom {
         hasher: header.hasher(options)?,
         space,

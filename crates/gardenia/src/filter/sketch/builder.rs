@@ -154,7 +154,8 @@ impl Builder<CountMin> {
     }
 }
 
-/// How far a count may be above the truth, as a share of all, and how often farther, where nothing is asked for.
+/// How far a count may be above the truth, as a share of all, and how often farther, where nothing
+/// is asked for.
 const EPSILON: f64 = 1e-4;
 const DELTA: f64 = 0.01;
 /// Rows of a sketch that is given by its size.

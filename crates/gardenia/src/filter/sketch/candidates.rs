@@ -1,8 +1,10 @@
-//! The table behind [`Top`](crate::Top) and `TOPK.*`: entries by digest, and the one of least rank, which makes room.
+//! The table behind [`Top`](crate::Top) and `TOPK.*`: entries by digest, and the one of least rank,
+//! which makes room.
 //!
-//! Entries do not move. An index finds them by digest, and a heap of their places has the least first. Ranks only rise
-//! while an entry stays, so the heap may hold old ones: its first is put right when it is needed, and raising an entry
-//! touches no heap at all. `TOPK.LIST` shows the order of the heap, so that table keeps it right: it raises entries with
+//! Entries do not move. An index finds them by digest, and a heap of their places has the least
+//! first. Ranks only rise while an entry stays, so the heap may hold old ones: its first is put
+//! right when it is needed, and raising an entry touches no heap at all. `TOPK.LIST` shows the
+//! order of the heap, so that table keeps it right: it raises entries with
 //! [`raise`](Candidates::raise).
 
 use crate::SizeError;
@@ -15,7 +17,8 @@ pub trait Entry {
     /// What entries are ordered by.
     type Rank: Copy + Ord + Debug;
 
-    /// Whether of equal ranks the one at the lower place is less. Otherwise their order depends on all that happened before.
+    /// Whether of equal ranks the one at the lower place is less. Otherwise their order depends on
+    /// all that happened before.
     const BY_PLACE: bool;
 
     /// The digest of its key.
@@ -60,12 +63,13 @@ pub trait Entry {
 pub struct Candidates<E: Entry> {
     slots: usize,
     all: Vec<E>,
-    /// Open addressing with linear probing, at most half full: 0, or the upper half of a digest and one more than the
-    /// entry's place.
+    /// Open addressing with linear probing, at most half full: 0, or the upper half of a digest and
+    /// one more than the entry's place.
     index: Vec<u64>,
     /// Digests are multiplied by it, so that whoever chooses keys does not choose where they meet.
     factor: u64,
-    /// Ranks, now or earlier, and places: nothing has a larger rank than its children at 2i + 1 and 2i + 2.
+    /// Ranks, now or earlier, and places: nothing has a larger rank than its children at 2i + 1 and
+    /// 2i + 2.
     heap: Vec<(E::Rank, u32)>,
 }
 
@@ -128,7 +132,8 @@ impl<E: Entry> Candidates<E> {
         self.all.iter()
     }
 
-    /// The entries, as they lie in the heap. Taken into an empty table in this order, they lie there the same.
+    /// The entries, as they lie in the heap. Taken into an empty table in this order, they lie
+    /// there the same.
     pub fn in_heap(&self) -> impl ExactSizeIterator<Item = &E> {
         self.heap.iter().map(|(_, place)| &self.all[*place as usize])
     }
@@ -170,7 +175,8 @@ impl<E: Entry> Candidates<E> {
         }
     }
 
-    /// The entry with this digest that is the `same`. It is asked of some that have another digest, too.
+    /// The entry with this digest that is the `same`. It is asked of some that have another digest,
+    /// too.
     pub fn get(&self, digest: Digest, same: impl Fn(&E) -> bool) -> Option<&E> {
         self.place(digest, same).map(|place| &self.all[place])
     }
@@ -230,7 +236,8 @@ impl<E: Entry> Candidates<E> {
         }
     }
 
-    /// Moves what comes to position `at` down the heap: past equal ranks, and of two equal ones to the left.
+    /// Moves what comes to position `at` down the heap: past equal ranks, and of two equal ones to
+    /// the left.
     fn sink(&mut self, mut at: usize, moved: (E::Rank, u32)) {
         let less = |a: &(E::Rank, u32), b: &(E::Rank, u32)| if E::BY_PLACE { a < b } else { a.0 < b.0 };
         loop {
@@ -346,7 +353,8 @@ mod tests {
         Digest(u64::from(key % 7) << 33 | u64::from(key % 5))
     }
 
-    /// Places are what Top orders by, and it lets the heap be until it is asked; TOPK.* does neither.
+    /// Places are what Top orders by, and it lets the heap be until it is asked; TOPK.* does
+    /// neither.
     fn is_a_map<const TOP: bool>(keys: &[(u8, u64)]) {
         let mut table = Candidates::<Counted<TOP>>::new(13).unwrap();
         let mut model: BTreeMap<u8, u64> = BTreeMap::new();

@@ -1,22 +1,26 @@
 //! The Count-Min sketch: how often each key came, never too little.
 //!
-//! d rows of w counters; a key raises one counter in each row, and its estimate is the least of them, because what
-//! other keys added only ever makes a counter larger. With w = e/ε and d = ln 1/δ the estimate is above the truth by
-//! more than ε times all that was counted with probability δ at most.
+//! d rows of w counters; a key raises one counter in each row, and its estimate is the least of
+//! them, because what other keys added only ever makes a counter larger. With w = e/ε and d = ln
+//! 1/δ the estimate is above the truth by more than ε times all that was counted with probability δ
+//! at most.
 //!
-//! Under minimum increase (*conservative update*) only the counters that are below the key's new estimate are
-//! raised, up to it. Errors shrink, but counters no longer add up: such sketches can still be united (estimates stay
-//! upper bounds), but not as if one had counted both streams. A counter at its top has lost count and stays there.
+//! Under minimum increase (*conservative update*) only the counters that are below the key's new
+//! estimate are raised, up to it. Errors shrink, but counters no longer add up: such sketches can
+//! still be merged (estimates stay upper bounds), but not as if one had counted both streams. A
+//! counter at its top has lost count and stays there.
 //!
-//! Sources: Cormode and Muthukrishnan, "An improved data stream summary: the Count-Min sketch and its
-//! applications" (2005); Kirsch and Mitzenmacher, "Less hashing, same performance" (2008), section 9; Estan and
-//! Varghese, "New directions in traffic measurement and accounting" (2002): multistage filters, conservative update.
+//! Sources: Cormode and Muthukrishnan, "An improved data stream summary: the Count-Min sketch and
+//! its applications" (2005); Kirsch and Mitzenmacher, "Less hashing, same performance" (2008),
+//! section 9; Estan and Varghese, "New directions in traffic measurement and accounting" (2002):
+//! multistage filters, conservative update.
 
 use super::builder::CountMinOptions;
 use super::grid::{Grid, Update};
 use crate::cells::region::top;
 use crate::cells::{CellKind, Memory, Owned};
 use crate::error::{NegativeWeight, Saturated};
+use crate::explain::{CellTable, Explain, Seen};
 use crate::filter::request::filter_facts;
 use crate::filter::verbs::{count_impl, filter_impl, insert_impl};
 use crate::filter::{About, Builder, Identity};
@@ -59,8 +63,8 @@ pub struct CountMin<M = Owned> {
 }
 
 impl CountMin {
-    /// A sketch whose estimates are above the truth by more than `epsilon` times the total with probability
-    /// `delta` at most: the original form, plain update, cells of 32 bits.
+    /// A sketch whose estimates are above the truth by more than `epsilon` times the total with
+    /// probability `delta` at most: the original form, plain update, cells of 32 bits.
     pub fn new(epsilon: f64, delta: f64) -> Result<Self, SizeError> {
         Self::builder().epsilon(epsilon).delta(delta).build()
     }
@@ -115,7 +119,8 @@ impl CountMin {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before.
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
+    /// before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -143,7 +148,8 @@ impl CountMin {
         self.add_between(digest, weight).1
     }
 
-    /// [`add`](Self::add) of a weight that may come out negative: then an error, and nothing changes.
+    /// [`add`](Self::add) of a weight that may come out negative: then an error, and nothing
+    /// changes.
     ///
     /// ```
     /// let mut stock = gardenia::CountMin::new(0.01, 0.01)?;
@@ -177,8 +183,9 @@ impl CountMin {
         self.grid.add(&self.rows, digest, weight, self.update)
     }
 
-    /// Counts `weight` more of `key`, and tells whether that took it from below `threshold` up to it: a multistage
-    /// filter, which lets through each key that is large once. No key above the threshold is ever missed.
+    /// Counts `weight` more of `key`, and tells whether that took it from below `threshold` up to
+    /// it: a multistage filter, which lets through each key that is large once. No key above the
+    /// threshold is ever missed.
     ///
     /// ```
     /// use gardenia::filter::Update;
@@ -250,7 +257,8 @@ impl<M: Memory> CountMin<M> {
     pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
         self.contains_each(Given(digests), &mut Bools::of(digests, out));
     }
-    /// How often `key` came, or the sum of its weights: never too little below the cells' [`top`](Self::top).
+    /// How often `key` came, or the sum of its weights: never too little below the cells'
+    /// [`top`](Self::top).
     #[inline]
     #[must_use]
     pub fn count(&self, key: impl Key) -> u64 {
@@ -330,8 +338,9 @@ impl<M: Memory> CountMin<M> {
         self.least_each(digests, |least| least.iter().zip(&mut counts).for_each(|(from, to)| *to = *from));
     }
 
-    /// The inner product of what two sketches counted (the size of a join): the sum over all keys of the product of
-    /// their counts, never too little. Both must be alike, and of plain update: other cells do not hold sums.
+    /// The inner product of what two sketches counted (the size of a join): the sum over all keys
+    /// of the product of their counts, never too little. Both must be alike, and of plain update:
+    /// other cells do not hold sums.
     ///
     /// ```
     /// let mut orders = gardenia::CountMin::new(0.01, 0.01)?;
@@ -407,19 +416,22 @@ impl<M: Memory> CountMin<M> {
         self.grid.kind()
     }
 
-    /// The largest estimate: a key that has it has lost count. See [`checked_count`](Self::checked_count).
+    /// The largest estimate: a key that has it has lost count. See
+    /// [`checked_count`](Self::checked_count).
     #[must_use]
     pub fn top(&self) -> u64 {
         self.grid.kind().top()
     }
 
-    /// The share ε of the total that estimates exceed the truth by with probability [`delta`](Self::delta) at most.
+    /// The share ε of the total that estimates exceed the truth by with probability
+    /// [`delta`](Self::delta) at most.
     #[must_use]
     pub fn epsilon(&self) -> f64 {
         epsilon(self.form(), self.columns())
     }
 
-    /// The probability that an estimate is above the truth by more than [`epsilon`](Self::epsilon) of the total.
+    /// The probability that an estimate is above the truth by more than [`epsilon`](Self::epsilon)
+    /// of the total.
     #[must_use]
     pub fn delta(&self) -> f64 {
         delta(self.form(), self.columns(), self.rows(), self.copies())
@@ -450,8 +462,8 @@ impl<M: Memory> CountMin<M> {
         self.grid.census().map(|row| row.stuck).sum()
     }
 
-    /// The probability that a key which never came is counted: all its cells are taken, or its functions agree with
-    /// those of a key that came.
+    /// The probability that a key which never came is counted: all its cells are taken, or its
+    /// functions agree with those of a key that came.
     #[must_use]
     pub fn fpp(&self) -> f64 {
         let w = self.columns() as f64;
@@ -467,8 +479,9 @@ impl<M: Memory> CountMin<M> {
         rows + alike * (1.0 - rows)
     }
 
-    /// How many different keys came, estimated from the counters that are still zero: linear counting in each row.
-    /// A merged counter is taken as one that is not zero, because its cells can no longer be told apart.
+    /// The number of distinct keys in the stream, estimated from the counters that are still zero:
+    /// linear counting in each row. A merged counter is taken as one that is not zero, because its
+    /// cells can no longer be told apart.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         let (counters, nonzero) = self
@@ -523,14 +536,33 @@ impl<M: Memory, N: Memory> PartialEq<CountMin<N>> for CountMin<M> {
     }
 }
 
+impl<M: Memory> Explain for CountMin<M> {
+    fn tables(&self) -> Vec<CellTable> {
+        let width = self.grid.cell_bits();
+        let row =
+            |row| CellTable::counters(self.rows.columns(), width).named(alloc::format!("row {}", row + 1));
+        (0..self.rows.rows()).map(row).collect()
+    }
+    fn cell(&self, table: usize, at: u64) -> u64 {
+        self.grid.value(table as u64 * self.grid.stride() + at)
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        let mut row = 0;
+        self.rows.each(digest, |at| {
+            seen.add(row, 0, [at - row as u64 * self.grid.stride()]);
+            row += 1;
+        });
+    }
+}
+
 filter_impl!([M: Memory] CountMin<M>);
 insert_impl!([] CountMin);
-count_impl!([M: Memory] CountMin<M>);
+count_impl!([M: Memory] CountMin<M>, sketch: most sketch.cell_kind().top(), saturated sketch.saturated());
 
 impl Merge for CountMin {
-    /// Adds the cells of `other`. Plain update: afterwards the sketch is the one that counted both streams.
-    /// Conservative update: its estimates are still never too little, but may be larger than of one sketch that
-    /// counted both.
+    /// Adds the cells of `other`. Plain update: afterwards the sketch is the one that counted both
+    /// streams. Conservative update: its estimates are still never too little, but may be larger
+    /// than of one sketch that counted both.
     fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
         self.check_alike(other)?;
         self.grid.merge(&other.grid, self.update);

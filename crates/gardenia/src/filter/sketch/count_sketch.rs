@@ -1,15 +1,18 @@
-//! The Count sketch: counts that may fall as well as rise, without bias, and the second moment of a stream.
+//! The Count sketch: counts that may fall as well as rise, without bias, and the second moment of a
+//! stream.
 //!
-//! Each row gives a key one cell *and a sign*: the cell is raised or lowered by the key's weight. What other keys
-//! added has either sign as often, so a row errs on both sides alike, and the median of the rows is near the truth.
-//! Without the signs (the median of plain counters) every estimate would be too large.
+//! Each row gives a key one cell *and a sign*: the cell is raised or lowered by the key's weight.
+//! What other keys added has either sign as often, so a row is too high as often as too low, and
+//! the median of the rows is near the truth. Without the signs (the median of plain counters) every
+//! estimate would be too large.
 //!
-//! Cells are chosen by pairwise independent functions, signs by polynomials of degree three modulo 2⁶¹ − 1, which
-//! are 4-wise independent: the variance of the second moment needs that. Sums are modulo 2⁶⁴, so that they are right
-//! whenever the last one fits, whatever overflowed on the way.
+//! Cells are chosen by pairwise independent functions, signs by polynomials of degree three modulo
+//! 2⁶¹ − 1, which are 4-wise independent: the variance of the second moment needs that. Sums are
+//! modulo 2⁶⁴, so that they are right whenever the last one fits, whatever overflowed on the way.
 //!
-//! Sources: Charikar, Chen and Farach-Colton, "Finding frequent items in data streams" (2002); Cormode and
-//! Garofalakis, "Sketching streams through the net" (2005: Fast-AMS); Alon, Matias and Szegedy (1996).
+//! Sources: Charikar, Chen and Farach-Colton, "Finding frequent items in data streams" (2002);
+//! Cormode and Garofalakis, "Sketching streams through the net" (2005: Fast-AMS); Alon, Matias and
+//! Szegedy (1996).
 
 use crate::cells::{Bytes, Memory, Owned};
 use crate::filter::builder::Built;
@@ -140,8 +143,8 @@ fn check(columns: u64, rows: u32) -> Result<usize, SizeError> {
 }
 
 impl CountSketch {
-    /// A sketch whose estimates are off by more than `epsilon` times the root of the second moment with
-    /// probability `delta` at most.
+    /// A sketch whose estimates are off by more than `epsilon` times the root of the second moment
+    /// with probability `delta` at most.
     pub fn new(epsilon: f64, delta: f64) -> Result<Self, SizeError> {
         Self::builder().epsilon(epsilon).delta(delta).build()
     }
@@ -180,7 +183,8 @@ impl CountSketch {
         }
     }
 
-    /// Takes away what `other` counted: afterwards the sketch is that of the difference of both streams.
+    /// Subtracts what `other` counted: afterwards the sketch is that of the difference of both
+    /// streams.
     ///
     /// ```
     /// let mut today = gardenia::CountSketch::new(0.1, 0.1)?;
@@ -254,8 +258,8 @@ impl<M: Memory> CountSketch<M> {
         *values.select_nth_unstable(middle).1
     }
 
-    /// The sum of all squared counts, F2: how uneven a stream is, or how far two streams are apart (of their
-    /// difference). The median of the rows' sums of squares.
+    /// The sum of all squared counts, F2: how uneven a stream is, or how far two streams are apart
+    /// (of their difference). The median of the rows' sums of squares.
     ///
     /// ```
     /// let mut words = gardenia::CountSketch::new(0.01, 0.01)?;
@@ -270,7 +274,8 @@ impl<M: Memory> CountSketch<M> {
         Moment { value, std_error: value * moment_error(self.columns(), self.rows()) }
     }
 
-    /// The sum over all keys of the product of their counts in two sketches, off on both sides alike.
+    /// The sum over all keys of the product of their counts in two sketches, off on both sides
+    /// alike.
     ///
     /// ```
     /// let mut orders = gardenia::CountSketch::new(0.01, 0.01)?;

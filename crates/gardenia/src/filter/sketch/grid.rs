@@ -1,8 +1,10 @@
-//! Rows of cells, and the loops of sketches over them: one key, and many with the memory waits overlapped.
+//! Rows of cells, and the loops of sketches over them: one key, and many with the memory waits
+//! overlapped.
 //!
-//! The kind of cell is chosen at run time, once per key or batch; the loops are compiled for each. Rows are
-//! independent under plain update, so a batch goes through one row after the other. Minimum increase needs all
-//! cells of a key at once, and its loop is compiled for each number of rows up to eight.
+//! The kind of cell is chosen at run time, once per key or batch; the loops are compiled for each.
+//! Rows are independent under plain update, so a batch goes through one row after the other.
+//! Minimum increase needs all cells of a key at once, and its loop is compiled for each number of
+//! rows up to eight.
 
 use crate::cells::merging::Merging;
 use crate::cells::region::{self, CellLayout, Census, Fixed, Join, Slot, top};
@@ -32,8 +34,8 @@ numbered! {
         /// Every cell is raised: sketches add up, and can answer for inner products.
         #[default]
         Plain = 1 "plain",
-        /// Only cells below the new estimate are raised, up to it (*minimum increase*, *conservative update*): smaller
-        /// errors, but a cell no longer holds the sum of its keys.
+        /// Only cells below the new estimate are raised, up to it (*minimum increase*,
+        /// *conservative update*): smaller errors, but a cell no longer holds the sum of its keys.
         Conservative = 2 "conservative",
     }
 }
@@ -129,8 +131,8 @@ impl Grid<Owned> {
         }
     }
 
-    /// Raises the cells of as many keys as `least` has room for by one each, in order, and writes their estimates
-    /// before. The position of key i in row j is `positions[j][i]`.
+    /// Raises the cells of as many keys as `least` has room for by one each, in order, and writes
+    /// their estimates before. The position of key i in row j is `positions[j][i]`.
     pub(super) fn add_chunk(&mut self, positions: &[[u64; CHUNK]], update: Update, least: &mut [u64]) {
         let (words, map) = (self.memory.as_mut_slice(), self.map);
         match update {
@@ -186,7 +188,8 @@ fn raise_chunk<L: CellLayout>(words: &mut [u64], map: usize, positions: &[[u64; 
     }
 }
 
-/// Minimum increase: raises the cells at `at` that are below the least of them and `by`, to that. The least before.
+/// Minimum increase: raises the cells at `at` that are below the least of them and `by`, to that.
+/// The least before.
 #[inline(always)]
 fn increase<L: CellLayout, const D: usize>(words: &mut [u64], map: usize, at: &[u64; D], by: u64) -> u64 {
     let mut slots = [Slot::default(); D];
@@ -307,6 +310,16 @@ impl<M: Memory> Grid<M> {
         &self.memory
     }
 
+    /// The value of cell `at`.
+    pub(super) fn value(&self, at: u64) -> u64 {
+        by_kind!(self.kind, L => L::slot(|word| self.memory.load(word), self.map, at).value)
+    }
+
+    /// Bits of a cell that has not merged.
+    pub(super) fn cell_bits(&self) -> u32 {
+        self.kind.width()
+    }
+
     /// The least of the cells of one key.
     #[inline]
     pub(super) fn least(&self, rows: &Rows, digest: Digest) -> u64 {
@@ -335,7 +348,8 @@ impl<M: Memory> Grid<M> {
         }
     }
 
-    /// The least over the rows of the inner product of both grids' cells, which have the same shape.
+    /// The least over the rows of the inner product of both grids' cells, which have the same
+    /// shape.
     pub(super) fn dot(&self, other: &Grid<impl Memory>) -> u128 {
         let row = |row: u32| {
             let first = u64::from(row) * self.stride;

@@ -1,11 +1,13 @@
 //! Counts of ranges of numbers, by dyadic decomposition.
 //!
-//! Level l counts the keys without their l lowest bits, so that one cell stands for an aligned block of 2ˡ keys. Any
-//! range is a union of at most two blocks per level. A level with fewer blocks than a sketch has cells is counted
-//! exactly. A row of all levels together errs by at most 2·(levels)·ε'/e of the total on average, so with
-//! ε' = ε/(2·levels) the promise of the point query carries over to ranges.
+//! Level l counts the keys without their l lowest bits, so that one cell stands for an aligned
+//! block of 2ˡ keys. Any range is a union of at most two blocks per level. A level with fewer
+//! blocks than a sketch has cells is counted exactly. A row of all levels together is off by at
+//! most 2·(levels)·ε'/e of the total on average, so with ε' = ε/(2·levels) the promise of the point
+//! query carries over to ranges.
 //!
-//! Source: Cormode and Muthukrishnan, "An improved data stream summary: the Count-Min sketch" (2005), section 4.3.
+//! Source: Cormode and Muthukrishnan, "An improved data stream summary: the Count-Min sketch"
+//! (2005), section 4.3.
 
 use super::count_min::CountMin;
 use super::grid::Update;
@@ -52,8 +54,8 @@ enum Level {
 }
 
 impl RangeCountMin {
-    /// Counts of numbers below 2^`bits` (1 to 64 bits); that of a range is above the truth by more than `epsilon`
-    /// times the total with probability `delta` at most.
+    /// Counts of numbers below 2^`bits` (1 to 64 bits); that of a range is above the truth by more
+    /// than `epsilon` times the total with probability `delta` at most.
     pub fn new(bits: u32, epsilon: f64, delta: f64) -> Result<Self, SizeError> {
         Self::with_seed(bits, epsilon, delta, 0)
     }

@@ -1,19 +1,25 @@
 //! The most frequent keys of a stream: a sketch for all keys, and a table of candidates.
 //!
-//! A key in the table is counted there, exactly, and no longer in the sketch; all others are counted in the sketch. A
-//! key enters when its estimate is above the smallest upper bound in a full table, and the one with that bound makes
-//! room: what the table counted of it goes into the sketch. So at any time
+//! A key in the table is counted there, exactly, and no longer in the sketch; all others are
+//! counted in the sketch. A key enters when its estimate is above the smallest upper bound in a
+//! full table, and the one with that bound makes room: what the table counted of it goes into the
+//! sketch. So at any time
 //!
-//! * the sketch has seen all of a key that is not in the table, and its estimate is not below the truth;
-//! * a candidate's count is at least what the table counted of it, and at most that and its estimate at entry;
-//! * every key that is not in the table has a count of [`Top::floor`] at most: no more than its estimate when it was
-//!   last turned away, or than its upper bound when it had to leave. So **every key above the floor is in the table.**
+//! * the sketch has seen all of a key that is not in the table, and its estimate is not below the
+//!   truth;
+//! * a candidate's count is at least what the table counted of it, and at most that and its
+//!   estimate at entry;
+//! * every key that is not in the table has a count of [`Top::floor`] at most: no more than its
+//!   estimate when it was last turned away, or than its upper bound when it had to leave. So
+//!   **every key above the floor is in the table.**
 //!
-//! How high can the floor be? With m slots and N counted in all, it is at most the least upper bound in the table, m
-//! of which sum up to N and the errors of the estimates: N/m and the largest of these errors. The argument is that of
-//! Metwally, Agrawal and El Abbadi, "Efficient computation of frequent and top-k elements in data streams" (2005), with
-//! estimates of a sketch in place of their least counter. Counting candidates outside the sketch is from Roy, Khan and
-//! Alonso, "Augmented Sketch" (2016): the heaviest keys then disturb no other, and cost one look into the table.
+//! How high can the floor be? With m slots and N counted in all, it is at most the least upper
+//! bound in the table, m of which sum up to N and the errors of the estimates: N/m and the largest
+//! of these errors. The argument is that of Metwally, Agrawal and El Abbadi, "Efficient computation
+//! of frequent and top-k elements in data streams" (2005), with estimates of a sketch in place of
+//! their least counter. Counting candidates outside the sketch is from Roy, Khan and Alonso,
+//! "Augmented Sketch" (2016): the heaviest keys then disturb no other, and cost one look into the
+//! table.
 
 use super::candidates::{Candidates, Entry};
 use super::count_min::CountMin;
@@ -44,8 +50,8 @@ use core::fmt;
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// It can be saved and counts on later as if nothing had happened. The file holds the candidates' keys as they are, even
-/// if a secret hashes them.
+/// It can be saved and counts on later as if nothing had happened. The file holds the candidates'
+/// keys as they are, even if a secret hashes them.
 ///
 /// ```
 /// let mut monday = gardenia::Top::new(10)?;
@@ -124,22 +130,22 @@ impl Entry for Candidate {
     }
 }
 
-/// Fewest slots of the table, and slots per key asked for: keys near the last place may change often, and each change
-/// costs a little of their bounds.
+/// Fewest slots of the table, and slots per key asked for: keys near the last place may change
+/// often, and each change costs a little of their bounds.
 const SLOTS: (usize, usize) = (1024, 4);
 
 /// Bytes of sketch per slot, unless a sketch is given.
 const SKETCH_BYTES: u64 = 256;
 
 impl Top {
-    /// The `keys` most frequent keys, from four times as many candidates (1024 at least) and a sketch of 256 bytes
-    /// for each of these.
+    /// The `keys` most frequent keys, from four times as many candidates (1024 at least) and a
+    /// sketch of 256 bytes for each of these.
     pub fn new(keys: usize) -> Result<Self, SizeError> {
         Self::with_bytes(keys, SKETCH_BYTES.saturating_mul(Self::slots_for(keys) as u64))
     }
 
-    /// The `keys` most frequent keys, with a sketch of this many bytes: more of them bring the bounds of frequent keys
-    /// closer together.
+    /// The `keys` most frequent keys, with a sketch of this many bytes: more of them bring the
+    /// bounds of frequent keys closer together.
     ///
     /// ```
     /// let mut visits = gardenia::Top::with_bytes(10, 1 << 20)?;
@@ -156,13 +162,13 @@ impl Top {
         Self::with_slots(Self::slots_for(keys), sketch)
     }
 
-    /// Candidates for so many keys.
+    /// Candidates for this many keys.
     fn slots_for(keys: usize) -> usize {
         keys.saturating_mul(SLOTS.1).max(SLOTS.0)
     }
 
-    /// A table of `slots` candidates with a sketch of your own, which must be empty: more of either lowers the
-    /// [`floor`](Self::floor).
+    /// A table of `slots` candidates with a sketch of your own, which must be empty: more of either
+    /// lowers the [`floor`](Self::floor).
     ///
     /// ```
     /// use gardenia::{CountMin, Top};
@@ -227,8 +233,8 @@ impl Top {
         self.floor = self.floor.max(gone.upper);
     }
 
-    /// The `keys` most frequent keys by their upper bounds, the most frequent first; fewer if fewer came. There are
-    /// as many as [`slots`](Self::slots) at most.
+    /// The `keys` most frequent keys by their upper bounds, the most frequent first; fewer if fewer
+    /// came. There are as many as [`slots`](Self::slots) at most.
     #[must_use]
     pub fn top(&self, keys: usize) -> Vec<Hitter> {
         let mut order: Vec<&Candidate> = self.candidates.iter().collect();
@@ -239,8 +245,8 @@ impl Top {
         order.into_iter().map(Candidate::hitter).collect()
     }
 
-    /// All keys whose count may be `count` or more, the most frequent first: none is missing if `count` is above the
-    /// [`floor`](Self::floor).
+    /// All keys whose count may be `count` or more, the most frequent first: none is missing if
+    /// `count` is above the [`floor`](Self::floor).
     #[must_use]
     pub fn at_least(&self, count: u64) -> Vec<Hitter> {
         let mut hitters = self.top(self.slots());
@@ -248,7 +254,8 @@ impl Top {
         hitters
     }
 
-    /// Bounds on the sum of the weights of any key: exact ones of candidates, else 0 and the sketch's estimate.
+    /// Bounds on the sum of the weights of any key: exact ones of candidates, else 0 and the
+    /// sketch's estimate.
     ///
     /// ```
     /// let mut visits = gardenia::Top::new(10)?;
@@ -274,7 +281,8 @@ impl Top {
         bound(&self.sketch, self.sketch.count_digest(digest)).min(self.floor)
     }
 
-    /// No key that is not a candidate has a larger count than this; every key with a larger one is a candidate.
+    /// No key that is not a candidate has a larger count than this; every key with a larger one is
+    /// a candidate.
     #[must_use]
     pub fn floor(&self) -> u64 {
         self.floor
@@ -332,8 +340,9 @@ impl PartialEq for Top {
 }
 
 impl Merge for Top {
-    /// Takes in what `other` counted. Bounds still hold: what one table does not know of a key is at most the other's
-    /// floor, and its sketch's estimate. The floor is at most the sum of both and what had to leave the table.
+    /// Takes in what `other` counted. Bounds still hold: what one table does not know of a key is
+    /// at most the other's floor, and its sketch's estimate. The floor is at most the sum of both
+    /// and what had to leave the table.
     fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {
         let (ours, theirs) = (self.slots(), other.slots());
         if ours != theirs {
@@ -400,8 +409,8 @@ impl Stored for Top {
 }
 
 impl Top {
-    /// The table that a header describes, still without candidates, and the words that they take in the file: of their
-    /// records, and in all. What it asks for is checked before memory is taken.
+    /// The table that a header describes, still without candidates, and the words that they take in
+    /// the file: of their records, and in all. What it asks for is checked before memory is taken.
     fn claimed(header: &Header, options: &ReadOptions) -> Result<(Self, usize, usize), DecodeError> {
         let wrong = |field, value: u64, rule| DecodeError::Field { field, value, rule };
         header.check_kind(Kind::Top)?;

@@ -1,19 +1,22 @@
-//! The A² filter (active–active buffering): the last keys of a stream for certain, older ones not at all.
+//! The A² filter (active–active buffering): the last keys of a stream for certain, older ones not
+//! at all.
 //!
-//! Two Bloom filters of half the bits each. New keys go into the *active* one until it holds n_a of them; then
-//! the *passive* one is cleared, and they change places. A query asks both. So the last n_a different keys are
-//! always found, and what is more than 2·n_a keys old only by a false positive. A key that is found only in the
-//! passive filter and comes again goes into the active one, too: that keeps it.
+//! Two Bloom filters of half the bits each. New keys go into the *active* one until it holds n_a of
+//! them; then the *passive* one is cleared, and they change places. A query asks both. So the last
+//! n_a distinct keys are always found, and what is more than 2·n_a keys old only by a false
+//! positive. A key that is found only in the passive filter and comes again goes into the active
+//! one, too: that keeps it.
 //!
-//! Both filters use the same positions, and their bits lie side by side: a query costs as many cache lines as one
-//! of a plain filter. Several threads may share the filter; queries never wait, not even while it changes places
-//! (`cells/atom.rs` holds the protocol).
+//! Both filters use the same positions, and their bits lie side by side: a query costs as many
+//! cache lines as one of a plain filter. Several threads may share the filter; queries never wait,
+//! not even while it changes places (`cells/atom.rs` holds the protocol).
 //!
 //! Source: Yoon, "Aging Bloom Filter with Two Active Buffers for Dynamic Sets" (2010).
 
 use super::{FIRST, ask_each};
 use crate::cells::atom::{Lap, Turn};
 use crate::cells::{Bytes, Memory, Owned, Pair, Shared, Still, pair_bytes};
+use crate::explain::{CellTable, Explain, Seen};
 use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing, Schemed};
 use crate::filter::request::{Request, filter_facts};
 use crate::filter::verbs::{filter_impl, insert_impl};
@@ -47,7 +50,7 @@ use core::fmt;
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// It cannot be united with another, and its keys cannot be removed or counted:
+/// It cannot be merged with another, and its keys cannot be removed or counted:
 ///
 /// ```compile_fail,E0277
 /// fn unites<F: gardenia::Merge>() {}
@@ -72,13 +75,14 @@ pub struct A2Bloom<M = Owned> {
 
 /// An [`A2Bloom`] that many threads fill and query at once: `insert` needs only `&self`.
 ///
-/// Queries never wait. A key is found by every query that begins after its insertion returned (and that is
-/// synchronised with it: by a join, a channel, a lock), as long as it is one of the last [`window`](A2Bloom::window)
-/// keys; also while the buffers change places. Writers of new keys take turns at a latch, inside which a
-/// key's bits are set; once in [`window`](A2Bloom::window) keys it is held while a buffer is cleared. Keys that are
-/// in the active buffer take no latch.
+/// Queries never wait. A key is found by every query that begins after its insertion returned (and
+/// that is synchronised with it: by a join, a channel, a lock), as long as it is one of the last
+/// [`window`](A2Bloom::window) keys; also while the buffers change places. Writers of new keys take
+/// turns at a latch, inside which a key's bits are set; once in [`window`](A2Bloom::window) keys it
+/// is held while a buffer is cleared. Keys that are in the active buffer take no latch.
 ///
-/// It is not stored while others may write to it: [`to_owned`](Self::to_owned) takes a copy of one moment.
+/// It is not stored while others may write to it: [`to_owned`](Self::to_owned) takes a copy of one
+/// moment.
 ///
 /// ```
 /// let seen = gardenia::AtomicA2Bloom::new(1_000, 0.01)?;
@@ -189,16 +193,18 @@ fn items_met(items: u64, budget: f64) -> u64 {
 }
 
 impl A2Bloom {
-    /// A filter that finds the last `items` keys for certain, at a false-positive probability of at most `fpp`.
+    /// A filter that finds the last `items` keys for certain, at a false-positive probability of at
+    /// most `fpp`.
     pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
         Self::builder().items(items).fpp(fpp).build()
     }
 
     /// A builder, to choose shape, window, seed, secret, scheme.
     ///
-    /// `items` is the window: so many keys are found for certain. `items` and `fpp` ask for the bits, `bits` and `fpp`
-    /// for the window, `bits` and `items` for the best rate; `hashes` may be set with `bits`. The rate is that of both
-    /// buffers when they are full, just before they change places; on average it is lower.
+    /// `items` is the window: this many keys are found for certain. `items` and `fpp` ask for the
+    /// bits, `bits` and `fpp` for the window, `bits` and `items` for the best rate; `hashes` may be
+    /// set with `bits`. The rate is that of both buffers when they are full, just before they
+    /// change places; on average it is lower.
     ///
     /// ```
     /// use gardenia::A2Bloom;
@@ -225,7 +231,8 @@ impl A2Bloom {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was absent, or forgotten before.
+    /// Adds the keys with these digests in order, and tells of each whether it was absent, or
+    /// forgotten before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -272,14 +279,15 @@ impl AtomicA2Bloom {
         A2Bloom::new(items, fpp).map(A2Bloom::into_shared)
     }
 
-    /// Loads a file of an [`A2Bloom`] into memory to be shared between threads, with every checksum verified.
+    /// Loads a file of an [`A2Bloom`] into memory to be shared between threads, with every checksum
+    /// verified.
     #[cfg(feature = "mmap")]
     pub fn load(path: impl AsRef<std::path::Path>) -> Result<Self, DecodeError> {
         A2Bloom::load(path).map(A2Bloom::into_shared)
     }
 
-    /// Adds `key`; true if it was absent, or forgotten. Of threads that add one new key at once exactly one is
-    /// told so.
+    /// Adds `key`; true if it was absent, or forgotten. Of threads that add one new key at once
+    /// exactly one is told so.
     #[inline]
     pub fn insert(&self, key: impl Key) -> bool {
         self.about.took_key(&key);
@@ -359,7 +367,8 @@ impl<M: Memory, D: Source, A: Sink> SchemeVisitor for LookMany<'_, M, D, A> {
     }
 }
 
-/// Puts a key into the active buffer, after changing places if that is full; true if it was in neither.
+/// Puts a key into the active buffer, after changing places if that is full; true if it was in
+/// neither.
 struct Put<'a> {
     pair: &'a mut Pair,
     lap: &'a mut Lap,
@@ -427,7 +436,8 @@ impl SchemeVisitor for PutShared<'_> {
 }
 
 impl<M: Memory> A2Bloom<M> {
-    /// Whether `key` may have come lately: never false for one of the last [`window`](A2Bloom::window) keys.
+    /// Whether `key` may have come lately: never false for one of the last
+    /// [`window`](A2Bloom::window) keys.
     #[inline]
     #[must_use]
     pub fn contains(&self, key: impl Key) -> bool {
@@ -474,13 +484,14 @@ impl<M: Memory> A2Bloom<M> {
         self.scheme.hashes()
     }
 
-    /// How many of the last different keys are found for certain: what a buffer takes, n_a.
+    /// How many of the last distinct keys are found for certain: what a buffer takes, n_a.
     #[must_use]
     pub fn window(&self) -> u64 {
         self.capacity
     }
 
-    /// Keys in the active buffer: when they are [`window`](A2Bloom::window), the next new one changes places.
+    /// Keys in the active buffer: when they are [`window`](A2Bloom::window), the next new one
+    /// changes places.
     #[must_use]
     pub fn active_items(&self) -> u64 {
         self.turn.lap().count
@@ -505,9 +516,10 @@ impl<M: Memory> A2Bloom<M> {
         self.pair.memory().words() * 8
     }
 
-    /// The false-positive probability as the filter is now, from the fill of both buffers and the scheme.
-    /// Cells of small filters are counted, as in [`Bloom::fpp`](crate::Bloom::fpp). An upper bound if keys came again that are in the
-    /// passive buffer: then both buffers report the same absent keys more often.
+    /// The false-positive probability as the filter is now, from the fill of both buffers and the
+    /// scheme. Cells of small filters are counted, as in [`Bloom::fpp`](crate::Bloom::fpp). An
+    /// upper bound if keys came again that are in the passive buffer: then both buffers report the
+    /// same absent keys more often.
     ///
     /// ```
     /// let mut seen = gardenia::A2Bloom::new(1_000, 0.01)?;
@@ -525,7 +537,8 @@ impl<M: Memory> A2Bloom<M> {
         both(rate(low, 0), rate(high, 1))
     }
 
-    /// How many different keys are still found, estimated from the fill, with its standard error.
+    /// The number of distinct keys that are still found, estimated from the fill, with its standard
+    /// error.
     ///
     /// ```
     /// let mut seen = gardenia::A2Bloom::new(1_000, 0.01)?;
@@ -541,7 +554,8 @@ impl<M: Memory> A2Bloom<M> {
         estimate_items(self.pair.len(), self.hashes(), either)
     }
 
-    /// Hasher, scheme and shape. Its cells are the positions, of two bits each: one for each buffer.
+    /// Hasher, scheme and shape. Its cells are the positions, of two bits each: one for each
+    /// buffer.
     #[must_use]
     pub fn identity(&self) -> Identity {
         Identity {
@@ -585,14 +599,31 @@ impl<M: Memory> fmt::Debug for A2Bloom<M> {
     }
 }
 
-/// Equal in identity, window, bits and whose turn it is: the same answers now, and after the same insertions.
-/// What they were planned for does not count.
+/// Equal in identity, window, bits and whose turn it is: the same answers now, and after the same
+/// insertions. What they were planned for does not count.
 impl<M: Memory, N: Memory> PartialEq<A2Bloom<N>> for A2Bloom<M> {
     fn eq(&self, other: &A2Bloom<N>) -> bool {
         self.identity() == other.identity()
             && self.capacity == other.capacity
             && self.turn.lap() == other.turn.lap()
             && self.pair == other.pair
+    }
+}
+
+impl<M: Memory> Explain for A2Bloom<M> {
+    fn tables(&self) -> Vec<CellTable> {
+        let active = self.turn.lap().active;
+        let buffer = |lane: u32| {
+            let name = if lane == active { "active buffer" } else { "older buffer" };
+            CellTable::bits(self.pair.len()).named(name)
+        };
+        [0, 1].map(buffer).into()
+    }
+    fn cell(&self, table: usize, at: u64) -> u64 {
+        self.pair.lanes(at) >> table & 1
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        (0..2).for_each(|lane| seen.walk(lane, &self.scheme, digest, self.pair.len()));
     }
 }
 
@@ -623,12 +654,9 @@ fn restore(
     header.check_width(2)?;
     header.check_payload(pair_bytes(header.identity.cells))?;
     let [capacity, count, active] = header.param_words()?;
-    let check = |field, value, ok: bool, rule| {
-        if ok { Ok(()) } else { Err(DecodeError::Field { field, value, rule }) }
-    };
-    check("window", capacity, capacity > 0, "at least 1 key is needed")?;
-    check("active items", count, count <= capacity, "they are more than the window")?;
-    check("active buffer", active, active <= 1, "there are only 0 and 1")?;
+    DecodeError::check("window", capacity, capacity > 0, "at least 1 key is needed")?;
+    DecodeError::check("active items", count, count <= capacity, "they are more than the window")?;
+    DecodeError::check("active buffer", active, active <= 1, "there are only 0 and 1")?;
     let turn = Turn::new(Lap { active: active as u32, count });
     Ok((header.hasher(options)?, header.scheme()?, capacity, turn, header.about()))
 }
@@ -827,7 +855,7 @@ mod tests {
             let met = |capacity: u64| a2::stored(bits / 2, hashes, capacity as f64);
             // Less than a key goes to finite size, one to whole keys met and one to whole keys counted.
             assert!(met(capacity) <= limit && met(capacity + 2) > limit, "{capacity}, {limit}");
-            // The way back: so many keys at this rate take no more bits.
+            // The way back: this many keys at this rate take no more bits.
             assert!(A2Bloom::builder().items(capacity).fpp(fpp).shape().unwrap().bits <= bits);
         }
         assert_eq!(A2Bloom::builder().bits(99).items(5).shape().unwrap().bits, 100);

@@ -1,17 +1,20 @@
-//! The stable Bloom filter: duplicates in an endless stream, in fixed memory, at a fixed rate of false alarms.
+//! The stable Bloom filter: duplicates in an endless stream, in fixed memory, at a fixed rate of
+//! false alarms.
 //!
-//! Cells are *ages* and no counts. Each insertion, of a known key too, first answers (a duplicate, if none of the
-//! key's K cells is zero), then lowers P cells by one, and then sets the key's cells to their maximum: in this
-//! order, or a key would weaken itself. So the share of zeros settles, and with it the rate of false positives;
-//! the price is that keys are forgotten at random, the older the surer.
+//! Cells are *ages* and no counts. Each insertion, of a known key too, first answers (a duplicate,
+//! if none of the key's K cells is zero), then lowers P cells by one, and then sets the key's cells
+//! to their maximum: in this order, or a key would weaken itself. So the share of zeros settles,
+//! and with it the rate of false positives; the price is that keys are forgotten at random, the
+//! older the surer.
 //!
-//! The P cells are a run from a random place: each cell is met as often as if they were drawn apart, and a run
-//! of neighbours is lowered a word at a time. They can be drawn one by one instead, as in the paper
-//! ([`drawn`](Builder::<StableBloom>::drawn)). The places come from a seeded stream that is stored with the
-//! filter, so that a filter that is read again goes on as if nothing had happened.
+//! The P cells are a run from a random place: each cell is met as often as if they were drawn
+//! apart, and a run of neighbours is lowered a word at a time. They can be drawn one by one
+//! instead, as in the paper ([`drawn`](Builder::<StableBloom>::drawn)). The places come from a
+//! seeded stream that is stored with the filter, so that a filter that is read again goes on as if
+//! nothing had happened.
 //!
-//! Source: Deng and Rafiei, "Approximately Detecting Duplicates for Streaming Data Using Stable Bloom Filters"
-//! (2006).
+//! Source: Deng and Rafiei, "Approximately Detecting Duplicates for Streaming Data Using Stable
+//! Bloom Filters" (2006).
 
 use super::{FIRST, ask_each};
 use crate::cells::{Bytes, Counters, Memory, Owned, Tally};
@@ -39,8 +42,9 @@ use core::hint::select_unpredictable;
 
 /// A filter for endless streams that never fills up: it may forget keys, older ones more surely.
 ///
-/// Its rate of false positives settles at [`stable_fpp`](Self::stable_fpp), however long the stream; how surely
-/// a key is still known after so many others, [`forgotten_after`](Self::forgotten_after) tells.
+/// Its rate of false positives settles at [`stable_fpp`](Self::stable_fpp), however long the
+/// stream; how surely a key is still known after so many others,
+/// [`forgotten_after`](Self::forgotten_after) tells.
 ///
 /// ```
 /// let mut seen = gardenia::StableBloom::new(1_000, 0.01)?;
@@ -53,7 +57,7 @@ use core::hint::select_unpredictable;
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// It cannot be united with another, its keys cannot be removed, and it does not count:
+/// It cannot be merged with another, its keys cannot be removed, and it does not count:
 ///
 /// ```compile_fail,E0277
 /// fn unites<F: gardenia::Merge>() {}
@@ -93,7 +97,8 @@ struct Aging {
 const MAX_DRAWN: u64 = 1 << 16;
 
 impl Aging {
-    /// The word of insertion `number`, counted from 1: that output of SplitMix64 (Steele, Lea and Flood 2014).
+    /// The word of insertion `number`, counted from 1: that output of SplitMix64 (Steele, Lea and
+    /// Flood 2014).
     #[inline(always)]
     fn word(self, number: u64) -> u64 {
         let mut z = self.seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -108,8 +113,8 @@ impl Aging {
         scale(self.word(number), cells)
     }
 
-    /// The cells that are drawn for insertion `number`: every set of P is as likely as any other (Floyd's algorithm; Bentley
-    /// and Floyd 1987).
+    /// The cells that are drawn for insertion `number`: every set of P is as likely as any other
+    /// (Floyd's algorithm; Bentley and Floyd 1987).
     fn draw(self, number: u64, cells: u64) -> BTreeSet<u64> {
         let (words, mut drawn) = (Digest(self.word(number)), BTreeSet::new());
         for (i, last) in (1..).zip(cells - self.decrements..cells) {
@@ -129,8 +134,8 @@ impl Aging {
 /// Rates below it are not planned: digests of 64 bits cannot keep them.
 const MIN_RATE: f64 = 1.0 / 18_446_744_073_709_551_616.0;
 
-/// The false-positive probability in the long run: that of the mean fill, and what a fill that varies about as binomially,
-/// and the scheme, add in few cells.
+/// The false-positive probability in the long run: that of the mean fill, and what a fill that
+/// varies about as binomially, and the scheme, add in few cells.
 fn rate_in_few_cells(scheme: &AnyScheme, shape: &Shape) -> f64 {
     let Shape { cells, hashes, max, decrements } = *shape;
     let (m, k) = (cells as f64, f64::from(hashes));
@@ -158,10 +163,11 @@ impl Probing for StableBloom {}
 impl Schemed for StableBloom {}
 
 impl Builder<StableBloom> {
-    /// Bits per cell, 1 to 32; 4 unless set. Wider cells forget later and more sharply, but there are fewer of them
-    /// in the same memory: to know 99 % of the keys over a gap of so many others, at 1 % false positives, cells of
-    /// 1, 2, 3, 4, 5 and 8 bits take 3,282, 225, 114, 91, 84 and 92 bits for each key of the gap. Four bits are near
-    /// the best from 0.1 % to 10 %, and P stays small.
+    /// Bits per cell, 1 to 32; 4 unless set. Wider cells forget later and more sharply, but there
+    /// are fewer of them in the same memory: to know 99 % of the keys over a gap of so many others,
+    /// at 1 % false positives, cells of 1, 2, 3, 4, 5 and 8 bits take 3,282, 225, 114, 91, 84 and
+    /// 92 bits for each key of the gap. Four bits are near the best from 0.1 % to 10 %, and P stays
+    /// small.
     pub fn width(mut self, width: u32) -> Self {
         self.options.width = width;
         self
@@ -173,9 +179,10 @@ impl Builder<StableBloom> {
         self
     }
 
-    /// Draws the cells that an insertion lowers one by one, as in the paper, instead of a run of neighbours. Each is lowered as
-    /// often, so that all formulas are the same; but no two are lowered together more often than others, which makes
-    /// the fill vary less. It is slower, in proportion to P, and P is at most 65,536.
+    /// Draws the cells that an insertion lowers one by one, as in the paper, instead of a run of
+    /// neighbours. Each is lowered as often, so that all formulas are the same; but no two are
+    /// lowered together more often than others, which makes the fill vary less. It is slower, in
+    /// proportion to P, and P is at most 65,536.
     ///
     /// ```
     /// use gardenia::StableBloom;
@@ -280,7 +287,8 @@ impl Builder<StableBloom> {
     }
 }
 
-/// The `best` shape of so few cells that over a gap of so many keys no larger share than `fpp` is forgotten.
+/// The `best` shape of so few cells that over a gap of this many keys no larger share than `fpp` is
+/// forgotten.
 fn fewest_cells(
     fpp: f64,
     gap: u64,
@@ -317,17 +325,17 @@ fn fewest_cells(
 }
 
 impl StableBloom {
-    /// A filter that errs with a probability of at most `fpp` both ways: for keys that never came, and for keys
-    /// after which at most `items` others came.
+    /// A filter that is wrong with a probability of at most `fpp` both ways: for keys that never
+    /// occurred, and for keys after which at most `items` others came.
     pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
         Self::builder().items(items).fpp(fpp).build()
     }
 
     /// A builder, to choose shape, width, seeds, secret, scheme.
     ///
-    /// `cells` and `fpp` fix a filter: K is chosen to remember longest or, if `items` are given, to forget the fewest
-    /// keys over a gap of that many others; P follows. `items` and `fpp` alone ask for the cells, too. To choose all by
-    /// hand give `cells`, `hashes` and `decrements`.
+    /// `cells` and `fpp` fix a filter: K is chosen to remember longest or, if `items` are given, to
+    /// forget the fewest keys over a gap of that many others; P follows. `items` and `fpp` alone
+    /// ask for the cells, too. To choose all by hand give `cells`, `hashes` and `decrements`.
     ///
     /// ```
     /// use gardenia::StableBloom;
@@ -356,7 +364,8 @@ impl StableBloom {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was absent, or forgotten before.
+    /// Adds the keys with these digests in order, and tells of each whether it was absent, or
+    /// forgotten before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -457,7 +466,8 @@ impl SchemeVisitor for Renew<'_> {
     }
 }
 
-/// Words of a run that are asked for ahead: processors fetch the lines behind the first by themselves.
+/// Words of a run that are asked for ahead: processors fetch the lines behind the first by
+/// themselves.
 const RUN_WORDS: u64 = 16;
 
 /// [`Renew`] for each key of a batch in order.
@@ -495,7 +505,8 @@ impl<D: Source, A: Sink> SchemeVisitor for RenewMany<'_, D, A> {
 }
 
 impl<M: Memory> StableBloom<M> {
-    /// Whether `key` may have come lately. It may be false for a key that came: old keys are forgotten.
+    /// Whether `key` may have come lately. It may be false for a key that came: old keys are
+    /// forgotten.
     #[inline]
     #[must_use]
     pub fn contains(&self, key: impl Key) -> bool {
@@ -600,7 +611,7 @@ impl<M: Memory> StableBloom<M> {
         stable::stable_fpp(self.cells.len(), self.hashes(), self.max(), self.aging.decrements)
     }
 
-    /// The probability that a key is forgotten once `gap` other, different keys came after it.
+    /// The probability that a key is forgotten once `gap` other, distinct keys came after it.
     ///
     /// ```
     /// let seen = gardenia::StableBloom::new(1_000, 0.01)?;
@@ -649,13 +660,15 @@ impl<M: Memory> fmt::Debug for StableBloom<M> {
     }
 }
 
-/// Equal in identity, cells and aging: the same answers now, and after the same insertions. What they were
-/// planned for does not count.
+/// Equal in identity, cells and aging: the same answers now, and after the same insertions. What
+/// they were planned for does not count.
 impl<M: Memory, N: Memory> PartialEq<StableBloom<N>> for StableBloom<M> {
     fn eq(&self, other: &StableBloom<N>) -> bool {
         self.identity() == other.identity() && self.aging == other.aging && self.cells == other.cells
     }
 }
+
+crate::explain::look_at_counters!([M: Memory] StableBloom<M>, cells);
 
 filter_impl!([M: Memory] StableBloom<M>);
 insert_impl!([] StableBloom);

@@ -83,7 +83,7 @@ pub(crate) fn spectral_design(
             PolicyId::MinimumIncrease => {
                 "counts by raising only the least cells: the smallest errors".to_owned()
             }
-            _ => "counts by the least of a key's cells, and can be removed or united".to_owned(),
+            _ => "counts by the least of a key's cells, and can be removed or merged".to_owned(),
         },
     })
 }

@@ -2,13 +2,14 @@
 
 use super::count::width_of;
 use super::{
-    ErrorMeans, Figures, MANY, Need, Shape, bits_bytes, bloom_probes, cell_bytes, cells_in, floor, no_room,
-    probes, rates_at, scheme,
+    ErrorMeans, Figures, MANY, Need, Shape, USELESS, bits_bytes, bloom_probes, cell_bytes, cells_in, floor,
+    no_room, probes, rates_at, scheme,
 };
 use crate::filter::Builder;
 use crate::index::Scheme;
 use crate::spec::{Param, Spec};
 use crate::theory::concentration::bennett;
+use crate::theory::infini::Rule;
 use crate::theory::scalable::compound;
 use crate::theory::stable;
 use crate::{A2Bloom, DynamicBloom, SizeError, StableBloom};
@@ -72,6 +73,51 @@ pub(crate) fn scalable_design(need: &Need, fpp: f64) -> Result<Figures, SizeErro
         error: ErrorMeans::FalsePositive,
         lines,
         why: "grows slice by slice, and keeps the rate however many keys come".to_owned(),
+    })
+}
+
+/// Bits per key of pages that have just split, which is the worst of times: a slot, and for half a
+/// page its head, two entries of the directory and half a step of free slots, rounded up a little.
+fn page_bits(rule: &Rule) -> f64 {
+    let width = f64::from(rule.width);
+    width + (600.0 + 9.0 * width) / (f64::from(rule.page(rule.depth)) / 2.0)
+}
+
+pub(crate) fn infini_design(need: &Need, fpp: f64) -> Result<Figures, SizeError> {
+    let any = Rule::new(fpp, 1, None)?;
+    let per_key = page_bits(&any);
+    let (items, spec) = match (need.items, need.bytes) {
+        (Some(items), _) => {
+            let items = need.insertions(items).0;
+            (items, Spec::new(Kind::Infini).items(items).fpp(fpp))
+        }
+        // Of an unknown number, as many as memory has room for, or a million.
+        (None, Some(bytes)) if bytes < 4_096 => return Err(no_room(bytes)),
+        (None, bytes) => {
+            let items = bytes.map_or(MANY, |bytes| (bytes as f64 * 8.0 / per_key) as u64);
+            (items, Spec::new(Kind::Infini).fpp(fpp))
+        }
+    };
+    let rule = if need.items.is_some() { Rule::new(fpp, items, None)? } else { any };
+    let rate = rule.fpp_at(items);
+    let bytes = match need.items {
+        // Pages have room for what they hold on average: some need a little more, and some split.
+        Some(_) => crate::kinds::measure(&spec)?.memory as f64 * 1.1 + 600.0,
+        None => (items as f64 * page_bits(&rule) / 8.0).max(4_096.0),
+    };
+    let bytes = libm::ceil(bytes) as u64;
+    Ok(Figures {
+        spec,
+        items: need.items.unwrap_or(items),
+        bytes,
+        payload: None,
+        fpp: rate,
+        // If each of n keys collides alone, the sum is the most that they do together.
+        bound: -libm::log1p(-rate.min(USELESS)),
+        error: ErrorMeans::FalsePositive,
+        lines: 1.0,
+        why: "grows in place, page by page, and keeps the rate however many keys come; keys can be removed"
+            .to_owned(),
     })
 }
 

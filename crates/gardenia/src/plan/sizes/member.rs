@@ -8,8 +8,8 @@ use crate::Kind;
 use crate::cells::{WIDTHS, bucket_bytes};
 use crate::filter::Effort;
 use crate::spec::{Param, Spec};
-use crate::theory::concentration::{bennett, blocked_rate_at_most, ones};
-use crate::theory::{blocked, bloom, choices, compressed, cuckoo};
+use crate::theory::concentration::{bennett, blocked_rate_at_most, ones, split_block_rate_at_most};
+use crate::theory::{blocked, bloom, choices, compressed, cuckoo, split_block};
 use crate::{BlockedBloom, Bloom, ChoiceBloom, CompressedBloom, SizeError};
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -49,7 +49,32 @@ pub(crate) fn blocked_design(
     })
 }
 
-/// The shape of a filter of the default scheme: for the rate, or the best of so many cells.
+pub(crate) fn split_block_design(
+    need: &Need,
+    items: u64,
+    fpp: f64,
+    within: Option<u64>,
+) -> Result<Figures, SizeError> {
+    let blocks = match within.map(|bytes| (bytes, bytes / 32)) {
+        None => split_block::shape(items, fpp)?.cells / split_block::BLOCK_BITS,
+        Some((bytes, 0)) => return Err(no_room(bytes)),
+        Some((_, blocks)) => blocks.min(split_block::MAX_BLOCKS),
+    };
+    let bits = blocks * split_block::BLOCK_BITS;
+    Ok(Figures {
+        spec: Spec::new(Kind::SplitBlock).items(items).with(Param::Bits, bits),
+        items,
+        bytes: bits_bytes(bits),
+        payload: None,
+        fpp: split_block::fpp(blocks, items) + floor(items),
+        bound: split_block_rate_at_most(blocks, items, need.confidence) + floor(items),
+        error: ErrorMeans::FalsePositive,
+        lines: 1.0,
+        why: "the filter of Parquet files, and the fastest where keys come one by one".to_owned(),
+    })
+}
+
+/// The shape of a filter of the default scheme: for the rate, or the best of this many cells.
 pub(super) fn cells_shape(items: u64, fpp: f64, cells: Option<u64>) -> Result<Shape, SizeError> {
     let builder = Bloom::builder().items(items);
     match cells {

@@ -1,7 +1,7 @@
 //! How each kind is sized for a need, and what it promises then.
 //!
-//! Every kind has one function: for a rate, or, where memory is given alone, with the least rate in it. All figures come
-//! from `theory` and from the builders, so that a design is what is built.
+//! Every kind has one function: for a rate, or, where memory is given alone, with the least rate in
+//! it. All figures come from `theory` and from the builders, so that a design is what is built.
 
 mod count;
 mod fixed;
@@ -10,8 +10,10 @@ mod member;
 
 pub(crate) use count::{count_min_design, counting_design, spectral_design, stream_design};
 pub(crate) use fixed::{bloomier_design, fuse_design, golomb_design, ribbon_design};
-pub(crate) use grow::{a2_design, dynamic_design, scalable_design, stable_design};
-pub(crate) use member::{blocked_design, bloom_design, choice_design, compressed_design, cuckoo_design};
+pub(crate) use grow::{a2_design, dynamic_design, infini_design, scalable_design, stable_design};
+pub(crate) use member::{
+    blocked_design, bloom_design, choice_design, compressed_design, cuckoo_design, split_block_design,
+};
 
 use super::design::ErrorMeans;
 use super::need::Need;
@@ -92,8 +94,9 @@ impl<'a> Goal<'a> {
         self.need.needs(ability)
     }
 
-    /// A design, if the kind does what is needed. Any kind can be asked for keys that never change, and any filter can be
-    /// sent; but what is to be built once, to forget or to hold values, only a kind for that does well.
+    /// A design, if the kind does what is needed. Any kind can be asked for keys that never change,
+    /// and any filter can be sent; but what is to be built once, to forget or to hold values, only
+    /// a kind for that does well.
     pub(crate) fn if_able(
         &self,
         kind: Kind,

@@ -15,20 +15,22 @@ use crate::theory::bloom::{Shape, size};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Bits of a digit unless set: with [`SLACK`] a cell is a byte. Narrower digits carry more often and so err more
-/// often, wider ones pay for bits that most keys never need (`examples/bitwise.rs` measures both).
+/// Bits of a digit unless set: with [`SLACK`] a cell is a byte. Narrower digits carry more often
+/// and so err more often, wider ones pay for bits that most keys never need (`examples/bitwise.rs`
+/// measures both).
 const DIGIT: u32 = 4;
 
-/// Bits that a cell has beyond its digit unless set: room for 16 full digits, as the classical cell of four bits
-/// has for 15 keys.
+/// Bits that a cell has beyond its digit unless set: room for 16 full digits, as the classical cell
+/// of four bits has for 15 keys.
 pub(super) const SLACK: u32 = 4;
 
-/// Cells of an added level for each of the level below, unless set. For counts that fall as 1/rank one key in
-/// sixteen has a second digit of four bits and less would do; for equal counts all may have one.
+/// Cells of an added level for each of the level below, unless set. For counts that fall as 1/rank
+/// one key in sixteen has a second digit of four bits and less would do; for equal counts all may
+/// have one.
 const SHARE: f64 = 0.5;
 
-/// Levels of known counts are not sized for rates below 2⁻³²: the finite-size excess of a scheme would cost more
-/// cells than the keys.
+/// Levels of known counts are not sized for rates below 2⁻³²: the finite-size excess of a scheme
+/// would cost more cells than the keys.
 const LEAST_RATE: f64 = 1.0 / 4_294_967_296.0;
 
 #[derive(Clone, Debug)]
@@ -62,7 +64,8 @@ impl Builder<BitwiseBloom> {
         self
     }
 
-    /// Bits per cell, at least 3 more than a digit, for the keys that share it, and at most 32; 4 more unless set.
+    /// Bits per cell, at least 3 more than a digit, for the keys that share it, and at most 32; 4
+    /// more unless set.
     pub fn width(mut self, width: u32) -> Self {
         self.options.width = Some(width);
         self
@@ -74,8 +77,9 @@ impl Builder<BitwiseBloom> {
         self
     }
 
-    /// Cells of a level that is added, as a share of those of the level below it; a half unless set, at most 1.
-    /// It has at least 1,024, or as many as the first level; digit, width and hashes are those of the level below.
+    /// Cells of a level that is added, as a share of those of the level below it; a half unless
+    /// set, at most 1. It has at least 1,024, or as many as the first level; digit, width and
+    /// hashes are those of the level below.
     pub fn share(mut self, share: f64) -> Self {
         self.options.share = share;
         self
@@ -134,12 +138,14 @@ impl Builder<BitwiseBloom> {
         BitwiseBloom::of_levels(self.request.hasher.clone(), self.rule(), levels, about, BitwiseLevel::room)
     }
 
-    /// A filter of these keys with these counts. Their digits are placed without a carry, so that no count is too
-    /// low; a key that comes more than once has the sum of its counts. More can be inserted later.
+    /// A filter of these keys with these counts. Their digits are placed without a carry, so that
+    /// no count is too low; a key that comes more than once has the sum of its counts. More can be
+    /// inserted later.
     ///
-    /// From `fpp`, the probability that a key without a count seems to have one, each level is sized for the keys
-    /// that have a digit there, with a rate that falls as its digit weighs more and its keys are fewer. Or the
-    /// levels are given, or the first by `cells` and `hashes`, and as many are added as the counts need.
+    /// From `fpp`, the probability that a key without a count seems to have one, each level is
+    /// sized for the keys that have a digit there, with a rate that falls as its digit weighs more
+    /// and its keys are fewer. Or the levels are given, or the first by `cells` and `hashes`, and
+    /// as many are added as the counts need.
     ///
     /// Digests and counts are kept aside, 16 bytes a key, until they are placed.
     ///
@@ -200,7 +206,7 @@ impl Builder<BitwiseBloom> {
     }
 }
 
-/// Counts of different keys: the counts of equal keys added, those of zero left out.
+/// Counts of distinct keys: the counts of equal keys added, those of zero left out.
 fn summed(mut counts: Vec<(Digest, u64)>) -> Vec<(Digest, u64)> {
     counts.sort_unstable();
     counts.dedup_by(|next, kept| {

@@ -10,14 +10,15 @@ use crate::index::{MAX_CELLS, MAX_HASHES};
 use crate::simd::{Sink, Source, ahead};
 use alloc::vec::Vec;
 
-/// The digits of all levels together have at most so many bits, so that every count fits 64.
+/// The digits of all levels together have at most this many bits, so that every count fits 64.
 pub(super) const COUNT_BITS: u32 = 64;
 
-/// Bits that a cell needs beyond its digit. Three, with which a digit of one bit gets the classical cell of four.
+/// Bits that a cell needs beyond its digit. Three, with which a digit of one bit gets the classical
+/// cell of four.
 const LEAST_SLACK: u32 = 3;
 
-/// An added level has at least so many cells, or as many as the first: with few it would show the one large count
-/// that made it to every key.
+/// An added level has at least this many cells, or as many as the first: with few it would show the
+/// one large count that made it to every key.
 const LEAST_CELLS: u64 = 1_024;
 
 /// The shape of one level of a [`BitwiseBloom`].
@@ -76,8 +77,8 @@ pub(super) struct Level<M> {
     pub(super) cells: Counters<M>,
 }
 
-/// A key's digest on level `number`: itself on level 0, and above a word that no scheme asks for (they take words
-/// 0 to 254), so that levels have hash functions of their own.
+/// A key's digest on level `number`: itself on level 0, and above a word that no scheme asks for
+/// (they take words 0 to 254), so that levels have hash functions of their own.
 #[inline(always)]
 pub(super) fn here(digest: Digest, number: u32) -> Digest {
     Digest(digest.word(number << 8))
@@ -105,13 +106,19 @@ impl<M: Memory> Level<M> {
         (1 << self.digit) - 1
     }
 
+    /// The digest that leads to a key's cells here.
+    pub(super) fn own(&self, digest: Digest) -> Digest {
+        here(digest, self.number)
+    }
+
     /// The least of a key's cells: its digit, or more where other keys share all of them.
     #[inline]
     pub(super) fn least(&self, digest: Digest) -> u32 {
         self.scheme.dispatch(Least { cells: &self.cells, digest: here(digest, self.number) })
     }
 
-    /// What the least of a key's cells says of its count. No digit is above full, so more is not believed.
+    /// What the least of a key's cells says of its count. No digit is above full, so more is not
+    /// believed.
     #[inline(always)]
     pub(super) fn worth(&self, least: u32) -> u64 {
         u64::from(least.min(self.full())) << self.below
@@ -130,8 +137,9 @@ impl Level<Owned> {
     }
 }
 
-/// What becomes of a level where the least of a key's cells is `least` when `times` is added to its count: the new
-/// least, and what is carried. The same as adding one so often, each time carrying at most one.
+/// What becomes of a level where the least of a key's cells is `least` when `times` is added to its
+/// count: the new least, and what is carried. The same as adding one so often, each time carrying
+/// at most one.
 pub(super) fn add(least: u32, digit: u32, times: u64) -> (u32, u64) {
     let sum = u128::from(least) + u128::from(times);
     let carry = (sum >> digit).min(times.into());
@@ -167,8 +175,8 @@ impl Rule {
     }
 }
 
-/// The levels above the first, apart from it so that a carry can change them while the cells of the first are lent
-/// to a loop.
+/// The levels above the first, apart from it so that a carry can change them while the cells of the
+/// first are lent to a loop.
 #[derive(Clone)]
 pub(super) struct Above<M> {
     pub(super) rule: Rule,
@@ -178,8 +186,8 @@ pub(super) struct Above<M> {
 }
 
 impl<M: Memory> Above<M> {
-    /// The least of a key's cells on each level. Few keys have a digit there: mostly the first cell decides, a
-    /// branch that is foretold and one line of memory.
+    /// The least of a key's cells on each level. Few keys have a digit there: mostly the first cell
+    /// decides, a branch that is foretold and one line of memory.
     #[inline(always)]
     fn leasts(&self, digest: Digest) -> impl Iterator<Item = (&Level<M>, u32)> {
         self.levels.iter().map(move |level| {
@@ -238,8 +246,8 @@ impl Above<Owned> {
         self.levels.len() as u32 == number
     }
 
-    /// Adds `times` to the key's digit on level `at` of these, with carries. False, and no count has changed, if
-    /// the key has lost count on a level or the last level would have to carry.
+    /// Adds `times` to the key's digit on level `at` of these, with carries. False, and no count
+    /// has changed, if the key has lost count on a level or the last level would have to carry.
     pub(super) fn add(&mut self, at: usize, digest: Digest, times: u64) -> bool {
         if at == self.levels.len() && !self.grow() {
             return false;
@@ -256,7 +264,8 @@ impl Above<Owned> {
     }
 }
 
-/// Adds one to the digit of a key on the first level, with a carry if it is full; whether the key seemed absent.
+/// Adds one to the digit of a key on the first level, with a carry if it is full; whether the key
+/// seemed absent.
 #[inline(always)]
 pub(super) fn raise(
     cells: &mut Counters,
@@ -346,8 +355,9 @@ impl<D: Source, A: Sink> SchemeVisitor for AddMany<'_, D, A> {
     }
 }
 
-/// The least of a key's cells on the first level, handed to `take` for each key of a batch in order; its answers
-/// go to `answers`. The cells that `take` needs first from the levels above are fetched ahead, too.
+/// The least of a key's cells on the first level, handed to `take` for each key of a batch in
+/// order; its answers go to `answers`. The cells that `take` needs first from the levels above are
+/// fetched ahead, too.
 pub(super) struct AskMany<'a, M, D, F, A> {
     pub(super) filter: &'a BitwiseBloom<M>,
     pub(super) digests: D,

@@ -1,4 +1,5 @@
-//! Bitwise filters as bytes: the rule for levels and their shapes are parameters, the levels the payload.
+//! Bitwise filters as bytes: the rule for levels and their shapes are parameters, the levels the
+//! payload.
 
 use super::level::{COUNT_BITS, Rule};
 use super::{BitwiseBloom, BitwiseLevel};

@@ -76,14 +76,15 @@ impl<P: Policy> Builder<SpectralBloom<P>> {
         Builder { request: self.request, options }
     }
 
-    /// Bits per cell, 1 to 32; 16 unless set. Counts up to 2^width − 2 can be told and lowered again.
+    /// Bits per cell, 1 to 32; 16 unless set. Counts up to 2^width − 2 can be told and lowered
+    /// again.
     pub fn width(mut self, width: u32) -> Self {
         self.options.width = Some(width);
         self
     }
 
-    /// Cells that take about as many bits as their counts need, up to 32, instead of one width for all: less
-    /// memory where most counts are small, and slower.
+    /// Cells that take about as many bits as their counts need, up to 32, instead of one width for
+    /// all: less memory where most counts are small, and slower.
     ///
     /// ```
     /// use gardenia::SpectralBloom;
@@ -100,29 +101,31 @@ impl<P: Policy> Builder<SpectralBloom<P>> {
         self
     }
 
-    /// Number of secondary cells, for recurring minimum; half as many as the primary unless set, as in the
-    /// paper.
+    /// Number of secondary cells, for recurring minimum; half as many as the primary unless set, as
+    /// in the paper.
     pub fn secondary_cells(mut self, cells: u64) -> Self {
         self.options.secondary_cells = Some(cells);
         self
     }
 
-    /// Probes per key in the secondary cells, for recurring minimum; as many as in the primary unless set.
+    /// Probes per key in the secondary cells, for recurring minimum; as many as in the primary
+    /// unless set.
     pub fn secondary_hashes(mut self, hashes: u32) -> Self {
         self.options.secondary_hashes = Some(hashes);
         self
     }
 
-    /// Whether recurring minimum marks the keys that have secondary cells; it does unless told not to.
-    /// Without the marker, which takes a bit per primary cell, some counts are too small.
+    /// Whether recurring minimum marks the keys that have secondary cells; it does unless told not
+    /// to. Without the marker, which takes a bit per primary cell, some counts are too small.
     pub fn marker(mut self, yes: bool) -> Self {
         self.options.marker = Some(yes);
         self
     }
 
-    /// Recurring minimum as the paper prints it: no marker, and the count of a key with a single least cell is that of its
-    /// secondary cells, unless they are 0, even where the primary ones say less. Counts err both ways, and more than
-    /// without this. A key with an empty primary cell is absent all the same.
+    /// Recurring minimum as the paper prints it: no marker, and the count of a key with a single
+    /// least cell is that of its secondary cells, unless they are 0, even where the primary ones
+    /// say less. Counts err both ways, and more than without this. A key with an empty primary cell
+    /// is absent all the same.
     ///
     /// ```
     /// use gardenia::filter::RecurringMinimum;

@@ -1,13 +1,14 @@
 //! The spectral Bloom filter: how often did a key come?
 //!
-//! Cells are counters as in the counting filter, and a key's count is the least of its cells. That is
-//! *minimum selection*, and it errs, upward, exactly as often as a Bloom filter finds absent keys. Two more
-//! algorithms err less. *Minimum increase* raises only the least of a key's cells, since the others are too
-//! large already; then nothing can be removed again, and the type does not offer it. *Recurring minimum*
-//! keeps a second filter for the keys that are likely to be wrong, and can remove keys; see `recurring.rs`.
+//! Cells are counters as in the counting filter, and a key's count is the least of its cells. That
+//! is *minimum selection*, and it is too high exactly as often as a Bloom filter finds absent keys.
+//! Two more algorithms err less. *Minimum increase* raises only the least of a key's cells, since
+//! the others are too large already; then nothing can be removed again, and the type does not offer
+//! it. *Recurring minimum* keeps a second filter for the keys that are likely to be wrong, and can
+//! remove keys; see `recurring.rs`.
 //!
-//! As in every filter of counters here, a cell at its top sticks, and a key that meets a cell twice changes
-//! it once.
+//! As in every filter of counters here, a cell at its top sticks, and a key that meets a cell twice
+//! changes it once.
 //!
 //! Source: Cohen and Matias, "Spectral Bloom Filters" (2003).
 
@@ -24,6 +25,7 @@ pub use policy::{MinimumIncrease, MinimumSelection, Policy, PolicyId, RecurringM
 
 use crate::cells::{Memory, Owned, Tally};
 use crate::error::Overflow;
+use crate::explain::{CellTable, Explain, Seen};
 use crate::filter::request::filter_facts;
 use crate::filter::verbs::{count_impl, filter_impl, insert_impl, remove_impl};
 use crate::filter::{About, Builder, Identity};
@@ -75,8 +77,8 @@ pub struct SpectralBloom<P = MinimumSelection, M = Owned> {
 }
 
 impl SpectralBloom {
-    /// A filter by minimum selection for `items` different keys, of whose counts a share of at most `fpp` is
-    /// wrong, with cells of 16 bits.
+    /// A filter by minimum selection for `items` distinct keys, of whose counts a share of at most
+    /// `fpp` is wrong, with cells of 16 bits.
     pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
         Self::builder().items(items).fpp(fpp).build()
     }
@@ -111,7 +113,8 @@ impl<P: Policy> SpectralBloom<P> {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent before.
+    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
+    /// before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -132,8 +135,8 @@ impl<P: Policy> SpectralBloom<P> {
         each!(&mut self.store, tables => tables.insert_each(self.policy.id(), &self.scheme, digests, new));
     }
 
-    /// Adds `key` as often as `times` says; true if it was certainly absent before. If its count would reach
-    /// the top of the cells, and so be lost, nothing changes.
+    /// Adds `key` as often as `times` says; true if it was certainly absent before. If its count
+    /// would reach the top of the cells, and so be lost, nothing changes.
     ///
     /// ```
     /// let mut bed = gardenia::SpectralBloom::new(1_000, 0.01)?;
@@ -163,14 +166,15 @@ impl<P: Policy> SpectralBloom<P> {
 impl<P: Reversible> SpectralBloom<P> {
     /// Removes `key` once. If that cannot be, the error says why and nothing has changed.
     ///
-    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a key that is in.
+    /// Only remove what was inserted: a false positive passes the check, and removing it can hide a
+    /// key that is in.
     #[inline]
     pub fn remove(&mut self, key: impl Key) -> Result<(), RemoveError> {
         self.remove_digest(self.hasher.digest_key(&key))
     }
 
-    /// Takes the key with this digest out once. If that cannot be, the error says why and nothing has
-    /// changed.
+    /// Takes the key with this digest out once. If that cannot be, the error says why and nothing
+    /// has changed.
     #[inline]
     pub fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError> {
         each!(&mut self.store, tables => tables.remove(&self.scheme, digest))
@@ -186,8 +190,9 @@ impl SpectralBloom<PolicyId> {
         }
     }
 
-    /// Adds the cells of `other`, stopping at the top; `None` if the algorithm does not allow it. By minimum increase
-    /// no count is too small then, but they err more than if all keys had gone into one filter.
+    /// Adds the cells of `other`, stopping at the top; `None` if the algorithm does not allow it.
+    /// By minimum increase no count is too small then, but they err more than if all keys had gone
+    /// into one filter.
     pub fn try_merge(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
         if self.policy == PolicyId::RecurringMinimum {
             return None;
@@ -203,8 +208,8 @@ impl SpectralBloom<PolicyId> {
 }
 
 impl SpectralBloom<MinimumIncrease> {
-    /// Adds the cells of `other`, stopping at the top. No count is too small then, but they err more than if
-    /// all keys had gone into one filter: that is why this is not [`Merge`].
+    /// Adds the cells of `other`, stopping at the top. No count is too small then, but they err
+    /// more than if all keys had gone into one filter: that is why this is not [`Merge`].
     ///
     /// ```
     /// use gardenia::filter::MinimumIncrease;
@@ -253,8 +258,8 @@ impl<P: Policy, M: Memory> SpectralBloom<P, M> {
     pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
         self.contains_each(Given(digests), &mut Bools::of(digests, out));
     }
-    /// How often `key` went in, less how often it was removed. It is never too little below the cells' top; by
-    /// [`RecurringMinimum`] up to the false positives of its marker.
+    /// How often `key` went in, less how often it was removed. It is never too little below the
+    /// cells' top; by [`RecurringMinimum`] up to the false positives of its marker.
     #[inline]
     #[must_use]
     pub fn count(&self, key: impl Key) -> u64 {
@@ -342,8 +347,8 @@ impl<P: Policy, M: Memory> SpectralBloom<P, M> {
         each!(&self.store, tables => tables.secondary.as_ref().is_some_and(|secondary| secondary.believed))
     }
 
-    /// The share of the marker's bits that are set, if there is a marker. To the power of k it is the
-    /// marker's own false-positive probability.
+    /// The share of the marker's bits that are set, if there is a marker. To the power of k it is
+    /// the marker's own false-positive probability.
     #[must_use]
     pub fn marker_fill(&self) -> Option<f64> {
         self.marker().map(|marker| marker.bits.count_ones() as f64 / marker.bits.len() as f64)
@@ -403,16 +408,16 @@ impl<P: Policy, M: Memory> SpectralBloom<P, M> {
         each!(&self.store, tables => tables.bytes())
     }
 
-    /// The probability, as the filter is now, that an absent key is found, and that a count by minimum
-    /// selection is wrong. From the fill and scheme;
-    /// cells of small filters are counted, as in [`Bloom::fpp`](crate::Bloom::fpp).
+    /// The probability, as the filter is now, that an absent key is found, and that a count by
+    /// minimum selection is wrong. From the fill and scheme; cells of small filters are counted, as
+    /// in [`Bloom::fpp`](crate::Bloom::fpp).
     #[must_use]
     pub fn fpp(&self) -> f64 {
         let table = (self.cells(), self.count_nonzero());
         each!(&self.store, tables => stated_fpp(&self.scheme, table, 1, |at| tables.primary.get(at) > 0))
     }
 
-    /// How many different keys are in, estimated from the fill, with its standard error.
+    /// The number of distinct keys in the filter, estimated from the fill, with its standard error.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         estimate_items(self.cells(), self.hashes(), self.count_nonzero())
@@ -432,7 +437,8 @@ impl<P: Policy, M: Memory> SpectralBloom<P, M> {
         }
     }
 
-    /// An own copy of the filter: of a mapped one, or of its own kind. Compact cells are checked on the way.
+    /// An own copy of the filter: of a mapped one, or of its own kind. Compact cells are checked on
+    /// the way.
     pub fn to_owned(&self) -> Result<SpectralBloom<P>, DecodeError> {
         let store = match &self.store {
             Store::Plain(tables) => Store::Plain(tables.copy()?),
@@ -468,8 +474,8 @@ impl<P: Policy, M: Memory> fmt::Debug for SpectralBloom<P, M> {
     }
 }
 
-/// Equal in identity, algorithm and cells: the same answer to every key. What they were planned for does not
-/// count.
+/// Equal in identity, algorithm and cells: the same answer to every key. What they were planned for
+/// does not count.
 impl<P: Policy, Q: Policy, M: Memory, N: Memory> PartialEq<SpectralBloom<Q, N>> for SpectralBloom<P, M> {
     fn eq(&self, other: &SpectralBloom<Q, N>) -> bool {
         self.identity() == other.identity()
@@ -478,9 +484,21 @@ impl<P: Policy, Q: Policy, M: Memory, N: Memory> PartialEq<SpectralBloom<Q, N>> 
     }
 }
 
+impl<P: Policy, M: Memory> Explain for SpectralBloom<P, M> {
+    fn tables(&self) -> Vec<CellTable> {
+        each!(&self.store, tables => tables.tables())
+    }
+    fn cell(&self, table: usize, at: u64) -> u64 {
+        each!(&self.store, tables => tables.cell(table, at))
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        each!(&self.store, tables => tables.look(&self.scheme, digest, seen));
+    }
+}
+
 filter_impl!([P: Policy, M: Memory] SpectralBloom<P, M>);
 insert_impl!([P: Policy] SpectralBloom<P>);
-count_impl!([P: Policy, M: Memory] SpectralBloom<P, M>);
+count_impl!([P: Policy, M: Memory] SpectralBloom<P, M>, filter: most u64::MAX >> (64 - filter.identity().width), saturated filter.saturated());
 remove_impl!([P: Reversible] SpectralBloom<P>);
 
 impl Merge for SpectralBloom {

@@ -35,17 +35,18 @@ pub trait Policy: sealed::Sealed + Copy + Debug {
 /// A [`Policy`] under which keys can be removed again.
 pub trait Reversible: Policy {}
 
-/// Raises all cells of a key and takes the least for its count. Keys can be removed, filters be merged.
+/// Raises all cells of a key and takes the least for its count. Keys can be removed, filters be
+/// merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MinimumSelection;
 
-/// Raises only the least of a key's cells: on the same keys no count is above that of [`MinimumSelection`].
-/// Nothing can be removed: which cells a key raised is not known afterwards.
+/// Raises only the least of a key's cells: on the same keys no count is above that of
+/// [`MinimumSelection`]. Nothing can be removed: which cells a key raised is not known afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MinimumIncrease;
 
-/// As [`MinimumSelection`], and keys whose least value stands in one cell only, which are likely to be wrong,
-/// are counted a second time in cells of their own. Keys can be removed.
+/// As [`MinimumSelection`], and keys whose least value stands in one cell only, which are likely to
+/// be wrong, are counted a second time in cells of their own. Keys can be removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecurringMinimum;
 

@@ -1,19 +1,21 @@
 //! Recurring minimum: a second filter for the keys that are likely to be wrong.
 //!
-//! A key is wrong only if other keys share *every* one of its cells, and then it is unlikely that two
-//! different cells hold the same least value. So a key whose least value *recurs* is believed, and one with a
-//! single least cell moves, with its count, to secondary cells, where few keys are and few collide.
+//! A key is wrong only if other keys share *every* one of its cells, and then it is unlikely that
+//! two different cells hold the same least value. So a key whose least value *recurs* is believed,
+//! and one with a single least cell moves, with its count, to secondary cells, where few keys are
+//! and few collide.
 //!
-//! The subtle rule: a key that has moved must be counted in both places from then on. Without a marker that
-//! is not known: a key can move, recur for a while, in which its secondary cells stand still, and be single
-//! again; then its count is *too small*: up to two keys in a hundred in `tests/spectral_rates.rs`. The
-//! marker, a plain Bloom filter of the moved keys, closes that gap: a key that it takes for moved by mistake moves, if its
-//! secondary cells are still 0. Only if other keys hold all of them, too, can its count be too small. The marker's hash
-//! functions are its own: on the positions of the primary cells ten times as many keys would pass for moved,
+//! The subtle rule: a key that has moved must be counted in both places from then on. Without a
+//! marker that is not known: a key can move, recur for a while, in which its secondary cells stand
+//! still, and be single again; then its count is *too small*: up to two keys in a hundred in
+//! `tests/spectral_rates.rs`. The marker, a plain Bloom filter of the moved keys, closes that gap:
+//! a key that it takes for moved by mistake moves, if its secondary cells are still 0. Only if
+//! other keys hold all of them, too, can its count be too small. The marker's hash functions are
+//! its own: on the positions of the primary cells ten times as many keys would pass for moved,
 //! because a key's neighbours move more often.
 //!
-//! As printed there is no marker, and the secondary cells are believed. But the primary ones are never too small, so
-//! the smaller of both is at least as near: that is the default.
+//! As printed there is no marker, and the secondary cells are believed. But the primary ones are
+//! never too small, so the smaller of both is at least as near: that is the default.
 
 use super::store::{Cells, CellsMut};
 use crate::cells::{Ahead, Bits, Memory, Owned};
@@ -24,9 +26,9 @@ use crate::hash::Digest;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor};
 use crate::simd::{Sink, Source, ahead};
 
-/// The secondary cells follow from this word of a key's digest, taken as a digest, and the marker's bits from
-/// the next. No scheme uses them for the primary cells (it uses words 0 to 254), so that keys which meet
-/// there do not meet here.
+/// The secondary cells follow from this word of a key's digest, taken as a digest, and the marker's
+/// bits from the next. No scheme uses them for the primary cells (it uses words 0 to 254), so that
+/// keys which meet there do not meet here.
 const SECONDARY_WORD: u32 = 256;
 
 /// The secondary cells, and which keys have moved there.
@@ -39,8 +41,8 @@ pub(super) struct Secondary<C, M> {
     pub(super) believed: bool,
 }
 
-/// A Bloom filter of the keys that have secondary cells: as many bits as there are primary cells, and as many
-/// probes.
+/// A Bloom filter of the keys that have secondary cells: as many bits as there are primary cells,
+/// and as many probes.
 #[derive(Clone)]
 pub(super) struct Marker<M> {
     pub(super) scheme: AnyScheme,
@@ -99,9 +101,10 @@ impl<C: Cells, M: Memory> Secondary<C, M> {
         }
     }
 
-    /// What the secondary cells get when a key goes in `by` times and `raised` happens to its primary ones:
-    /// nothing while its least value recurs, all that was counted so far when it moves, or when the marker takes it for
-    /// moved and it is not, and from then on the same as the primary ones.
+    /// What the secondary cells get when a key goes in `by` times and `raised` happens to its
+    /// primary ones: nothing while its least value recurs, all that was counted so far when it
+    /// moves, or when the marker takes it for moved and it is not, and from then on the same as the
+    /// primary ones.
     #[inline(always)]
     fn share(&self, digest: Digest, row: &Row<'_>, by: u32, raised: impl Fn(u32) -> u32) -> u32 {
         match &self.marker {
@@ -124,8 +127,8 @@ impl<C: Cells, M: Memory> Secondary<C, M> {
 }
 
 impl<C: CellsMut> Secondary<C, Owned> {
-    /// Adds a key `by` times, to its primary cells, of which `row` was read, and here; what does not fit
-    /// stops at the top.
+    /// Adds a key `by` times, to its primary cells, of which `row` was read, and here; what does
+    /// not fit stops at the top.
     #[inline(always)]
     pub(super) fn insert(&mut self, digest: Digest, primary: &mut C, row: &Row<'_>, by: u32) {
         let top = primary.top();

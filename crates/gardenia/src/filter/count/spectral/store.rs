@@ -34,8 +34,8 @@ impl<M: Memory, N: Memory> PartialEq<Store<N>> for Store<M> {
 pub(super) trait Cells: Tally + fmt::Debug {
     /// The same in own memory.
     type Own: CellsMut;
-    /// Does the work with this scheme: compiled for each where that pays, else asking at every probe which it
-    /// is.
+    /// Does the work with this scheme: compiled for each where that pays, else asking at every
+    /// probe which it is.
     fn dispatch<V: SchemeVisitor>(scheme: &AnyScheme, work: V) -> V::Output;
     /// A copy in own memory.
     fn copy(&self) -> Result<Self::Own, DecodeError>;
@@ -89,8 +89,8 @@ impl CellsMut for Counters {
     }
 }
 
-/// Compact counters that can be changed, or, in bytes of others, be read where they lie. Decoding costs so
-/// much that a call, or a question of which scheme it is, adds little.
+/// Compact counters that can be changed, or, in bytes of others, be read where they lie. Decoding
+/// costs so much that a call, or a question of which scheme it is, adds little.
 #[derive(Clone)]
 pub(super) enum Packed<M> {
     Live(Compact),

@@ -15,7 +15,8 @@ use crate::{DecodeError, EncodeError, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Bytes of parameters: algorithm, storage, marker and belief; hashes and cells of the secondary filter.
+/// Bytes of parameters: algorithm, storage, marker and belief; hashes and cells of the secondary
+/// filter.
 const PARAMS: usize = 16;
 
 /// Compact cells read from a file may take three times their words, beside the words themselves.

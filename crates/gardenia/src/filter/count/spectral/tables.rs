@@ -2,14 +2,17 @@
 
 use super::PolicyId;
 use super::recurring::{CountMany, InsertMany, Marker, Secondary};
+use super::recurring::{second, third};
 use super::store::{Cells, CellsMut};
 use crate::cells::{Bits, Memory, Owned, Tally, TallyMut};
 use crate::error::Overflow;
+use crate::explain::{CellTable, Seen, bit, width_of};
 use crate::filter::count::row::{LeastMany, Row, Touch, TouchMany};
 use crate::hash::Digest;
 use crate::index::AnyScheme;
 use crate::simd::{Sink, Source};
 use crate::{DecodeError, RemoveError, SizeError};
+use alloc::vec::Vec;
 
 /// The cells of all keys and, for recurring minimum, those of the keys that may be wrong.
 #[derive(Clone)]
@@ -55,8 +58,8 @@ impl<C: CellsMut> Tables<C, Owned> {
         }
     }
 
-    /// Adds a key several times; true if it was certainly absent. If its count would reach the top, nothing
-    /// changes.
+    /// Adds a key several times; true if it was certainly absent. If its count would reach the top,
+    /// nothing changes.
     pub(super) fn insert_times(
         &mut self,
         policy: PolicyId,
@@ -121,8 +124,41 @@ impl<C: Cells, M: Memory> Tables<C, M> {
     }
 }
 
+/// What [`explain`](crate::AnyFilter::explain) shows: the cells, those of the second filter, and
+/// its marker.
+impl<C: Cells, M: Memory> Tables<C, M> {
+    pub(super) fn tables(&self) -> Vec<CellTable> {
+        let table = |cells: &C| CellTable::counters(cells.len(), width_of(cells));
+        let mut tables = alloc::vec![table(&self.primary)];
+        if let Some(Secondary { cells, marker, .. }) = &self.secondary {
+            tables.push(table(cells).named("secondary"));
+            tables.extend(marker.iter().map(|marker| CellTable::bits(marker.bits.len()).named("marker")));
+        }
+        tables
+    }
+
+    pub(super) fn cell(&self, table: usize, at: u64) -> u64 {
+        match (&self.secondary, table) {
+            (Some(second), 1) => second.cells.get(at).into(),
+            (Some(Secondary { marker: Some(marker), .. }), 2) => bit(&marker.bits, at),
+            _ => self.primary.get(at).into(),
+        }
+    }
+
+    pub(super) fn look(&self, scheme: &AnyScheme, digest: Digest, seen: &mut Seen) {
+        seen.walk(0, scheme, digest, self.primary.len());
+        if let Some(Secondary { scheme, cells, marker, .. }) = &self.secondary {
+            seen.walk(1, scheme, second(digest), cells.len());
+            if let Some(marker) = marker {
+                seen.walk(2, &marker.scheme, third(digest), marker.bits.len());
+            }
+        }
+    }
+}
+
 impl<C: CellsMut> Tables<C, Owned> {
-    /// Cells that `new` makes for these shapes, all zero; with secondary ones there may be a marker.
+    /// Cells that `new` makes for these shapes, all zero; with secondary ones there may be a
+    /// marker.
     pub(super) fn new(
         scheme: AnyScheme,
         cells: u64,

@@ -1,4 +1,5 @@
-//! The three algorithms against a plain model of the paper's rules, and the traps that others fell into.
+//! The three algorithms against a plain model of the paper's rules, and the traps that others fell
+//! into.
 
 use super::*;
 use crate::index::SchemeId;
@@ -146,7 +147,8 @@ impl Model {
     }
 }
 
-/// Small filters of every algorithm, scheme, width and storage: keys meet, recur, and reach the top.
+/// Small filters of every algorithm, scheme, width and storage: keys meet, recur, and reach the
+/// top.
 fn filters() -> impl Strategy<Value = SpectralBloom<PolicyId>> {
     let shapes = (2u64..60, 1u32..10, 1u64..40, 1u32..10);
     let choice =
@@ -253,7 +255,8 @@ fn a_count_that_does_not_fit_is_refused_whole() {
     }
 }
 
-/// A filter by recurring minimum in which every key has one cell, so that its least value never recurs.
+/// A filter by recurring minimum in which every key has one cell, so that its least value never
+/// recurs.
 fn single_cells(width: u32) -> SpectralBloom<RecurringMinimum> {
     let builder = SpectralBloom::builder().cells(9).hashes(1).secondary_cells(9).width(width);
     builder.policy(RecurringMinimum).build().unwrap()
@@ -289,7 +292,8 @@ fn a_key_that_moves_takes_its_count_along() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// With its marker recurring minimum counts too little only once a key passed for moved that was not.
+    /// With its marker recurring minimum counts too little only once a key passed for moved that
+    /// was not.
     #[test]
     fn only_a_false_positive_of_the_marker_makes_a_count_too_small(
         (cells, hashes) in (2u64..200, 1u32..8),

@@ -6,6 +6,7 @@ use crate::hash::Digest;
 use crate::simd::Spots;
 use crate::theory::binary_fuse::{MAX_CELLS, MAX_SEGMENT_BITS, Shape};
 use crate::{DecodeError, SizeError};
+use alloc::vec::Vec;
 
 /// The cells that keys have under one attempt: those of a multiplier that follows from its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +35,13 @@ impl Layout {
         Self::new(shape, attempt).ok_or(too_many)
     }
 
-    /// As files have it, beside the cells and the arity: the attempt and the length of segments, as its logarithm.
+    /// As files have it, beside the cells and the arity: the attempt and the length of segments, as
+    /// its logarithm.
     pub(in crate::filter::fixed) fn params(&self) -> [u8; 2] {
         [self.attempt as u8, self.shape.segment_bits as u8]
     }
 
-    /// The layout of a stored table of so many cells and items.
+    /// The layout of a stored table of this many cells and items.
     pub(in crate::filter::fixed) fn restore(header: &Header, params: &[u8]) -> Result<Self, DecodeError> {
         let field = |field, value, rule| Err(DecodeError::Field { field, value, rule });
         let &[attempt, segment_bits] = params else {
@@ -105,6 +107,15 @@ impl Layout {
     #[inline(always)]
     pub(in crate::filter::fixed) fn spots<const K: usize>(&self, digest: Digest) -> [usize; K] {
         self.spots.of(digest)
+    }
+
+    /// The same for any number of cells.
+    pub(in crate::filter::fixed) fn all_spots(&self, digest: Digest) -> Vec<u64> {
+        let wide = |spots: &[usize]| spots.iter().map(|at| *at as u64).collect();
+        match self.shape().arity {
+            3 => wide(&self.spots::<3>(digest)),
+            _ => wide(&self.spots::<4>(digest)),
+        }
     }
 
     /// The exclusive or of these, in a table of cells of B bytes.

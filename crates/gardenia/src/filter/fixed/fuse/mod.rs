@@ -1,6 +1,8 @@
-//! The binary fuse layout: k cells per key in neighbouring segments, chosen so that all keys can be told apart at once.
+//! The binary fuse layout: k cells per key in neighbouring segments, chosen so that all keys can be
+//! told apart at once.
 //!
-//! [`Layout`] says which cells a key has; [`peel`] finds an order in which every key has a cell of its own.
+//! [`Layout`] says which cells a key has; [`peel`] finds an order in which every key has a cell of
+//! its own.
 //!
 //! Source: Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters" (2022).
 

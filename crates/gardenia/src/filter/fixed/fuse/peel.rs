@@ -1,18 +1,21 @@
 //! Peeling: an order of the keys in which each has a cell that no key after it has.
 //!
-//! A cell that only one key has is that key's own; the key is taken away, which leaves other cells with a single key, and
-//! so on. Values are then given in the reverse order: a key's own cell is set so that its cells together make its word.
+//! A cell that only one key has is that key's own; the key is removed, which leaves other cells
+//! with a single key, and so on. Values are then given in the reverse order: a key's own cell is
+//! set so that its cells together make its word.
 //!
-//! The order is that of a queue, first in, first out, and so it does not depend on the order in which keys came: the
-//! table is a function of the set alone. And since the waves of peeling start at both ends of a binary fuse table and
-//! meet in the middle, its halves are peeled apart from each other, by two threads if there are; keys that have cells in
-//! both come last.
+//! The order is that of a queue, first in, first out, and so it does not depend on the order in
+//! which keys came: the table is a function of the set alone. And since the waves of peeling start
+//! at both ends of a binary fuse table and meet in the middle, its halves are peeled apart from
+//! each other, by two threads if there are; keys that have cells in both come last.
 //!
-//! What makes it fast: keys are sorted by segment first, so that all memory that is touched at a time fits the cache. A
-//! cell has the exclusive or of its keys, so that a single key is read off it, and a count. Cells are changed some keys at
-//! a time: all that these need is computed and asked for before the first of them changes a cell, since a read that
-//! stands behind writes waits for them. The queue grows by a sum: no branch depends on a count. And a peeled key is
-//! written over the sorted ones, which nobody needs any more, so that values are given in one way through memory.
+//! What makes it fast: keys are sorted by segment first, so that all memory that is touched at a
+//! time fits the cache. A cell has the exclusive or of its keys, so that a single key is read off
+//! it, and a count. Cells are changed some keys at a time: all that these need is computed and
+//! asked for before the first of them changes a cell, since a read that stands behind writes waits
+//! for them. The queue grows by a sum: no branch depends on a count. And a peeled key is written
+//! over the sorted ones, which nobody needs any more, so that values are given in one way through
+//! memory.
 
 use super::layout::Layout;
 use crate::SizeError;
@@ -24,13 +27,14 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A cell that ever had so many keys makes the attempt fail. By chance a cell has three.
+/// A cell that ever had this many keys makes the attempt fail. By chance a cell has three.
 const CROWDED: u8 = 1 << 7;
 
 /// Keys whose cells are asked for before the first of them is changed.
 const GROUP: usize = 16;
 
-/// Segments from which on a table is peeled in halves: below, most keys near the middle would have cells in both.
+/// Segments from which on a table is peeled in halves: below, most keys near the middle would have
+/// cells in both.
 const HALVES: u64 = 16;
 
 /// What a table is made of: 8, 16, 32 or 64 bits.
@@ -162,7 +166,8 @@ impl<const W: usize> Peeled<W> {
         Ok(table)
     }
 
-    /// The keys of a part, and which of its cells is each one's own, in the order in which they were peeled.
+    /// The keys of a part, and which of its cells is each one's own, in the order in which they
+    /// were peeled.
     fn part(&self, part: usize) -> impl DoubleEndedIterator<Item = ([u64; W], u8)> {
         let all = self.keys.as_slice().as_chunks::<W>().0;
         let keys = [all, &all[self.split..], &self.last][part];
@@ -240,8 +245,9 @@ struct Sorted<const W: usize> {
 impl<const W: usize> Sorted<W> {
     /// Sorts by the first segment, each thread its own keys.
     ///
-    /// Digests are even, so that nobody counts them first: every piece has room for six standard deviations more than
-    /// come on average. If that was too little, as it is for many duplicates, all begins anew with the counts.
+    /// Digests are even, so that nobody counts them first: every piece has room for six standard
+    /// deviations more than come on average. If that was too little, as it is for many duplicates,
+    /// all begins anew with the counts.
     fn sort(layout: &Layout, keys: &impl Keys<W>, threads: usize) -> Result<Self, SizeError> {
         let segments = layout.shape().starts as usize;
         let each = part_len(keys.len(), threads);
@@ -259,7 +265,8 @@ impl<const W: usize> Sorted<W> {
         }
     }
 
-    /// Puts keys into their pieces, which have these rooms, and tells how many each one should have had room for.
+    /// Puts keys into their pieces, which have these rooms, and tells how many each one should have
+    /// had room for.
     fn place(
         layout: &Layout,
         keys: &impl Keys<W>,
@@ -434,7 +441,7 @@ impl<'a, const W: usize> Section<'a, W> {
         }
     }
 
-    /// Takes away all keys that can be, from the queue and what comes into it.
+    /// Removes all keys that can be removed, from the queue and what is added to it.
     fn peel<const K: usize>(&mut self, layout: &Layout) {
         let Cells { keys, counts, start } = self.cells.by_ref();
         let (bits, end) = (layout.shape().segment_bits, start + keys.len());

@@ -1,8 +1,9 @@
-//! The coefficients of a key: so many bits from its start on, of which the first is set.
+//! The coefficients of a key: this many bits from its start on, of which the first is set.
 
 use core::ops::{BitXor, BitXorAssign, Shr};
 
-/// A run of coefficients, as wide as the ribbon. What a width implies is frozen with the file format.
+/// A run of coefficients, as wide as the ribbon. What a width implies is frozen with the file
+/// format.
 pub(crate) trait Band:
     Copy + Default + PartialEq + Send + Sync + BitXor<Output = Self> + BitXorAssign + Shr<u32, Output = Self>
 {
@@ -25,7 +26,8 @@ pub(crate) trait Band:
     fn is_zero(self) -> bool;
     /// Coefficients before the first that is set.
     fn zeros(self) -> u32;
-    /// The coefficients moved up by `shift` below 64, as words; those above [`BLOCKS`](Self::BLOCKS) are zero.
+    /// The coefficients moved up by `shift` below 64, as words; those above
+    /// [`BLOCKS`](Self::BLOCKS) are zero.
     fn words(self, shift: u32) -> [u64; 3];
 }
 

@@ -1,9 +1,9 @@
 //! Construction: layer by layer, each by Gaussian elimination on the fly and back substitution.
 //!
-//! Keys go in bucket by bucket from left to right, and within a bucket from right to left. The first whose equation
-//! cannot be met sets the bucket's threshold: it and all keys before it in the bucket, for which the buckets to the left
-//! have left no room, are bumped to the next layer. A row that is in is never changed, so that removing the last ones
-//! again is to clear their slots.
+//! Keys go in bucket by bucket from left to right, and within a bucket from right to left. The
+//! first whose equation cannot be met sets the bucket's threshold: it and all keys before it in the
+//! bucket, for which the buckets to the left have left no room, are bumped to the next layer. A row
+//! that is in is never changed, so that removing the last ones again is to clear their slots.
 
 use super::band::{Band, fingerprint};
 use super::layer::{BLOCK, Layer, lay_out};
@@ -18,8 +18,8 @@ use crate::{BuildError, SizeError};
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
-/// Segments that one thread eliminates in turns, a step of each: a step waits for the one before it in its own segment
-/// only.
+/// Segments that one thread eliminates in turns, a step of each: a step waits for the one before it
+/// in its own segment only.
 const LANES: usize = 4;
 
 /// What was built.
@@ -30,8 +30,8 @@ pub(super) struct Solution {
     pub(super) items: u64,
 }
 
-/// The layers of these digests: fingerprints of `width` bits for at least `share` of all keys, and of one fewer for the
-/// others.
+/// The layers of these digests: fingerprints of `width` bits for at least `share` of all keys, and
+/// of one fewer for the others.
 pub(super) fn solve<B: Band>(
     digests: &[Digest],
     width: u32,
@@ -83,7 +83,8 @@ pub(super) fn solve<B: Band>(
     Ok(Solution { layers, words, items })
 }
 
-/// The solution of a layer without bumping, with another word of the keys and more room as often as it takes.
+/// The solution of a layer without bumping, with another word of the keys and more room as often as
+/// it takes.
 fn solve_last<B: Band>(
     before: &[Digest],
     mut words: Vec<u64>,
@@ -106,7 +107,8 @@ fn solve_last<B: Band>(
     }
 }
 
-/// The solution of a layer with bumping, the codes of its buckets, and the keys that were bumped, in order.
+/// The solution of a layer with bumping, the codes of its buckets, and the keys that were bumped,
+/// in order.
 fn solve_bumping<B: Band>(
     words: &[u64],
     layer: Layer,
@@ -142,7 +144,7 @@ pub(crate) struct Row<B> {
 }
 
 impl<B: Band> Row<B> {
-    /// The equation of a key, with so many bits of its fingerprint.
+    /// The equation of a key, with this many bits of its fingerprint.
     #[inline(always)]
     fn of(word: u64, width: u32) -> Self {
         Self { coefficients: B::of(word), fingerprint: fingerprint(word) & (u32::MAX >> (32 - width)) }
@@ -206,7 +208,8 @@ const DONE: usize = usize::MAX;
 struct Lane<B> {
     rows: Vec<Row<B>>,
     width: u32,
-    /// The slots that the bucket's keys took so far; [`DONE`] for a key whose equation held already.
+    /// The slots that the bucket's keys took so far; [`DONE`] for a key whose equation held
+    /// already.
     taken: Vec<usize>,
     /// The bucket's keys.
     begin: usize,
@@ -286,7 +289,8 @@ impl<B: Band> Lane<B> {
         self.next_bucket(layer, segment)
     }
 
-    /// Sets the least threshold that excludes the key in hand, and removes those that it excludes, too.
+    /// Sets the least threshold that excludes the key in hand, and removes those that it excludes,
+    /// too.
     fn bump(&mut self, layer: &Layer, segment: &mut Segment<'_>) {
         let offset = |word: u64| layer.place(word).start % B::BUCKET;
         let failed = offset(segment.keys[self.key]);
@@ -347,8 +351,9 @@ impl<B: Band> Work for Last<'_, B> {
 /// Columns that are solved together.
 const COLUMNS: usize = 8;
 
-/// Back substitution: from the last slot to the first each column gets the bit that meets the slot's equation, and zero
-/// where there is none. `first` is the number of the segment's first block in the layer.
+/// Back substitution: from the last slot to the first each column gets the bit that meets the
+/// slot's equation, and zero where there is none. `first` is the number of the segment's first
+/// block in the layer.
 #[inline(always)]
 fn substitute<B: Band>(rows: &[Row<B>], layer: &Layer, first: u64, width: u32, out: &mut [u64]) {
     let base = layer.block_words(first, width);

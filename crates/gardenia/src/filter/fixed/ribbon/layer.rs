@@ -9,8 +9,8 @@ use crate::index::MAX_CELLS;
 /// Slots to a block: one word for each bit of the fingerprint.
 pub(crate) const BLOCK: u64 = 64;
 
-/// Slots of a segment, about. Segments are solved apart from each other, by any number of threads; the few slots that
-/// stay empty at the border of two are a thousandth.
+/// Slots of a segment, about. Segments are solved apart from each other, by any number of threads;
+/// the few slots that stay empty at the border of two are a thousandth.
 const SEGMENT: u64 = 1 << 16;
 
 /// Keys that are no longer bumped: the last layer has room to spare, which so few do not make dear.
@@ -27,11 +27,11 @@ pub(crate) struct Layer {
     pub(crate) attempt: u32,
     /// Whether buckets have thresholds.
     pub(crate) bumps: bool,
-    /// Blocks, counted over all segments, that have a word for each bit of the fingerprint; those after them have one
-    /// fewer.
+    /// Blocks, counted over all segments, that have a word for each bit of the fingerprint; those
+    /// after them have one fewer.
     pub(crate) full: u64,
-    /// Blocks of all segments, and slots of one at which a row can start: so that the last block that it touches is in
-    /// the segment, too. Both follow from the other fields.
+    /// Blocks of all segments, and slots of one at which a row can start: so that the last block
+    /// that it touches is in the segment, too. Both follow from the other fields.
     pub(crate) all: u64,
     pub(crate) starts: u64,
     /// Words before the first block.
@@ -69,7 +69,7 @@ fn scale(word: u64, range: u64) -> (u64, u64) {
 }
 
 impl Layer {
-    /// A layer for so many keys, with bumping unless they are few, or it is told to be the last.
+    /// A layer for this many keys, with bumping unless they are few, or it is told to be the last.
     pub(crate) fn for_items<B: Band>(items: u64, attempt: u32, last: bool) -> Result<Self, SizeError> {
         let bumps = !last && items > LAST;
         let slots = if bumps { items as f64 / B::LOAD } else { items as f64 * B::SLACK };
@@ -115,7 +115,7 @@ impl Layer {
         self.segment_slots() / B::BUCKET
     }
 
-    /// Words that hold the solution, for fingerprints of so many bits.
+    /// Words that hold the solution, for fingerprints of this many bits.
     pub(crate) fn solution_words(&self, width: u32) -> u64 {
         self.block_words(self.all, width)
     }
@@ -152,8 +152,8 @@ impl Layer {
         place.start % B::BUCKET < u64::from(B::THRESHOLDS[code as usize])
     }
 
-    /// Bits of the fingerprint that a key has which starts in this block of the layer: one fewer if a block that it may
-    /// touch has one fewer.
+    /// Bits of the fingerprint that a key has which starts in this block of the layer: one fewer if
+    /// a block that it may touch has one fewer.
     #[inline(always)]
     fn width<B: Band>(&self, block: u64, width: u32) -> u32 {
         width - 1 + u32::from(block + (B::BLOCKS as u64) <= self.full)
@@ -177,6 +177,14 @@ impl Layer {
         Probe { at, coefficients, width: self.width::<B>(block, width), fingerprint }
     }
 
+    /// The solution of one slot.
+    pub(crate) fn slot(&self, at: u64, width: u32, memory: &impl Memory) -> u64 {
+        let block = at / BLOCK;
+        let (first, next) = (self.block_words(block, width), self.block_words(block + 1, width));
+        let bit = |word: u64| memory.load((self.first + first + word) as usize) >> (at % BLOCK) & 1;
+        (0..next - first).fold(0, |value, word| value | bit(word) << word)
+    }
+
     /// The share of digests that are asked for all bits of the fingerprint.
     pub(crate) fn share<B: Band>(&self) -> f64 {
         self.full_starts::<B>(self.full) as f64 / (self.segments * self.starts) as f64
@@ -191,7 +199,8 @@ impl Layer {
         starts.min(self.segments * self.starts)
     }
 
-    /// The layer with so many full blocks that at least this share of the digests is asked for all bits.
+    /// The layer with so many full blocks that at least this share of the digests is asked for all
+    /// bits.
     pub(crate) fn with_share<B: Band>(self, share: f64) -> Self {
         let needed = libm::ceil(share * (self.segments * self.starts) as f64) as u64;
         let (mut low, mut high) = (0, self.all);
@@ -205,8 +214,8 @@ impl Layer {
     }
 }
 
-/// Lays the words of all layers out one after the other: solutions first, because the first of them is then aligned, and
-/// the thresholds behind. Words in all.
+/// Lays the words of all layers out one after the other: solutions first, because the first of them
+/// is then aligned, and the thresholds behind. Words in all.
 pub(crate) fn lay_out<B: Band>(layers: &mut [Layer], width: u32) -> u64 {
     let mut words = 0;
     for layer in layers.iter_mut() {

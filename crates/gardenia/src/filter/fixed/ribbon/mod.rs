@@ -1,22 +1,25 @@
 //! The ribbon filter: a fixed set in hardly more bits than its error rate costs anyway.
 //!
-//! A key's fingerprint of r bits is stored as r equations over single bits: the parity of some bits of a table is the
-//! fingerprint's bit. Which ones follows from the digest: a start, and 64 (or 128) coefficients from there on. Such
-//! equations are solved by Gaussian elimination that never looks further than the coefficients reach, and the solution
-//! takes one slot of r bits per key. An absent key has other coefficients, which meet its fingerprint by chance, once in
-//! 2^r times: no filter errs less in r bits per key.
+//! A key's fingerprint of r bits is stored as r equations over single bits: the parity of some bits
+//! of a table is the fingerprint's bit. Which ones follows from the digest: a start, and 64 (or
+//! 128) coefficients from there on. Such equations are solved by Gaussian elimination that never
+//! looks further than the coefficients reach, and the solution takes one slot of r bits per key. An
+//! absent key has other coefficients, which meet its fingerprint by chance, once in 2^r times: no
+//! filter does better in r bits per key.
 //!
-//! The table is made *too small* for the keys, so that no slot stays empty. For each bucket of 128 slots (or 512) two bits
-//! tell which of its keys found no room: they start before one of three thresholds, and have been *bumped* to a second
-//! layer, built in the same way; the few that it bumps go to a third, and the last 2,048 or fewer to one with room to
-//! spare. The one subtle rule: within a bucket keys go in from right to left, so that those which are bumped are the ones
-//! at its left, where the rows of the bucket before it reach into it.
+//! The table is made *too small* for the keys, so that no slot stays empty. For each bucket of 128
+//! slots (or 512) two bits tell which of its keys found no room: they start before one of three
+//! thresholds, and have been *bumped* to a second layer, built in the same way; the few that it
+//! bumps go to a third, and the last 2,048 or fewer to one with room to spare. The one subtle rule:
+//! within a bucket keys go in from right to left, so that those which are bumped are the ones at
+//! its left, where the rows of the bucket before it reach into it.
 //!
-//! Rates between 2^-r and 2^-(r-1) are met by r bits in the first blocks of a layer and r - 1 in the others.
+//! Rates between 2^-r and 2^-(r-1) are met by r bits in the first blocks of a layer and r - 1 in
+//! the others.
 //!
-//! Source: Dillinger, Hübschle-Schneider, Sanders and Walzer, "Fast Succinct Retrieval and Approximate Membership using
-//! Ribbon" (2022): bumping by two bits, interleaved columns. Segments, which several threads or one by turns can solve, and
-//! mixed widths are ours.
+//! Source: Dillinger, Hübschle-Schneider, Sanders and Walzer, "Fast Succinct Retrieval and
+//! Approximate Membership using Ribbon" (2022): bumping by two bits, interleaved columns. Segments,
+//! which several threads or one by turns can solve, and mixed widths are ours.
 
 mod band;
 mod build;
@@ -28,6 +31,7 @@ pub(crate) use band::Band;
 pub(crate) use layer::{BLOCK, Layer, Place, Probe};
 
 use crate::cells::{Memory, Owned};
+use crate::explain::{CellTable, Explain, Holds, Seen};
 use crate::filter::builder::{Built, ForRate, Threaded};
 use crate::filter::fixed::digests::digests_of;
 use crate::filter::request::{Request, filter_facts};
@@ -45,8 +49,8 @@ use crate::{BuildError, Mismatch, SizeError};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The most layers: a layer bumps a thirtieth of its keys, so that the third or fourth is the last, unless digests were
-/// chosen to meet.
+/// The most layers: a layer bumps a thirtieth of its keys, so that the third or fourth is the last,
+/// unless digests were chosen to meet.
 const MAX_LAYERS: usize = 16;
 
 /// Tries of the last layer, each with other coefficients and more room.
@@ -54,7 +58,8 @@ const MAX_ATTEMPTS: u32 = 64;
 
 /// A static set in at most 1.01 times the fewest bits that its false-positive rate needs.
 ///
-/// All keys are there when it is built; equal ones count once. None can be added later, and none removed:
+/// All keys are there when it is built; equal ones count once. None can be added later, and none
+/// removed:
 ///
 /// ```
 /// use gardenia::Ribbon;
@@ -103,7 +108,8 @@ impl ForRate for Ribbon {}
 impl Threaded for Ribbon {}
 
 impl Builder<Ribbon> {
-    /// Bits of the fingerprint, 1 to 32, in place of a rate: the filter errs once in 2 to this power.
+    /// Bits of the fingerprint, 1 to 32, in place of a rate: one absent key in 2 to this power is
+    /// reported as present.
     pub fn fingerprint(mut self, bits: u32) -> Self {
         self.options.fingerprint = Some(bits);
         self
@@ -158,7 +164,8 @@ impl Builder<Ribbon> {
     }
 }
 
-/// Fingerprints up to this width have rows of 128 coefficients: two bits for every 128 slots are too much beside them.
+/// Fingerprints up to this width have rows of 128 coefficients: two bits for every 128 slots are
+/// too much beside them.
 const WIDE: u32 = 3;
 
 impl Ribbon {
@@ -230,8 +237,8 @@ impl<M: Memory> Ribbon<M> {
         Table { layers: &self.layers, width: self.width, memory: &self.memory }
     }
 
-    /// The same filter with other instructions, or the best of them that the processor has. Answers do not depend on
-    /// it: this is for tests and benchmarks.
+    /// The same filter with other instructions, or the best of them that the processor has. Answers
+    /// do not depend on it: this is for tests and benchmarks.
     #[must_use]
     pub fn with_level(self, level: Level) -> Self {
         Self { level: level.min(simd::best()), ..self }
@@ -239,13 +246,14 @@ impl<M: Memory> Ribbon<M> {
 
     filter_facts!();
 
-    /// Different keys in the set, exactly (two with one digest are one).
+    /// Distinct keys in the set, exactly (two with one digest are one).
     #[must_use]
     pub fn items(&self) -> u64 {
         self.items
     }
 
-    /// Bits of a fingerprint, 1 to 32; some keys have one fewer if the rate is between two powers of a half.
+    /// Bits of a fingerprint, 1 to 32; some keys have one fewer if the rate is between two powers
+    /// of a half.
     #[must_use]
     pub fn fingerprint(&self) -> u32 {
         self.width
@@ -257,7 +265,7 @@ impl<M: Memory> Ribbon<M> {
         self.layers.iter().map(Layer::slots).sum()
     }
 
-    /// Layers, of which each holds the keys that the one before it bumped.
+    /// Layers; each holds the keys that the one before it bumped.
     #[must_use]
     pub fn layers(&self) -> usize {
         self.layers.len()
@@ -289,7 +297,7 @@ impl<M: Memory> Ribbon<M> {
         Bits { width: self.width, share }.fpp()
     }
 
-    /// How many different keys are in: known, and so without error.
+    /// The number of distinct keys in the filter, which is known exactly.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         Estimate { items: self.items as f64, std_error: 0.0 }
@@ -322,7 +330,8 @@ impl<M: Memory> fmt::Debug for Ribbon<M> {
     }
 }
 
-/// Equal in identity, layers and words: the same answer to every key. What they were planned for does not count.
+/// Equal in identity, layers and words: the same answer to every key. What they were planned for
+/// does not count.
 impl<M: Memory, N: Memory> PartialEq<Ribbon<N>> for Ribbon<M> {
     fn eq(&self, other: &Ribbon<N>) -> bool {
         let alike: Result<(), Mismatch> = self.identity().check(&other.identity());
@@ -334,6 +343,31 @@ impl<M: Memory, N: Memory> PartialEq<Ribbon<N>> for Ribbon<M> {
 }
 
 impl<M: Memory> Eq for Ribbon<M> {}
+
+impl<M: Memory> Explain for Ribbon<M> {
+    fn tables(&self) -> Vec<CellTable> {
+        let layer = |(number, layer): (usize, &Layer)| {
+            let name = alloc::format!("layer {}", number + 1);
+            CellTable::new(name, Holds::Sums, layer.slots(), self.width)
+        };
+        self.layers.iter().enumerate().map(layer).collect()
+    }
+    fn cell(&self, table: usize, at: u64) -> u64 {
+        self.layers[table].slot(at, self.width, &self.memory)
+    }
+    fn look(&self, digest: Digest, seen: &mut Seen) {
+        if self.items == 0 {
+            return;
+        }
+        let (layer, first, probe) =
+            if self.wide { self.table().locate::<u128>(digest) } else { self.table().locate::<u64>(digest) };
+        seen.fingerprint = Some(u64::from(probe.fingerprint) & u64::MAX >> (64 - probe.width.max(1)));
+        for (block, coefficients) in probe.coefficients.into_iter().enumerate() {
+            let slots = (0..64u64).filter(|bit| coefficients >> bit & 1 == 1);
+            seen.add(layer, 0, slots.map(|bit| first + block as u64 * 64 + bit));
+        }
+    }
+}
 
 filter_impl!([M: Memory] Ribbon<M>);
 

@@ -1,7 +1,7 @@
 //! Different words in order, from digests in any order and as often as they like.
 //!
-//! Words of keys are spread evenly, so that two passes by their highest bits leave them nearly sorted. Words that are not
-//! (of digests that somebody chose) are sorted by comparison.
+//! Words of keys are spread evenly, so that two passes by their highest bits leave them nearly
+//! sorted. Words that are not (of digests that somebody chose) are sorted by comparison.
 
 use crate::filter::fixed::digests::in_threads;
 use crate::hash::Digest;

@@ -1,7 +1,7 @@
 //! Ribbon filters as files: kind 13.
 //!
-//! Parameters: 24 bytes for each layer, 1 to 16 of them. The payload is the solutions of all layers, then the thresholds
-//! of all but the last. Keys are counted.
+//! Parameters: 24 bytes for each layer, 1 to 16 of them. The payload is the solutions of all
+//! layers, then the thresholds of all but the last. Keys are counted.
 
 use super::{Band, Layer, MAX_ATTEMPTS, MAX_LAYERS, Ribbon, layer};
 use crate::cells::{Bytes, Memory, Owned};
@@ -25,27 +25,24 @@ impl Layer {
     }
 
     fn from_params<B: Band>(params: &[u8; LAYER], bumps: bool) -> Result<Self, DecodeError> {
-        let field = |field, value, ok: bool, rule| {
-            if ok { Ok(()) } else { Err(DecodeError::Field { field, value, rule }) }
-        };
         let word = |at: usize| u32::from_le_bytes(core::array::from_fn(|i| params[at + i]));
         let (segments, blocks, attempt) = (u64::from(word(0)), u64::from(word(4)), word(8));
         let full = u64::from(word(16)) | u64::from(word(20)) << 32;
         // Both are below 2^32, so that the product is a number, and slots are compared as blocks.
         let all = segments * blocks;
-        field(
+        DecodeError::check(
             "segments",
             segments,
             segments > 0 && (bumps || segments == 1),
             "one or, but for the last, more",
         )?;
         let fits = blocks >= B::BLOCKS as u64 && all <= MAX_CELLS / layer::BLOCK;
-        field("blocks", blocks, fits, "a row must fit, and all slots be at most 2^40")?;
+        DecodeError::check("blocks", blocks, fits, "a row must fit, and all slots be at most 2^40")?;
         let whole = !bumps || blocks.is_multiple_of(B::BUCKET / layer::BLOCK);
-        field("blocks", blocks, whole, "segments are whole buckets")?;
-        field("attempt", attempt.into(), attempt < MAX_ATTEMPTS, "0 to 63 are allowed")?;
-        field("reserved field", word(12).into(), word(12) == 0, "it must be 0")?;
-        field("full blocks", full, full <= all, "there are fewer")?;
+        DecodeError::check("blocks", blocks, whole, "segments are whole buckets")?;
+        DecodeError::check("attempt", attempt.into(), attempt < MAX_ATTEMPTS, "0 to 63 are allowed")?;
+        DecodeError::check("reserved field", word(12).into(), word(12) == 0, "it must be 0")?;
+        DecodeError::check("full blocks", full, full <= all, "there are fewer")?;
         Ok(Self { full, ..Self::new::<B>(segments, blocks, attempt, bumps) })
     }
 }
