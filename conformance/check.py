@@ -115,7 +115,7 @@ def ribbon(keys, o, _):
     return golden.ribbon(keys, bits, 2 - fpp * 2**bits, mark=o.seed)
 
 
-# The file of a filled spec, by kind. What is left out follows rules of sizing (golomb, scalable) or of optimising that a
+# The file of a filled spec, by kind. What is left out follows rules of sizing (golomb, scalable, scalable-blocked) or of optimising that a
 # reader need not know (retouched, and choice with all keys at once).
 RECIPES = {
     "a2": lambda keys, o, _: golden.a2(keys, SCHEME[o.scheme], o.bits // 2, o.hashes, o.items, o.seed),
@@ -133,7 +133,13 @@ RECIPES = {
     "quotient": lambda keys, o, _: golden.quotient(keys, o.cells, o.width, o.seed),
     "dynamic": lambda keys, o, _: golden.dynamic(keys, [], *o.shape, o.width, o.items, o.seed),
     "fuse": lambda keys, o, _: golden.binary_fuse(keys, o.arity, o.fingerprint, o.seed),
+    "infini": lambda keys, o, _: golden.infini(
+        keys, [], float(o.fpp), o.items, o.max if "max" in o else 0, mark=o.seed
+    ),
     "ribbon": ribbon,
+    "sbbf": lambda keys, o, _: golden.split_block(
+        keys, o.bits // 256, hasher={"xxh3": 1, "xxh64": 4}[o.hasher], mark=o.seed
+    ),
     "spectral": spectral,
     "stable": lambda keys, o, _: golden.stable(keys, *o.shape, o.width, o.decrements, 0, o.seed, "drawn" in o),
 }

@@ -1,5 +1,5 @@
-//! How often the counts of bitwise filters are wrong, against theory and against a model of the rules that shares no
-//! code with them: fixed seeds, five standard errors.
+//! How often the counts of bitwise filters are wrong, against theory and against a model of the
+//! rules that shares no code with them: fixed seeds, five standard errors.
 
 use gardenia::filter::BitwiseLevel;
 use gardenia::index::{AnyScheme, Scheme, SchemeId};
@@ -162,8 +162,8 @@ fn without_carries_a_level_errs_as_a_counting_filter() {
     assert!((rate - theory).abs() < 5.0 * error, "{rate} ± {error}, theory {theory}");
 }
 
-/// Levels of unlimited counters at independent random positions, one after the other: the rules as they are told,
-/// with nothing packed, hashed or fetched.
+/// Levels of unlimited counters at independent random positions, one after the other: the rules as
+/// they are told, with nothing packed, hashed or fetched.
 struct Model {
     cells: u64,
     hashes: u32,
@@ -227,7 +227,8 @@ impl Model {
     }
 }
 
-/// One setting of the trials below: so many keys, each with a count from 1 to `most`, in random order.
+/// One setting of the trials below: this many keys, each with a count from 1 to `most`, in random
+/// order.
 #[derive(Clone, Copy)]
 struct Setting {
     items: u64,
@@ -245,7 +246,8 @@ impl Setting {
         (counts, keys)
     }
 
-    /// The shares of counts that are too high, and too low, in each of `trials` filters with levels of equal size.
+    /// The shares of counts that are too high, and too low, in each of `trials` filters with levels
+    /// of equal size.
     fn ours(self, trials: u64) -> Vec<[f64; 2]> {
         let trial = |trial| {
             let (counts, keys) = self.workload(trial);

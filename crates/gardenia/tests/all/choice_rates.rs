@@ -1,5 +1,6 @@
-//! Filters with choices state the rate that queries find, and keep the rate that was asked for: with every scheme, effort and
-//! number of groups, at sizes of every kind, and in files of earlier versions.
+//! Filters with choices state the rate that queries find, and keep the rate that was asked for:
+//! with every scheme, effort and number of groups, at sizes of every kind, and in files of earlier
+//! versions.
 
 use crate::common::mean_and_error;
 use gardenia::filter::Effort;

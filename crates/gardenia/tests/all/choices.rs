@@ -246,7 +246,8 @@ fn wishes_that_cannot_be_are_errors() {
     assert!(slices.build().unwrap_err().to_string().contains("use the scheme fractional or independent"));
 }
 
-/// The mean rate, from the ones of each trial as in the paper, with independent positions and 10,000 keys.
+/// The mean rate, from the ones of each trial as in the paper, with independent positions and
+/// 10,000 keys.
 fn simulate(per_key: u64, choices: u32, hashes: u32, rounds: u64, trials: u64) -> (f64, f64) {
     let rates: Vec<f64> = (0..trials)
         .map(|trial| {
@@ -410,7 +411,7 @@ fn the_number_of_threads_changes_nothing() {
         offline.propagate(&how).unwrap();
         (offline.progress(), offline.finish())
     };
-    // So many keys that threads share the work; and so few bits that blocks make things worse and are taken back.
+    // Enough keys that threads share the work; and so few bits that blocks make things worse and are undone.
     let improved = |effort, per_key: u64, hashes, threads| {
         let builder = builder(effort, 3).bits(per_key * 40_000).hashes(hashes);
         let mut offline = builder.offline(digests(5, 40_000)).unwrap();

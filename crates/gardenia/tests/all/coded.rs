@@ -1,4 +1,5 @@
-//! Golomb-coded sets, compressed Bloom filters and BIP 158: laws, sizes and rates against theory, public test vectors.
+//! Golomb-coded sets, compressed Bloom filters and BIP 158: laws, sizes and rates against theory,
+//! public test vectors.
 
 use crate::common::*;
 use gardenia::format::bip158::{BasicFilter, block_key};

@@ -1,4 +1,5 @@
-//! The vectors in `conformance/`, which every front runs: the library makes them from the table of kinds, and keeps them.
+//! The vectors in `conformance/`, which every front runs: the library makes them from the table of
+//! kinds, and keeps them.
 //!
 //! `UPDATE_CONFORMANCE=1 cargo test -p gardenia --all-features --test all conformance` writes them.
 
@@ -182,7 +183,8 @@ const REMEDY: &str = "the vectors are not those of the table: run UPDATE_CONFORM
 
 // Filters.
 
-/// What all cases of a kind share: keys that go in, one after the other, and keys that are asked for.
+/// What all cases of a kind share: keys that go in, one after the other, and keys that are asked
+/// for.
 fn rules(kind: Kind) -> Value {
     let rule = |from: u64, to: u64| json!({"text": "key {i}", "from": from, "to": to});
     let mut rules = json!({"kind": kind.name(), "probes": [rule(0, 16), rule(284, 316)]});
@@ -316,7 +318,8 @@ fn candidates(kind: Kind, param: Param) -> Vec<String> {
     }
 }
 
-/// The cases of a kind: every size that fits it, and every option with the first size and value that make a difference.
+/// The cases of a kind: every size that fits it, and every option with the first size and value
+/// that make a difference.
 fn cases(kind: Kind, rules: &Value) -> Vec<Value> {
     let mut cases: Vec<Value> = Vec::new();
     // Of two that come to the same only the first counts.

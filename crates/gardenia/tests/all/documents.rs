@@ -1,6 +1,7 @@
-//! Documents that list what the table of kinds lists.
+//! Documents that list what the tables of kinds and of formats list.
 
 use gardenia::Kind;
+use gardenia::format::{Format, FormatAbility, Shown};
 use gardenia::spec::Param;
 
 const CHOOSING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/choosing.md");
@@ -22,17 +23,54 @@ fn table() -> String {
     table
 }
 
+const FORMATS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats.md");
+const FORMATS_START: &str =
+    "<!-- formats: written by UPDATE_DOCS=1 cargo test -p gardenia --test all documents -->\n";
+const FORMATS_END: &str = "<!-- end of formats -->";
+
+fn formats() -> String {
+    let mut table = "| format | name | recognised by | info | query | build | merge | convert | bytes identical to the program's | read back by the program |\n|---|---|---|---|---|---|---|---|---|---|\n".to_owned();
+    for format in Format::ALL {
+        let all = [
+            FormatAbility::Read,
+            FormatAbility::Query,
+            FormatAbility::Write,
+            FormatAbility::Merge,
+            FormatAbility::Convert,
+        ];
+        let can: Vec<&str> =
+            all.iter().map(|ability| if format.can(*ability) { "yes" } else { "" }).collect();
+        let shown = match format.shown() {
+            Shown::Identical => "yes".to_owned(),
+            Shown::Read => "no: its files are read, with its answers".to_owned(),
+            Shown::Neither(why) => format!("no: {why}"),
+            _ => String::new(),
+        };
+        let (title, name, by) = (format.title(), format.name(), format.recognised_by());
+        let program = format.read_back_by().unwrap_or("no");
+        table += &format!("| {title} | `{name}` | {by} | {} | {shown} | {program} |\n", can.join(" | "));
+    }
+    table
+}
+
+/// Compares a table with that of a document, or writes it there.
+fn check(path: &str, start: &str, end: &str, table: &str) {
+    let text = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = text.split_once(start).unwrap();
+    let (listed, after) = rest.split_once(end).unwrap();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, format!("{before}{start}{table}{end}{after}")).unwrap();
+    } else {
+        assert!(listed == table, "{path}: run UPDATE_DOCS=1 cargo test -p gardenia --test all documents");
+    }
+}
+
 #[test]
 fn the_list_of_kinds_is_that_of_the_table() {
-    let text = std::fs::read_to_string(CHOOSING).unwrap();
-    let (before, rest) = text.split_once(START).unwrap();
-    let (listed, after) = rest.split_once(END).unwrap();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(CHOOSING, format!("{before}{START}{}{END}{after}", table())).unwrap();
-    } else {
-        assert!(
-            listed == table(),
-            "docs/choosing.md: run UPDATE_DOCS=1 cargo test -p gardenia --test all documents"
-        );
-    }
+    check(CHOOSING, START, END, &table());
+}
+
+#[test]
+fn the_list_of_formats_is_that_of_the_table() {
+    check(FORMATS, FORMATS_START, FORMATS_END, &formats());
 }

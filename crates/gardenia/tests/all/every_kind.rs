@@ -1,4 +1,5 @@
-//! The laws of every kind in the table, with every option that is a word: a kind is tested because it is listed.
+//! The laws of every kind in the table, with every option that is a word: a kind is tested because
+//! it is listed.
 
 use crate::specs;
 use gardenia::spec::Param;

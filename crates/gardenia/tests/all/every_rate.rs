@@ -1,8 +1,10 @@
-//! Every kind with every scheme that it accepts has the false-positive rate that it states and that was asked for: in tables
-//! of every arithmetic (round, power of two, odd, prime, highly composite) and from one key on.
+//! Every kind with every scheme that it accepts has the false-positive rate that it states and that
+//! was asked for: in tables of every arithmetic (round, power of two, odd, prime, highly composite)
+//! and from one key on.
 //!
-//! The table of kinds drives all tests. Rates are measured with at least 10⁴ expected hits, over many filters
-//! where few keys make filters differ; they must be within five standard errors or 5 %.
+//! The table of kinds drives all tests. Rates are measured with at least 10⁴ expected hits, over
+//! many filters where few keys make filters differ; they must be within five standard errors or 5
+//! %.
 
 use crate::specs;
 use gardenia::index::{AnyScheme, Scheme, SchemeId};
@@ -27,8 +29,8 @@ struct Kind {
     spec: Spec,
 }
 
-/// All kinds of the table whose false-positive rate can be asked for, but those that choose (`choices.rs`): with each
-/// policy, if there are several.
+/// All kinds of the table whose false-positive rate can be asked for, but those that choose
+/// (`choices.rs`): with each policy, if there are several.
 fn kinds() -> Vec<Kind> {
     let rated = |kind: &gardenia::Kind| {
         kind.params().contains(&Param::Fpp) && !kind.params().contains(&Param::Effort)
@@ -58,8 +60,8 @@ impl Kind {
         self.has(Param::Scheme)
     }
 
-    /// The cells or bits that its size can be given in, with hashes; of filters that forget and grow the rate is a matter of
-    /// more than that.
+    /// The cells or bits that its size can be given in, with hashes; of filters that forget and
+    /// grow the rate is a matter of more than that.
     fn shape(&self) -> Option<Param> {
         let can = |ability| self.spec.kind().can(ability);
         let size = [Param::Cells, Param::Bits].into_iter().find(|size| self.has(*size))?;
@@ -87,8 +89,8 @@ impl Kind {
         })
     }
 
-    /// Keys to insert where n are planned: two full buffers are the worst moment of a window; and what ages is asked in the
-    /// long run.
+    /// Keys to insert where n are planned: two full buffers are the worst moment of a window; and
+    /// what ages is asked in the long run.
     fn keys(&self, items: u64) -> u64 {
         match (self.has(Param::Decrements), self.spec.kind().can(Ability::Forget)) {
             (true, _) => 30 * items,
@@ -136,7 +138,8 @@ struct Rates {
     errors: [f64; 2],
 }
 
-/// Fills filters with `items` keys each and asks them for others: `hits` false positives are expected.
+/// Fills filters with `items` keys each and asks them for others: `hits` false positives are
+/// expected.
 fn measure(kind: &Kind, scheme: SchemeId, size: Size, items: u64, rate: f64, hits: f64) -> Option<Rates> {
     let queries = (hits / rate).max(20_000.0);
     // Few keys make filters differ; many make them alike.
@@ -217,8 +220,8 @@ impl Checks {
     }
 }
 
-/// What [`Scheme::planned_fpp`] documents of sizes that no builder chooses, with up to eight positions. What a filter states, and
-/// what it was asked for, has no such allowance.
+/// What [`Scheme::planned_fpp`] documents of sizes that no builder chooses, with up to eight
+/// positions. What a filter states, and what it was asked for, has no such allowance.
 fn documented(scheme: SchemeId, items: u64) -> f64 {
     use SchemeId::{Fractional, Independent, PartitionIndependent};
     match scheme {
@@ -229,7 +232,7 @@ fn documented(scheme: SchemeId, items: u64) -> f64 {
 }
 
 /// Cells near `cells` of every arithmetic.
-fn arithmetics(cells: u64) -> [u64; 5] {
+fn arithmetic(cells: u64) -> [u64; 5] {
     const COMPOSITE: [u64; 12] = [12, 24, 36, 48, 60, 120, 240, 720, 5_040, 55_440, 720_720, 1_441_440];
     let prime = |n: u64| n >= 2 && (2..n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d));
     let round = 10u64.pow(cells.ilog10().saturating_sub(1));
@@ -260,7 +263,7 @@ fn every_scheme_states_its_rate_in_tables_of_every_arithmetic() {
             (10_000, 8, 6),
             (100_000, 6, 4),
         ] {
-            for cells in arithmetics(items * per_item) {
+            for cells in arithmetic(items * per_item) {
                 let cells = AnyScheme::new(scheme, hashes).fit(cells);
                 let planned = AnyScheme::new(scheme, hashes).planned_fpp(cells, items);
                 let rates = measure(bloom, scheme, Shape(cells, hashes), items, planned, 10_000.0).unwrap();
@@ -295,7 +298,7 @@ fn every_kind_states_its_rate_with_every_scheme() {
             for (items, per_item, hashes) in [(1u64, 16u64, 2u32), (20, 8, 5), (1_000, 6, 4), (30_000, 6, 4)]
             {
                 turn += 1;
-                let cells = AnyScheme::new(scheme, hashes).fit(arithmetics(items * per_item)[turn % 5]);
+                let cells = AnyScheme::new(scheme, hashes).fit(arithmetic(items * per_item)[turn % 5]);
                 let planned = AnyScheme::new(scheme, hashes).planned_fpp(cells, items);
                 let rates = measure(kind, scheme, Shape(cells, hashes), items, planned, 10_000.0).unwrap();
                 let what = || format!("{}, {}, {items} keys, {cells} cells", kind.name, scheme.name());
@@ -397,8 +400,8 @@ fn every_scheme_keeps_low_rates_for_few_keys() {
     checks.done(120);
 }
 
-/// The share of queries that find all their cells set, by many groups of positions at all their shifts: every scheme makes
-/// a group and its shifts, within slices, equally often.
+/// The share of queries that find all their cells set, by many groups of positions at all their
+/// shifts: every scheme makes a group and its shifts, within slices, equally often.
 fn counted(scheme: SchemeId, (cells, hashes): (u64, u32), keys: &[Digest], queries: f64) -> f64 {
     let scheme = AnyScheme::new(scheme, hashes);
     let slices = if scheme.partitioned() { u64::from(hashes) } else { 1 };

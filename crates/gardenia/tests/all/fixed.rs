@@ -1,5 +1,5 @@
-//! Static sets and maps: what was built in is found, whatever the keys, their order, duplicates, threads and storage; and
-//! absent keys pass as often as theory says.
+//! Static sets and maps: what was built in is found, whatever the keys, their order, duplicates,
+//! threads and storage; and absent keys pass as often as theory says.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "the mapped files are the test's own")]
 
 use crate::common::{digests, keys};
@@ -333,8 +333,8 @@ fn a_change_of_an_absent_key_changes_nothing() {
 #[cfg(feature = "mmap")]
 #[test]
 fn static_files_answer_the_same_loaded_and_mapped() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("bed.gdn");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("bed.gdn");
     let keys: Vec<u64> = (0..1_200_000).collect(); // above one core's cache: batches take the other path
     let filter = BinaryFuse::new(&keys, 0.004).unwrap();
     filter.save(&path).unwrap();

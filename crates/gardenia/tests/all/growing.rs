@@ -186,8 +186,8 @@ proptest! {
         survives!(DynamicBloom, full, &b);
     }
 
-    /// Keys go in once, and come out where that is certain: those that are in are always found, whatever happens to the
-    /// others, and layers fill up again.
+    /// Keys go in once, and come out where that is certain: those that are in are always found,
+    /// whatever happens to the others, and layers fill up again.
     #[test]
     fn dynamic_filters_lose_no_key_by_removals(
         (cells, hashes, capacity) in (30u64..400, 1u32..6, 1u64..30),
@@ -383,7 +383,8 @@ fn a_stuck_cell_and_two_claims_stop_a_removal() {
     assert_eq!(DynamicBloom::new(9, 0.1).unwrap().remove("rose"), Err(RemoveError::Absent));
 }
 
-/// A file with words of the header (by offset, 8 bytes each) changed, and the header's sum put right.
+/// A file with words of the header (by offset, 8 bytes each) changed, and the header's sum put
+/// right.
 fn changed(bytes: &[u8], changes: &[(usize, u64)]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for (at, value) in changes {

@@ -1,7 +1,9 @@
-//! Error rates of the cuckoo filter and of the filters that grow, against theory: within five standard errors.
+//! Error rates of the cuckoo filter and of the filters that grow, against theory: within five
+//! standard errors.
 
+use gardenia::theory::infini::Rule;
 use gardenia::theory::{cuckoo, dynamic, scalable};
-use gardenia::{Cuckoo, Digest, DynamicBloom, RemoveError, ScalableBloom};
+use gardenia::{Cuckoo, Digest, DynamicBloom, InfiniFilter, RemoveError, ScalableBlocked, ScalableBloom};
 
 fn stream(seed: u64, count: u32) -> Vec<u64> {
     (1..=count).map(|i| Digest(seed).word(i)).collect()
@@ -191,4 +193,105 @@ fn removals_are_refused_as_often_as_other_layers_err() {
     }
     assert!(gone > 4_000 && bed.contains_many(&kept).iter().all(|found| *found));
     assert_eq!(bed.items(), kept.len() as u64);
+}
+
+/// A filter that grows in place from 10 keys to `most`, with random keys removed in between: the rate just
+/// before and just after every doubling is at most the asked one, and within five standard errors
+/// of what the lengths of its fingerprints say.
+fn grow_in_place(fpp: f64, most: u64, trials: u32) {
+    let (others, rule) = (stream(97, trials), Rule::new(fpp, 1, None).unwrap());
+    let mut filter = InfiniFilter::new(fpp).unwrap();
+    let (mut next, mut kept) = (0u64, Vec::new());
+    let key = |number: u64| Digest(96).word(number as u32 + 1);
+    let page = u64::from(rule.page(0));
+    // Pages split within some per cent of each other, about a multiple of their size.
+    let doublings = (0..).map(|doubling| page << doubling).flat_map(|all| [all * 9 / 10, all * 11 / 10]);
+    for goal in [10].into_iter().chain(doublings).take_while(|goal| *goal <= most) {
+        while filter.items() < goal {
+            let batch: Vec<u64> = (next..next + (goal - filter.items())).map(key).collect();
+            filter.insert_many(&batch).unwrap();
+            next += batch.len() as u64;
+            kept.extend_from_slice(&batch);
+            // One of sixteen goes again, old or new.
+            for removal in 0..batch.len() / 16 {
+                let at = Digest(next).word(removal as u32 + 1) % kept.len() as u64;
+                filter.remove(kept.swap_remove(at as usize)).unwrap();
+            }
+        }
+        for some in kept.chunks(1 << 16) {
+            assert!(
+                filter.contains_many(some).into_iter().all(|found| found),
+                "{fpp}: a key of {goal} is lost"
+            );
+        }
+        let seen = count(&filter.contains_many(&others));
+        near(seen, trials.into(), filter.fpp());
+        at_most(seen, trials.into(), fpp);
+        assert!(filter.fpp() <= fpp && filter.items() == kept.len() as u64);
+        if goal > 4_096 {
+            // Of all that came, some were removed: the rate is at most that of all.
+            assert!(filter.fpp() < 1.05 * rule.fpp_at(next), "{} of {}", filter.fpp(), rule.fpp_at(next));
+            let bits = filter.memory_bytes() as f64 * 8.0 / goal as f64;
+            assert!(bits < f64::from(rule.width) + 3.5, "{bits} bits per key at {goal}");
+        }
+    }
+}
+
+#[test]
+fn a_filter_that_grows_in_place_keeps_its_rate_and_its_keys() {
+    grow_in_place(0.01, 100_000, 1_000_000);
+    grow_in_place(0.1, 30_000, 200_000);
+    grow_in_place(1e-4, 30_000, 1_000_000);
+}
+
+#[test]
+fn a_filter_that_grows_in_place_keeps_its_rate_and_its_keys_up_to_ten_million() {
+    grow_in_place(0.01, 10_000_000, 4_000_000);
+}
+
+/// At full size, where a doubling is due, and without removals, the rate is the one of theory.
+#[test]
+fn a_filter_that_grows_in_place_errs_as_theory_says() {
+    for (fpp, doublings) in [(0.01, 8), (0.2, 5), (0.003, 7)] {
+        let (rule, others) = (Rule::new(fpp, 1, None).unwrap(), stream(95, 1_000_000));
+        let mut filter = InfiniFilter::new(fpp).unwrap();
+        let items = u64::from(rule.page(0)) << doublings;
+        filter.insert_many(&stream(94, items as u32)).unwrap();
+        let expected = rule.fpp_at(items);
+        assert!((filter.fpp() / expected - 1.0).abs() < 0.05, "{} and {expected}", filter.fpp());
+        near(count(&filter.contains_many(&others)), others.len() as f64, filter.fpp());
+    }
+}
+
+#[test]
+fn scalable_filters_of_blocked_slices_keep_the_rate_at_every_size() {
+    let others = stream(93, 1_000_000);
+    for (fpp, growth, first) in [(0.01, 2, 100), (0.05, 4, 500), (0.005, 2, 1_000)] {
+        let builder = ScalableBlocked::builder().fpp(fpp).growth(growth).items(first).tightening(0.8);
+        let (mut bed, all) = (builder.build().unwrap(), stream(92, 100_000));
+        for (step, keys) in all.chunks(20_000).enumerate() {
+            bed.insert_many(keys).unwrap();
+            let seen = count(&bed.contains_many(&others));
+            at_most(seen, others.len() as f64, fpp);
+            assert!(bed.fpp() <= fpp);
+            assert!(all[..20_000 * (step + 1)].iter().all(|key| bed.contains(key)));
+        }
+    }
+}
+
+#[test]
+fn the_rate_that_blocked_slices_state_is_measured_on_average() {
+    let others = stream(95, 100_000);
+    for (fpp, growth, items) in [(0.01, 2, 5_000), (0.05, 4, 3_000)] {
+        // Blocks of one filter are filled unevenly, and its rate differs by some percent from what the number of its bits tells.
+        let sample: Vec<f64> = (0..60)
+            .map(|seed| {
+                let builder = ScalableBlocked::builder().fpp(fpp).growth(growth).items(100).seed(seed);
+                let mut filter = builder.build().unwrap();
+                filter.insert_many(&stream(94, items)).unwrap();
+                count(&filter.contains_many(&others)) / others.len() as f64 / filter.fpp()
+            })
+            .collect();
+        mean_is(&sample, 1.0);
+    }
 }

@@ -4,9 +4,9 @@ use gardenia::spec::Param;
 use gardenia::{
     A2Bloom, AnyFilter, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BinaryFuse, BitwiseBloom,
     BlockedBloom, Bloom, Bloomier, Builder, ChoiceBloom, CompressedBloom, Count, CountMin, CountSketch,
-    CountingBloom, Cuckoo, Digest, DistanceSensitiveBloom, DynamicBloom, Filter, GolombSet, Insert, Kind,
-    MutableBloomier, OpenFilter, Quotient, RangeCountMin, Remove, RetouchedBloom, Ribbon, ScalableBloom,
-    Spec, SpectralBloom, SplitBloom, StableBloom, Top,
+    CountingBloom, Cuckoo, Digest, DistanceSensitiveBloom, DynamicBloom, Filter, GolombSet, InfiniFilter,
+    Insert, Kind, MutableBloomier, OpenFilter, Quotient, RangeCountMin, Remove, RetouchedBloom, Ribbon,
+    ScalableBlocked, ScalableBloom, Spec, SpectralBloom, SplitBloom, StableBloom, Top,
 };
 use std::fmt::Debug;
 
@@ -20,7 +20,16 @@ fn filters_can_be_sent_shared_copied_and_printed() {
     copied::<(A2Bloom, AnyFilter, BinaryFuse, BitwiseBloom, BlockedBloom, Bloom, Bloomier, ChoiceBloom)>();
     copied::<(CompressedBloom, CountMin, CountSketch, CountingBloom, Cuckoo, DistanceSensitiveBloom)>();
     copied::<(DynamicBloom, GolombSet, MutableBloomier, Quotient, RangeCountMin, RetouchedBloom, Ribbon)>();
-    copied::<(ScalableBloom, SpectralBloom, StableBloom, Top, Spec, Builder<Bloom>)>();
+    copied::<(
+        InfiniFilter,
+        ScalableBlocked,
+        ScalableBloom,
+        SpectralBloom,
+        StableBloom,
+        Top,
+        Spec,
+        Builder<Bloom>,
+    )>();
     shared::<(AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, OpenFilter, SplitBloom)>();
 }
 

@@ -44,7 +44,8 @@ fn counting() -> impl Strategy<Value = CountingBloom> {
     )
 }
 
-/// Bitwise filters of every scheme and digit, some of them with so few cells that most counts are wrong.
+/// Bitwise filters of every scheme and digit, some of them with so few cells that most counts are
+/// wrong.
 fn bitwise() -> impl Strategy<Value = BitwiseBloom> {
     let shapes = prop_oneof![(1u64..300, 1u32..12), (1_000u64..50_000, 1u32..30), Just((3_000_000, 7))];
     let rule = (0.01..=1.0, 1u32..=64);
@@ -56,8 +57,8 @@ fn bitwise() -> impl Strategy<Value = BitwiseBloom> {
         })
 }
 
-/// Spectral filters of one algorithm: every scheme, width and storage, with and without a marker, some with very
-/// few cells.
+/// Spectral filters of one algorithm: every scheme, width and storage, with and without a marker,
+/// some with very few cells.
 fn spectral<P: Policy>(policy: P) -> impl Strategy<Value = SpectralBloom<P>> {
     let shapes = prop_oneof![(1u64..300, 1u32..12), (1_000u64..50_000, 1u32..30), Just((1_000_000, 7))];
     let secondary = proptest::option::of((1u64..20_000, 1u32..12, 0..3));
@@ -83,7 +84,8 @@ fn any_spectral() -> impl Strategy<Value = SpectralBloom<PolicyId>> {
     proptest::sample::select(PolicyId::ALL.to_vec()).prop_flat_map(spectral)
 }
 
-/// Stable filters of every scheme and width, also with runs as long as the filter, near and far from the core.
+/// Stable filters of every scheme and width, also with runs as long as the filter, near and far
+/// from the core.
 fn stable() -> impl Strategy<Value = StableBloom> {
     let shapes =
         prop_oneof![9 => (1u64..300, 1u32..12), 9 => (1_000u64..50_000, 1u32..30), 1 => Just((0, 7))];
@@ -162,7 +164,7 @@ proptest! {
         prop_assert_eq!(many.to_bytes().unwrap(), batch.to_bytes().unwrap());
     }
 
-    /// After every insertion the last `window` different keys are found.
+    /// After every insertion the last `window` distinct keys are found.
     #[test]
     fn a2_finds_every_key_of_its_window(filter in a2(), draws in proptest::collection::vec(0u16..200, 0..300)) {
         let (mut filter, mut last) = (filter, Vec::new());
@@ -353,8 +355,8 @@ proptest! {
         prop_assert_eq!(filter.fill(), counting.fill());
     }
 
-    /// Cell by cell: a cell that minimum increase raises was the least of the key's, and minimum selection
-    /// raises it as well.
+    /// Cell by cell: a cell that minimum increase raises was the least of the key's, and minimum
+    /// selection raises it as well.
     #[test]
     fn minimum_increase_never_counts_above_minimum_selection(
         filter in spectral(MinimumIncrease), a in keys(), b in keys(), times in 1u64..5,

@@ -1,7 +1,9 @@
-//! What libbf, the library behind Vallentin's article, got wrong: each a test here, for every filter it concerns.
+//! What libbf, the library behind Vallentin's article, got wrong: each a test here, for every
+//! filter it concerns.
 //!
 //! Its bitwise filter on plain bits is in `bitwise_rates.rs`, recurring minimum without a marker in
-//! `spectral_rates.rs`; that minimum increase has no removal is a `compile_fail` example of `SpectralBloom`.
+//! `spectral_rates.rs`; that minimum increase has no removal is a `compile_fail` example of
+//! `SpectralBloom`.
 
 use gardenia::filter::{MinimumIncrease, RecurringMinimum};
 use gardenia::{
@@ -9,7 +11,7 @@ use gardenia::{
     RemoveError, SpectralBloom, StableBloom,
 };
 
-/// A filter of every kind, for so many keys at a very low rate.
+/// A filter of every kind, for this many keys at a very low rate.
 fn every_kind(items: u64, seed: u64) -> Vec<AnyFilter> {
     let fpp = 1e-9;
     let scheme = |hashes| gardenia::index::AnyScheme::new(gardenia::index::SchemeId::Fractional, hashes);

@@ -1,4 +1,5 @@
-//! All tests of the library that need no allocator of their own, in one program: linking many takes longer than running them.
+//! All tests of the library that need no allocator of their own, in one program: linking many takes
+//! longer than running them.
 
 mod bitwise_rates;
 mod choice_rates;
@@ -11,14 +12,18 @@ mod distance;
 mod documents;
 mod every_kind;
 mod every_rate;
+mod explain;
 mod fixed;
 mod golden;
 mod growing;
 mod growing_rates;
 mod interface;
+mod interop;
+mod interop_files;
 mod laws;
 mod libbf;
 mod messages;
+mod parquet;
 mod plan;
 mod rates;
 mod removal;
@@ -31,5 +36,6 @@ mod spec;
 mod specs;
 mod spectral_rates;
 mod split;
+mod split_block;
 mod stream_rates;
 mod vectors;

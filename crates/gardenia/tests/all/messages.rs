@@ -1,4 +1,5 @@
-//! What the compiler says to a newcomer whose value is not a key: it must name what to write instead.
+//! What the compiler says to a newcomer whose value is not a key: it must name what to write
+//! instead.
 
 use std::process::Command;
 
@@ -20,7 +21,7 @@ const MISTAKES: [(&str, &str, &[&str]); 4] = [
 
 #[test]
 fn what_is_not_a_key_is_told_what_to_do() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let manifest = format!(
         "[package]\nname = \"newcomer\"\nedition = \"2024\"\n[workspace]\n[dependencies]\ngardenia = {{ path = {:?} }}\n",
         env!("CARGO_MANIFEST_DIR")
@@ -30,15 +31,18 @@ fn what_is_not_a_key_is_told_what_to_do() {
         "use gardenia::Bloom;\nuse std::collections::HashMap;\nstruct Visit;\nfn main() {{}}\n{}",
         functions.concat()
     );
-    std::fs::create_dir(folder.path().join("src")).unwrap();
-    std::fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
-    std::fs::write(folder.path().join("src/main.rs"), program).unwrap();
-    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock"), folder.path().join("Cargo.lock"))
-        .unwrap();
+    std::fs::create_dir(directory.path().join("src")).unwrap();
+    std::fs::write(directory.path().join("Cargo.toml"), manifest).unwrap();
+    std::fs::write(directory.path().join("src/main.rs"), program).unwrap();
+    std::fs::copy(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock"),
+        directory.path().join("Cargo.lock"),
+    )
+    .unwrap();
     let cargo = Command::new(env!("CARGO"))
         .args(["check", "--offline", "--color", "never", "--target-dir"])
         .arg(concat!(env!("CARGO_TARGET_TMPDIR"), "/newcomer"))
-        .current_dir(folder.path())
+        .current_dir(directory.path())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&cargo.stderr);

@@ -1,12 +1,12 @@
-//! Measured error rates against theory, by statistics: fixed seeds, five standard errors, no hand-picked
-//! thresholds.
+//! Measured error rates against theory, by statistics: fixed seeds, five standard errors, no
+//! hand-picked thresholds.
 
 use gardenia::index::{AnyScheme, Scheme, SchemeId};
 use gardenia::theory::bloom::Estimate;
 use gardenia::{BlockedBloom, Bloom, Digest, theory};
 
-/// A filter of `items` keys and the number of `queries` other keys it finds. Keys are words of a seeded
-/// stream, so that trials differ and repeat.
+/// A filter of `items` keys and the number of `queries` other keys it finds. Keys are words of a
+/// seeded stream, so that trials differ and repeat.
 fn false_positives(
     mut filter: Bloom<AnyScheme>,
     trial: u64,
@@ -109,11 +109,12 @@ fn a_filter_of_every_scheme_is_full_when_its_rate_is_the_planned_one() {
     }
 }
 
-/// The exact false-positive probability of the partition scheme with slices of a prime number of cells.
+/// The exact false-positive probability of the partition scheme with slices of a prime number of
+/// cells.
 ///
-/// Two keys of different steps meet in the slice that their starts decide, each with probability 1/m'; of equal steps in all
-/// slices or none. So t given slices are missed by a key with probability 1 - 1/m'² - t·(m'-1)/m'², and the rest is
-/// inclusion and exclusion.
+/// Two keys of different steps meet in the slice that their starts decide, each with probability
+/// 1/m'; of equal steps in all slices or none. So t given slices are missed by a key with
+/// probability 1 - 1/m'² - t·(m'-1)/m'², and the rest is inclusion and exclusion.
 fn partition_exactly(slice: f64, hashes: u32, items: u64) -> f64 {
     let mut choose = 1.0;
     (0..=hashes)
@@ -221,8 +222,8 @@ fn triple_hashing_errs_as_stated_in_the_smallest_filters() {
     }
 }
 
-/// Estimated counts against the truth, in units of the stated error, have mean 0 and variance 1: each within five
-/// standard errors of the trials.
+/// Estimated counts against the truth, in units of the stated error, have mean 0 and variance 1:
+/// each within five standard errors of the trials.
 fn check_estimates(name: &str, items: u64, estimate: impl Fn(u64) -> Estimate) {
     let trials = 60;
     let deviations: Vec<f64> = (0..trials)
@@ -260,8 +261,8 @@ fn the_item_count_is_estimated_within_its_stated_error() {
     }
 }
 
-/// The measured rate of a blocked filter built for `plan` keys after `items` keys, with its standard error
-/// over trials, and what theory says.
+/// The measured rate of a blocked filter built for `plan` keys after `items` keys, with its
+/// standard error over trials, and what theory says.
 fn blocked_rate(plan: u64, fpp: f64, items: u64, trials: u64, queries: u64) -> (f64, f64, f64) {
     let mut theory = 0.0;
     let rates: Vec<f64> = (0..trials)

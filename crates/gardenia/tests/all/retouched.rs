@@ -1,5 +1,5 @@
-//! Retouched filters: what is removed stays out, what it costs is what theory says, and the strategies are ordered
-//! as in the paper.
+//! Retouched filters: what is removed stays out, what it costs is what theory says, and the
+//! strategies are ordered as in the paper.
 
 use crate::common::*;
 use gardenia::filter::Clearing;

@@ -229,8 +229,8 @@ fn wishes_that_cannot_be_met_are_errors() {
 #[cfg(feature = "mmap")]
 #[test]
 fn a_saved_set_answers_the_same_loaded_and_mapped() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("bed.gdn");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("bed.gdn");
     let keys: Vec<u32> = (0..700_000).collect(); // above one core's cache: batches fetch ahead
     let probes: Vec<u32> = (600_000..900_000).collect();
     for fpp in [0.3, 0.003] {

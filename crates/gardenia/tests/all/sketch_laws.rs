@@ -7,8 +7,8 @@ use gardenia::index::Form;
 use gardenia::{AnyFilter, CountMin, CountSketch, KeyHasher, Merge, SecretKey};
 use proptest::prelude::*;
 
-/// Count-Min sketches of both forms and updates and all kinds of cells; some with very few cells, some beyond the
-/// core's cache, some with more rows than have a loop of their own.
+/// Count-Min sketches of both forms and updates and all kinds of cells; some with very few cells,
+/// some beyond the core's cache, some with more rows than have a loop of their own.
 fn count_mins() -> impl Strategy<Value = CountMin> {
     let shapes = prop_oneof![(1u64..40, 1u32..12), (1_000u64..5_000, 1u32..6), Just((70_000, 3))];
     let cells = proptest::sample::select(CellKind::ALL.to_vec());

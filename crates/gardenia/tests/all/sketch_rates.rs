@@ -1,5 +1,5 @@
-//! Measured errors of sketches against theory, by statistics: fixed seeds, five standard errors, no hand-picked
-//! thresholds.
+//! Measured errors of sketches against theory, by statistics: fixed seeds, five standard errors, no
+//! hand-picked thresholds.
 
 use crate::common::mean_and_error;
 use gardenia::cells::CellKind;
@@ -8,7 +8,8 @@ use gardenia::index::Form;
 use gardenia::theory::count_min::{failure_modified, failure_original};
 use gardenia::{CountMin, CountSketch, Digest, RangeCountMin, Top};
 
-/// Key r of `universe` with a frequency proportional to r^−`exponent`: `items` draws, as (key, count).
+/// Key r of `universe` with a frequency proportional to r^−`exponent`: `items` draws, as (key,
+/// count).
 fn stream(items: u32, universe: usize, exponent: f64, seed: u64) -> Vec<u64> {
     let mut sum = 0.0;
     let mut below = Vec::with_capacity(universe);

@@ -1,4 +1,5 @@
-//! Sketches against exact counts: bounds that always hold, ranges, saturation, what cannot be combined.
+//! Sketches against exact counts: bounds that always hold, ranges, saturation, what cannot be
+//! combined.
 
 use gardenia::cells::CellKind;
 use gardenia::error::{OutOfRange, Saturated};

@@ -215,3 +215,17 @@ fn digests_come_from_the_hasher_of_the_spec() {
     let filter = spec.build_from(&[spec.hasher().digest_key("rose")]).unwrap();
     assert!(filter.contains_digest(filter.hasher().digest(b"rose")));
 }
+
+#[test]
+fn a_spec_knows_whether_its_filters_can_be_merged() {
+    let (mut can, mut cannot) = (0, 0);
+    for spec in crate::specs::kinds().flat_map(|kind| crate::specs::varied(kind, 100, 0.01)) {
+        if spec.needs_all_keys() {
+            assert!(spec.check_mergeable().is_err(), "{spec}");
+        } else if let Ok(filter) = spec.build() {
+            assert_eq!(spec.check_mergeable().is_ok(), filter.can(Ability::Merge), "{spec}");
+            *(if filter.can(Ability::Merge) { &mut can } else { &mut cannot }) += 1;
+        }
+    }
+    assert!(can > 20 && cannot > 20, "{can} {cannot}");
+}

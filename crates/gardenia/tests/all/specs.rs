@@ -1,4 +1,5 @@
-//! Specs of every kind in the table, and of every option that can be chosen from some words or is given or not.
+//! Specs of every kind in the table, and of every option that can be chosen from some words or is
+//! given or not.
 
 use gardenia::spec::{Param, Takes, Value};
 use gardenia::{Kind, Spec};
@@ -8,14 +9,15 @@ pub(crate) fn kinds() -> impl Iterator<Item = Kind> {
     Kind::ALL.into_iter().filter(|kind| kind.holds_keys())
 }
 
-/// A spec for so many keys at this rate, where the kind has these options.
+/// A spec for this many keys at this rate, where the kind has these options.
 pub(crate) fn plain(kind: Kind, items: u64, fpp: f64) -> Spec {
     let has = |param| kind.params().contains(&param);
     let spec = if has(Param::Items) { Spec::new(kind).items(items) } else { Spec::new(kind) };
     if has(Param::Fpp) { spec.fpp(fpp) } else { spec }
 }
 
-/// The plain spec of a kind, and one for each word of its options; what excludes each other is left out.
+/// The plain spec of a kind, and one for each word of its options; what excludes each other is left
+/// out.
 pub(crate) fn varied(kind: Kind, items: u64, fpp: f64) -> Vec<Spec> {
     let plain = plain(kind, items, fpp);
     let mut specs = vec![plain.clone()];

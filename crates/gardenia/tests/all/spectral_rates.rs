@@ -1,12 +1,12 @@
-//! How often, and how far, the three algorithms of the spectral filter err: by statistics, with fixed seeds
-//! and five standard errors, no hand-picked thresholds.
+//! How often, and how far, the three algorithms of the spectral filter err: by statistics, with
+//! fixed seeds and five standard errors, no hand-picked thresholds.
 
 use gardenia::filter::{MinimumIncrease, MinimumSelection, Policy, RecurringMinimum};
 use gardenia::index::{Scheme, SchemeId};
 use gardenia::{Digest, SpectralBloom};
 
-/// How often each of `items` keys comes in a stream of `len`, drawn by Zipf's law with this exponent (0: all
-/// alike); every key comes at least once.
+/// How often each of `items` keys comes in a stream of `len`, drawn by Zipf's law with this
+/// exponent (0: all alike); every key comes at least once.
 fn frequencies(items: usize, len: usize, exponent: f64, seed: u64) -> Vec<u64> {
     let mut sum = 0.0;
     let upto: Vec<f64> = (1..=items)
@@ -42,7 +42,8 @@ fn mean(sample: &[f64]) -> (f64, f64) {
     (mean, (variance / n).sqrt())
 }
 
-/// Shares of the keys of a stream whose counts are too large and too small, and the mean error of a count.
+/// Shares of the keys of a stream whose counts are too large and too small, and the mean error of a
+/// count.
 struct Errors {
     above: f64,
     below: f64,
@@ -51,7 +52,8 @@ struct Errors {
     marker_fpp: f64,
 }
 
-/// What a filter of this algorithm makes of a stream of ten times as many keys as there are different ones.
+/// What a filter of this algorithm makes of a stream of ten times as many keys as there are
+/// different ones.
 fn errors<P: Policy>(
     policy: P,
     marker: Option<bool>,

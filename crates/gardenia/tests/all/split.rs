@@ -1,4 +1,5 @@
-//! The split form: the same answers as in memory over restarts, deaths of real processes, damaged and foreign files.
+//! The split form: the same answers as in memory over restarts, deaths of real processes, damaged
+//! and foreign files.
 #![cfg(feature = "mmap")]
 
 use gardenia::filter::{SplitFiles, SplitOpening, SplitState};
@@ -16,10 +17,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tempfile::TempDir;
 
-fn folder() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("bed.gdn");
-    (folder, path)
+fn directory() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("bed.gdn");
+    (directory, path)
 }
 
 fn small() -> Builder<CountingBloom> {
@@ -28,12 +29,12 @@ fn small() -> Builder<CountingBloom> {
 
 /// A closed filter with some keys in it.
 fn closed() -> (TempDir, PathBuf, CountingBloom) {
-    let (folder, path) = folder();
+    let (directory, path) = directory();
     let mut bed = SplitBloom::create(&path, small()).unwrap();
     bed.insert_many(&["rose", "tulip", "rose"]);
     let model = bed.to_counting().unwrap();
     bed.close().unwrap();
-    (folder, path, model)
+    (directory, path, model)
 }
 
 fn counters(bits: &Path) -> PathBuf {
@@ -90,7 +91,7 @@ proptest! {
     /// Whatever is done, and however it is opened again: the cells of a counting filter in memory.
     #[test]
     fn a_split_filter_is_the_counting_filter_in_memory(builder in builders(), steps in steps()) {
-        let (_folder, path) = folder();
+        let (_folder, path) = directory();
         let mut model = builder.clone().build().unwrap();
         let mut bed = SplitBloom::create(&path, builder).unwrap();
         let mut operations = 0;
@@ -138,7 +139,8 @@ proptest! {
         assert_is(&bed, &model);
     }
 
-    /// Any bytes in the first pages: a filter or an error, no panic; after an error both files are as before.
+    /// Any bytes in the first pages: a filter or an error, no panic; after an error both files are
+    /// as before.
     #[test]
     fn a_damaged_counter_file_does_no_harm(
         changes in prop_oneof![
@@ -467,7 +469,7 @@ fn a_spec_describes_a_split_filter_by_its_bits() {
         let filled = spec.filled().unwrap();
         assert_eq!((&filled.filled().unwrap(), &filled.to_string().parse().unwrap()), (&filled, &filled));
         let made = [&spec, &filled].map(|spec| {
-            let (_folder, path) = folder();
+            let (_folder, path) = directory();
             let bed = SplitBloom::create(&path, spec.split_builder().unwrap()).unwrap();
             let plan = (bed.about().planned_items(), bed.about().planned_fpp());
             let bytes = [&path, &counters(&path)].map(|file| std::fs::metadata(file).unwrap().len());
@@ -503,8 +505,8 @@ fn what_was_done_since_the_filter_was_closed_is_told_apart() {
 
 #[test]
 fn a_draft_appears_as_a_whole_or_not_at_all() {
-    let (folder, path) = folder();
-    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    let (directory, path) = directory();
+    let files = || std::fs::read_dir(directory.path()).unwrap().count();
     let draft = |replace| {
         let mut bed = SplitBloom::draft(&path, small(), replace).unwrap();
         bed.insert("iris");
@@ -545,7 +547,7 @@ fn a_filter_is_open_once() {
     drop(bed);
     assert_is(&SplitBloom::open(&path).unwrap(), &model);
     // A filter that was just created is locked, too.
-    let (_folder, path) = folder();
+    let (_folder, path) = directory();
     let _bed = SplitBloom::create(&path, small()).unwrap();
     assert!(matches!(SplitBloom::open(&path), Err(Error::InUse)));
 }
@@ -571,26 +573,26 @@ fn a_filter_that_was_dropped_is_free_at_once_also_while_processes_are_started() 
 
 #[test]
 fn creating_replaces_no_file_and_leaves_none_behind() {
-    let (folder, path) = folder();
+    let (directory, path) = directory();
     let exists = |made: Result<SplitBloom, Error>| matches!(made, Err(Error::Encode(EncodeError::Io(e))) if e.kind() == ErrorKind::AlreadyExists);
     for file in [&path, &counters(&path)] {
         std::fs::write(file, "mine").unwrap();
         assert!(exists(SplitBloom::create(&path, small())));
         assert_eq!(std::fs::read(file).unwrap(), b"mine");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the old file is there");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "only the old file is there");
         std::fs::remove_file(file).unwrap();
     }
     // Both paths are one file, by one name or by two.
-    let twice = folder.path().join("x").join("..").join("bed.gdn");
-    std::fs::create_dir(folder.path().join("x")).unwrap();
+    let twice = directory.path().join("x").join("..").join("bed.gdn");
+    std::fs::create_dir(directory.path().join("x")).unwrap();
     for one in [path.clone(), twice] {
         assert!(exists(SplitBloom::create(SplitFiles::new(&path).counters(one), small())));
     }
-    let nowhere = folder.path().join("nowhere").join("bed.gdn");
+    let nowhere = directory.path().join("nowhere").join("bed.gdn");
     assert!(SplitBloom::create(nowhere, small()).is_err());
     assert!(matches!(SplitBloom::create(&path, small().width(33)), Err(Error::Size(_))));
-    std::fs::remove_dir(folder.path().join("x")).unwrap();
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    std::fs::remove_dir(directory.path().join("x")).unwrap();
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]
@@ -598,7 +600,7 @@ fn creating_replaces_no_file_and_leaves_none_behind() {
 fn the_room_for_all_counters_is_taken_at_creation() {
     // A page without room on the disk would end the process later on.
     use std::os::unix::fs::MetadataExt;
-    let (_folder, path) = folder();
+    let (_folder, path) = directory();
     let _bed = SplitBloom::create(&path, CountingBloom::builder().items(1_000_000).fpp(0.01)).unwrap();
     let metadata = std::fs::metadata(counters(&path)).unwrap();
     assert!(metadata.len() > 4_000_000 && metadata.blocks() * 512 >= metadata.len(), "{metadata:?}");
@@ -606,8 +608,8 @@ fn the_room_for_all_counters_is_taken_at_creation() {
 
 #[test]
 fn a_flush_that_fails_loses_nothing() {
-    let (folder, path) = folder();
-    let inner = folder.path().join("bits");
+    let (directory, path) = directory();
+    let inner = directory.path().join("bits");
     std::fs::create_dir(&inner).unwrap();
     let files = SplitFiles::new(inner.join("bed.gdn")).counters(counters(&path));
     let mut bed = SplitBloom::create(files.clone(), small()).unwrap();
@@ -627,7 +629,7 @@ fn a_flush_that_fails_loses_nothing() {
 #[cfg(target_os = "linux")]
 fn a_file_that_may_not_be_written_is_refused() {
     // A program that runs cannot be opened for writing, not even by root.
-    let (_folder, path) = folder();
+    let (_folder, path) = directory();
     let program = std::env::current_exe().unwrap();
     let error = SplitBloom::open(SplitFiles::new(&path).counters(&program)).unwrap_err();
     let busy = |e: &std::io::Error| e.kind() == ErrorKind::ExecutableFileBusy;
@@ -636,13 +638,13 @@ fn a_file_that_may_not_be_written_is_refused() {
 
 #[test]
 fn counters_may_live_elsewhere() {
-    let (folder, path) = folder();
+    let (directory, path) = directory();
     let slow = tempfile::tempdir().unwrap();
     let files = SplitFiles::new(&path).counters(slow.path().join("of bed"));
     let mut bed = SplitBloom::create(files.clone(), small()).unwrap();
     bed.extend(["rose", "tulip"]);
     bed.close().unwrap();
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     let mut bed = SplitBloom::open(files).unwrap();
     assert_eq!(bed.opening(), SplitOpening::Clean);
     assert_eq!((bed.remove("rose"), bed.remove("rose")), (Ok(()), Err(RemoveError::Absent)));
@@ -651,7 +653,7 @@ fn counters_may_live_elsewhere() {
 
 #[test]
 fn a_key_whose_cells_are_all_stuck_stays() {
-    let (_folder, path) = folder();
+    let (_folder, path) = directory();
     let mut bed = SplitBloom::create(&path, CountingBloom::builder().cells(9).hashes(3).width(2)).unwrap();
     bed.insert_many(&["rose"; 9]);
     assert_eq!((bed.remove("rose"), bed.count("rose"), bed.operations()), (Err(RemoveError::Stuck), 3, 9));
@@ -660,7 +662,7 @@ fn a_key_whose_cells_are_all_stuck_stays() {
 
 #[test]
 fn a_keyed_filter_needs_its_secret() {
-    let (_folder, path) = folder();
+    let (_folder, path) = directory();
     let secret = SecretKey::new([7; 16]);
     let mut bed = SplitBloom::create(&path, small().secret(secret.clone())).unwrap();
     bed.insert("rose");
@@ -723,8 +725,8 @@ fn start(test: &str, task: &str) -> Command {
     command
 }
 
-/// Does nothing, unless it is started by another test: then it carries out changes until it is killed, and writes
-/// to its log how many were acknowledged, every now and then.
+/// Does nothing, unless it is started by another test: then it carries out changes until it is
+/// killed, and writes to its log how many were acknowledged, every now and then.
 #[test]
 fn child() {
     let Ok(task) = std::env::var(CHILD) else { return };
@@ -748,10 +750,10 @@ fn child() {
 
 /// Kills children again and again; how many of them were in the middle of an operation.
 fn kill_and_look(builder: Builder<CountingBloom>, every: u64, kills: u32) -> u32 {
-    let (folder, path) = folder();
+    let (directory, path) = directory();
     let mut model = builder.clone().build().unwrap();
     SplitBloom::create(&path, builder).unwrap().close().unwrap();
-    let log = folder.path().join("log");
+    let log = directory.path().join("log");
     std::fs::write(&log, []).unwrap();
     let task = [path.to_str().unwrap(), log.to_str().unwrap(), &every.to_string()].join("\n");
     let (mut done, mut acknowledged, mut replays) = (0, 0, 0);
@@ -815,8 +817,8 @@ fn a_process_killed_inside_an_operation_leaves_no_half_of_it() {
 
 #[test]
 fn two_processes_do_not_open_one_filter() {
-    let (folder, path, _) = closed();
-    let log = folder.path().join("log");
+    let (directory, path, _) = closed();
+    let log = directory.path().join("log");
     std::fs::write(&log, []).unwrap();
     let task = [path.to_str().unwrap(), log.to_str().unwrap(), "1"].join("\n");
     let bed = SplitBloom::open(&path).unwrap();
@@ -837,7 +839,8 @@ fn two_processes_do_not_open_one_filter() {
     assert_eq!(SplitBloom::open(&path).unwrap().opening(), SplitOpening::Clean);
 }
 
-/// Does nothing, unless it is started by another test: then it cannot make a large file, and says so.
+/// Does nothing, unless it is started by another test: then it cannot make a large file, and says
+/// so.
 #[test]
 fn child_on_a_full_disk() {
     let Ok(path) = std::env::var(CHILD) else { return };
@@ -854,7 +857,7 @@ fn child_on_a_full_disk() {
 #[cfg(unix)]
 fn a_disk_that_is_too_full_is_an_error_at_creation() {
     // A limit on the size of files stands for a full disk.
-    let (folder, path) = folder();
+    let (directory, path) = directory();
     let program = start("child_on_a_full_disk", path.to_str().unwrap());
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' XFSZ; ulimit -f 100; exec \"$@\"", "sh"]).arg(program.get_program());
@@ -862,5 +865,5 @@ fn a_disk_that_is_too_full_is_an_error_at_creation() {
     let output = shell.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is left behind");
 }

@@ -1,13 +1,14 @@
-//! Filters that forget against theory, by statistics: fixed seeds, five standard errors, no hand-picked thresholds.
+//! Filters that forget against theory, by statistics: fixed seeds, five standard errors, no
+//! hand-picked thresholds.
 //!
-//! Neighbouring cells of a stable filter are lowered together, and the keys of one filter share its bits: a
-//! binomial error would be too small. So every figure is a mean over independent filters, and its error comes
-//! from their spread.
+//! Neighbouring cells of a stable filter are lowered together, and the keys of one filter share its
+//! bits: a binomial error would be too small. So every figure is a mean over independent filters,
+//! and its error comes from their spread.
 
 use gardenia::theory::{a2, stable};
 use gardenia::{A2Bloom, Digest, StableBloom};
 
-/// Different keys for each trial: no number of one stream is in another.
+/// Distinct keys for each trial: no number of one stream is in another.
 fn stream(trial: u64) -> impl Fn(u64) -> u64 {
     let base = Digest(0x7374_7265_616d).word(1 + trial as u32);
     move |i| base.wrapping_add(i)
@@ -36,7 +37,8 @@ fn false_positives(key: impl Fn(u64) -> u64, queries: u64, found: impl FnOnce(&[
 
 const INSERTS: u64 = 1_000_000;
 
-/// Cells, hashes, width, decrements: Max from 1 to 255, runs within one word and over a quarter of the filter.
+/// Cells, hashes, width, decrements: Max from 1 to 255, runs within one word and over a quarter of
+/// the filter.
 const SETTINGS: [(u64, u32, u32, u64); 7] = [
     (20_000, 6, 1, 7),
     (20_000, 5, 2, 28),
@@ -155,7 +157,8 @@ fn a_stable_filter_of_a_planned_gap_errs_as_asked_both_ways() {
     }
 }
 
-/// A filter whose buffers are both full: the next new key changes places. How many different keys came.
+/// A filter whose buffers are both full: the next new key changes places. How many distinct keys
+/// came.
 fn full(filter: &mut A2Bloom, key: impl Fn(u64) -> u64) -> u64 {
     let mut came = 0;
     for _ in 0..3 {

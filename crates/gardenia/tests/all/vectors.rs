@@ -1,4 +1,5 @@
-//! The vectors in `conformance/`, and the rules in them that stand for keys and values. The command's tests share this file.
+//! The vectors in `conformance/`, and the rules in them that stand for keys and values. The
+//! command's tests share this file.
 #![allow(dead_code)] // each program uses its own part
 
 use serde_json::Value;
@@ -27,7 +28,8 @@ pub(crate) fn names() -> Vec<String> {
     names
 }
 
-/// The keys that rules stand for: `{"text": "key {i}", "from": 0, "to": 3}` is `key 0`, `key 1`, `key 2`.
+/// The keys that rules stand for: `{"text": "key {i}", "from": 0, "to": 3}` is `key 0`, `key 1`,
+/// `key 2`.
 pub(crate) fn keys(rules: &Value) -> Vec<String> {
     let rule = |rule: &Value| {
         let (text, range) =
@@ -37,7 +39,8 @@ pub(crate) fn keys(rules: &Value) -> Vec<String> {
     rules.as_array().unwrap().iter().flat_map(rule).collect()
 }
 
-/// The values of so many keys: `{"times": 7, "modulo": 200}` is `7 n mod 200` for the key with number n, from 0 on.
+/// The values of this many keys: `{"times": 7, "modulo": 200}` is `7 n mod 200` for the key with
+/// number n, from 0 on.
 pub(crate) fn values(rule: &Value, keys: usize) -> Vec<u32> {
     let (times, modulo) = (number(&rule["times"]), number(&rule["modulo"]));
     (0..keys as u64).map(|n| (n * times % modulo) as u32).collect()

@@ -1,4 +1,4 @@
-"""XXH3-64 with a seed and SipHash-1-3, from their specifications and with nothing but Python."""
+"""XXH3-64 and XXH64 with a seed and SipHash-1-3, from their specifications and with nothing but Python."""
 
 MASK = 2**64 - 1
 PRIME32 = (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D)
@@ -117,6 +117,32 @@ def longer(data, seed):
 
 def xxh3(data, seed=0):
     return (up_to_16 if len(data) <= 16 else up_to_240 if len(data) <= 240 else longer)(data, seed)
+
+
+def xxh64(data, seed=0):
+    p1, p2, p3, p4, p5 = PRIME64
+    step = lambda lane, word: turn(lane + word * p2 & MASK, 31) * p1 & MASK
+    at = 0
+    if len(data) >= 32:
+        lanes = [seed + p1 + p2 & MASK, seed + p2 & MASK, seed, seed - p1 & MASK]
+        while at + 32 <= len(data):
+            lanes = [step(lane, u64(data, at + 8 * i)) for i, lane in enumerate(lanes)]
+            at += 32
+        h = sum(turn(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18))) & MASK
+        for lane in lanes:
+            h = ((h ^ step(0, lane)) * p1 + p4) & MASK
+    else:
+        h = seed + p5 & MASK
+    h = h + len(data) & MASK
+    while at + 8 <= len(data):
+        h = turn(h ^ step(0, u64(data, at)), 27) * p1 + p4 & MASK
+        at += 8
+    if at + 4 <= len(data):
+        h = turn(h ^ u32(data, at) * p1 & MASK, 23) * p2 + p3 & MASK
+        at += 4
+    for byte in data[at:]:
+        h = turn(h ^ byte * p5 & MASK, 11) * p1 & MASK
+    return avalanche64(h)
 
 
 def sip13(data, secret):

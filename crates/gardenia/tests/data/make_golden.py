@@ -31,6 +31,10 @@ def fnv1(data):
     return digest
 
 
+def xxh64(data, seed=0):
+    return hashing.xxh64(data, seed)
+
+
 def word(digest, i):
     """Word i of a digest: itself, then SplitMix64."""
     if i == 0:
@@ -95,12 +99,21 @@ def blocked_positions(digest, blocks, k):
     return bits
 
 
+def split_block_positions(digest, blocks):
+    """The bits of a key in a split-block filter, one in each word."""
+    salts = (0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31)
+    high, low = digest >> 32, digest & 0xFFFFFFFF
+    base = (high * blocks >> 32) * 256
+    return [base + 32 * i + ((low * salt & 0xFFFFFFFF) >> 27) for i, salt in enumerate(salts)]
+
+
 def hashes():
     keys = [b"", b"a", b"rose", b"\0", b"rose\0", "Gänseblümchen".encode(), bytes(range(256)), b"x" * 1000]
     keys += [struct.pack("<q", n) for n in (0, 1, -1, 5, 2**63 - 1)]
-    yield "# key (hex)\txxh3 seed 0\txxh3 seed 1\txxh3 seed 2^64-1\tsip13 key 00..0f\tfnv1"
+    yield "# key (hex)\txxh3 seed 0\txxh3 seed 1\txxh3 seed 2^64-1\tsip13 key 00..0f\tfnv1\txxh64 seed 0\txxh64 seed 1"
     for key in keys:
         values = [xxh3(key), xxh3(key, 1), xxh3(key, MASK), sip13(key), fnv1(key)]
+        values += [xxh64(key), xxh64(key, 1)]
         yield "\t".join([key.hex() or "-"] + [f"{v:016x}" for v in values])
 
 
@@ -164,7 +177,7 @@ def pack_counters(values, width):
 
 
 def digester(hasher=1, mark=0, **_):
-    return {1: lambda key: xxh3(key, mark), 2: sip13, 3: fnv1}[hasher]
+    return {1: lambda key: xxh3(key, mark), 2: sip13, 3: fnv1, 4: lambda key: xxh64(key, mark)}[hasher]
 
 
 def bloom(keys, scheme, m, k, **options):
@@ -177,6 +190,12 @@ def blocked(keys, blocks, k, **options):
     digest = digester(**options)
     bits = [at for key in keys for at in blocked_positions(digest(key), blocks, k)]
     return container(pack_bits(bits, blocks * 512), 2, blocks * 512, k, **options)
+
+
+def split_block(keys, blocks, **options):
+    digest = digester(**options)
+    bits = [at for key in keys for at in split_block_positions(digest(key), blocks)]
+    return container(pack_bits(bits, blocks * 256), 25, blocks * 256, 8, **options)
 
 
 def counting(keys, scheme, m, k, width, **options):
@@ -1013,6 +1032,109 @@ def scalable(keys, scheme, fpp, tightening, growth, first, shapes, mark=0):
     return container(payload, 17, m, k, scheme, mark=mark, fpp=fpp, items=sum(counts), params=params)
 
 
+def scalable_blocked(keys, fpp, tightening, growth, first, shapes, mark=0):
+    """Kind 27, with slices of these (bits, hashes)."""
+    slices, counts = [set()], [0]
+    for key in keys:
+        d = xxh3(key, mark)
+        at = [set(blocked_positions(d, m // 512, k)) for m, k in shapes]
+        if any(at[i] <= bits for i, bits in enumerate(slices)):
+            continue
+        if counts[-1] == first * growth ** (len(slices) - 1):
+            slices.append(set())
+            counts.append(0)
+        slices[-1] |= at[len(slices) - 1]
+        counts[-1] += 1
+    assert len(slices) == len(shapes)
+    params = struct.pack("<ddQQ", fpp, tightening, growth, first)
+    params += b"".join(struct.pack("<QQQ", m, k, n) for (m, k), n in zip(shapes, counts))
+    payload = b"".join(pack_bits(bits, m) for bits, (m, _) in zip(slices, shapes))
+    m, k = shapes[0]
+    return container(payload, 27, m, k, mark=mark, planned=first, fpp=fpp, items=sum(counts), params=params)
+
+
+def infini_rule(fpp, items, most):
+    """Bits of a slot, first depth, and the keys of a page by its generation."""
+
+    def capacity(share, width):
+        return int(min(2 * share * fpp * 2.0 ** (3 + width), 512)) // 16 * 16
+
+    def depth(page):
+        return max(0, (-(-items // max(page, 1)) - 1).bit_length())
+
+    for width, fewest in ((16, 128), (32, 16)):
+        if most:
+            doublings = next(
+                (g for g in range(64) if capacity(1 / (g + 2), width) >= fewest
+                 and most <= capacity(1 / (g + 2), width) << depth(capacity(1 / (g + 2), width)) + g), None
+            )
+            if doublings is None:
+                continue
+            share = lambda generation: 1 / (doublings + 2)
+        else:
+            share = lambda j: 0.05 if j <= 15 else 0.15 / ((j - 15.0) * (j - 15.0 + 1))
+        if capacity(share(0), width) >= fewest:
+            return width, depth(capacity(share(0), width)), lambda j, w=width: max(16, capacity(share(j), w))
+
+
+def infini(keys, gone, fpp, items=1, most=0, mark=0, planned=0):
+    """Kind 26: keys go in, then those of `gone` come out. A fingerprint is a string of bits after those of its bucket."""
+    width, first, page_size = infini_rule(fpp, items, most)
+    pages = {}  # from prefixes to 16 lists of fingerprints
+    for number in range(2**first):
+        pages[format(number, f"0{first}b") if first else ""] = [[] for _ in range(16)]
+
+    def find(bits):
+        return next(bits[:depth] for depth in range(65) if bits[:depth] in pages)
+
+    def place(bits, prefix):
+        rest = bits[len(prefix):]
+        return int(rest[:4], 2), rest[4 : 4 + width - 1]
+
+    def split(prefix):
+        halves = {prefix + "0": [[] for _ in range(16)], prefix + "1": [[] for _ in range(16)]}
+        for bucket, prints in enumerate(pages.pop(prefix)):
+            half = halves[prefix + format(bucket, "04b")[0]]
+            for print_ in prints:
+                for bit in print_[:1] or "01":
+                    half[bucket % 8 * 2 + int(bit)].append(print_[1:])
+        pages.update(halves)
+
+    for key in keys:
+        bits = format(xxh3(key, mark), "064b")
+        while True:
+            prefix = find(bits)
+            held = sum(map(len, pages[prefix]))
+            widest = max(map(len, pages))
+            deeper = len(prefix) < widest or 2 ** (widest + 1) <= max(1024, 16 * len(pages))
+            full = held % 16 == 0 and held >= page_size(len(prefix) - first)
+            if not (full and deeper and len(prefix) < 65 - 4 - width):
+                break
+            split(prefix)
+        bucket, print_ = place(bits, prefix)
+        pages[prefix][bucket].append(print_)
+    for key in gone:
+        bits = format(xxh3(key, mark), "064b")
+        bucket, print_ = place(bits, find(bits))
+        prints = pages[find(bits)][bucket]
+        prints.remove(max((p for p in prints if print_.startswith(p)), key=len))
+    payload = b""
+    for prefix in sorted(pages):
+        ends, slots = 0, []
+        payload += struct.pack("<H", len(prefix))
+        for prints in pages[prefix]:
+            ends += len(prints)
+            payload += struct.pack("<H", ends)
+            slots += sorted(int((p + "1").ljust(width, "0"), 2) for p in prints)
+        payload += struct.pack(f"<{ends}{'H' if width == 16 else 'I'}", *slots)
+    payload += bytes(-len(payload) % 8)
+    params = struct.pack("<dQQ", fpp, items, most)
+    return container(
+        payload, 26, 16 << first, 1, width=width, mark=mark, planned=planned, fpp=fpp, items=len(keys) - len(gone),
+        params=params,
+    )
+
+
 def dynamic(keys, gone, scheme, m, k, width, capacity, mark=0):
     """Kind 18: keys go in, and those of `gone` come out if one layer alone claims them; then keys go in again."""
     layers = []
@@ -1060,6 +1182,8 @@ def main():
         "bloom-keyed-stored.gdn": bloom(flowers, 7, 1000, 7, flags=1, secret=SECRET, **keyed),
         "blocked.gdn": blocked(many, 20, 6, planned=1000, fpp=0.01),
         "blocked-two-bits.gdn": blocked(many, 70, 13, mark=3),
+        "sbbf.gdn": split_block(many, 43, mark=5, planned=1000, fpp=0.01),
+        "sbbf-xxh64.gdn": split_block(many, 64, hasher=4),
         "counting.gdn": counting(many + 20 * flowers[:2] + flowers, 10, 10_000, 7, 4),
         "counting-wide.gdn": counting(many + 1000 * flowers[:3], 2, 10_003, 7, 11, mark=5),
     }
@@ -1140,6 +1264,11 @@ def main():
     shapes = [(2047, 9), (4180, 10), (8544, 10)]
     files["scalable.gdn"] = scalable(many + many[:50], 10, 0.01, 0.85, 2, 150, shapes, mark=6)
     files["dynamic.gdn"] = dynamic(many, many[100:150], 10, 2879, 7, 4, 300, mark=2)
+    shapes = [(2048, 7), (4096, 8), (8704, 8)]
+    files["scalable-blocked.gdn"] = scalable_blocked(many + many[:50], 0.01, 0.85, 2, 150, shapes, mark=6)
+    grown = [struct.pack("<q", number) for number in range(9_000)]
+    files["infini.gdn"] = infini(grown, grown[:3_000:7], 0.01, mark=7)
+    files["infini-wide.gdn"] = infini(many + many[:50], many[50:100], 1e-6, 600, 5_000, planned=600)
     for name, content in files.items():
         (HERE / name).write_bytes(content)
 

@@ -1,4 +1,5 @@
-//! The allocator of these tests: it counts the memory of each thread, and finds a secret in what is given back.
+//! The allocator of these tests: it counts the memory of each thread, and finds a secret in what is
+//! given back.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

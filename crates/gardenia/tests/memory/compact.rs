@@ -1,5 +1,5 @@
-//! Compact counters against an independent description of their stored form, and against hostile words with
-//! the memory counted.
+//! Compact counters against an independent description of their stored form, and against hostile
+//! words with the memory counted.
 
 use crate::allocator::peak_of;
 use gardenia::cells::{Bytes, Compact, CompactView};
@@ -34,8 +34,8 @@ fn the_stored_form_is_that_of_the_description() {
     assert!(view.to_compact().unwrap() == counters);
 }
 
-/// Memory that a reader may hold: a directory entry of 24 bytes becomes an index entry of 32 and spare bytes;
-/// groups are held once, and one of them a second time.
+/// Memory that a reader may hold: a directory entry of 24 bytes becomes an index entry of 32 and
+/// spare bytes; groups are held once, and one of them a second time.
 fn allowed(words: &[u64]) -> usize {
     3 * 8 * words.len()
 }

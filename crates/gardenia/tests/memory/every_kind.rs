@@ -1,5 +1,5 @@
-//! Hostile files of every kind in the table: cut, turned and forged bytes give an error or a filter, never a panic, and never more
-//! memory than allowed.
+//! Hostile files of every kind in the table: cut, turned and forged bytes give an error or a
+//! filter, never a panic, and never more memory than allowed.
 
 use crate::allocator::peak_of;
 use crate::specs;

@@ -1,5 +1,5 @@
-//! The decoder against damaged, foreign, newer and hostile bytes: a specific error, no panic, and no more
-//! memory than the caller allows.
+//! The decoder against damaged, foreign, newer and hostile bytes: a specific error, no panic, and
+//! no more memory than the caller allows.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "the mapped files are the test's own")]
 
 use crate::allocator::peak_of;
@@ -94,7 +94,7 @@ fn ribbon_sample(keys: u64, fpp: f64) -> Vec<u8> {
     Ribbon::new(&keys, fpp).unwrap().to_bytes().unwrap()
 }
 
-/// A static filter, or a map, of so many keys.
+/// A static filter, or a map, of this many keys.
 fn static_sample(form: u8, keys: u64) -> Vec<u8> {
     let entries: Vec<(u64, u32)> = (0..keys).map(|key| (key, key as u32 % 9)).collect();
     let keys: Vec<u64> = (0..keys).collect();
@@ -285,7 +285,8 @@ fn foreign_and_newer_files_are_called_so() {
     assert_eq!(change(21, 1), "the header's hashes is 261, but at most 255 are allowed");
     assert!(change(33, 4).contains("payload length"));
     assert!(change(40, 2).contains("cell width"));
-    assert!(change(44, 1).contains("reserved"));
+    assert!(change(44, 1).contains("header length"));
+    assert!(change(47, 1).contains("length of notes"));
     assert!(change(71, 0xff).contains("planned rate"));
     assert!(change(88, 1).contains("secret"));
 }
@@ -646,7 +647,8 @@ fn every_parameter_of_a_sketch_is_checked() {
     assert!(decode(&longer).is_err());
 }
 
-/// Three candidates of five slots with keys of 3, 0 and 20 bytes; and ranges of which some are counted by sketches.
+/// Three candidates of five slots with keys of 3, 0 and 20 bytes; and ranges of which some are
+/// counted by sketches.
 fn stream_samples() -> [Vec<u8>; 2] {
     let sketch = CountMin::builder().columns(10).rows(2).build().unwrap();
     let mut top = Top::with_slots(5, sketch).unwrap();
@@ -838,7 +840,8 @@ fn a_threshold_past_the_last_bucket_is_damage() {
     assert!(matches!(AnyFilter::view(&bytes), Err(DecodeError::Damaged(_))));
 }
 
-/// Enough to see every kind of error in a few seconds; more by the variable that proptest itself knows.
+/// Enough to see every kind of error in a few seconds; more by the variable that proptest itself
+/// knows.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(30_000)
 }
@@ -847,8 +850,8 @@ proptest! {
     // PROPTEST_CASES=5000000 makes this the long run that docs/testing.md records.
     #![proptest_config(ProptestConfig::with_cases(cases()))]
 
-    /// Random changes to a good file, with the header's checksum put right in half of the cases: never a
-    /// panic, never more memory than the cap and what is kept beside the payload.
+    /// Random changes to a good file, with the header's checksum put right in half of the cases:
+    /// never a panic, never more memory than the cap and what is kept beside the payload.
     #[test]
     fn mutated_files_do_no_harm(
         bytes in samples(),
@@ -1017,8 +1020,8 @@ mod files {
 
     #[test]
     fn a_saved_spectral_filter_answers_the_same_loaded_and_mapped() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("bed.gdn");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("bed.gdn");
         for (policy, compact) in PolicyId::ALL.iter().flat_map(|policy| [(*policy, false), (*policy, true)]) {
             std::fs::write(&path, spectral_sample(policy, 100_000, compact, true)).unwrap();
             let options = ReadOptions::new();
@@ -1038,8 +1041,8 @@ mod files {
 
     #[test]
     fn a_saved_file_answers_the_same_loaded_and_mapped() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("bed.gdn");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("bed.gdn");
         let mut filter = Bloom::new(300_000, 0.01).unwrap(); // above one core's cache: batches take the other path
         filter.extend(0..300_000u32);
         filter.save(&path).unwrap();
@@ -1054,8 +1057,8 @@ mod files {
 
     #[test]
     fn a_saved_filter_of_several_levels_answers_the_same_loaded_and_mapped() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("bed.gdn");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("bed.gdn");
         // Above one core's cache, and the second level not on a page.
         let mut filter = BitwiseBloom::builder().cells(3_000_003).hashes(5).digit(2).build().unwrap();
         filter.extend((0..50_000u32).flat_map(|key| std::iter::repeat_n(key, 1 + key as usize % 20)));
@@ -1073,8 +1076,8 @@ mod files {
 
     #[test]
     fn saving_replaces_a_file_whole_and_leaves_nothing_else() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("bed.gdn");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("bed.gdn");
         let (old, mut new) = (Bloom::new(10, 0.01).unwrap(), Bloom::new(10, 0.01).unwrap());
         old.save(&path).unwrap();
         let open = unsafe { Bloom::open_mapped(&path) }.unwrap();
@@ -1087,17 +1090,17 @@ mod files {
         assert!(new.save(&path).is_err());
         assert!(Bloom::load(&path).unwrap().contains("rose"));
         let names: Vec<_> =
-            std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+            std::fs::read_dir(directory.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(names, ["bed.gdn"]);
-        assert!(old.save(folder.path().join("no/such/folder/x.gdn")).is_err());
+        assert!(old.save(directory.path().join("no/such/directory/x.gdn")).is_err());
     }
 
     #[cfg(unix)]
     #[test]
     fn a_saved_file_has_the_permissions_of_the_one_it_replaces() {
         use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("bed.gdn");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("bed.gdn");
         let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         let filter = Bloom::new(10, 0.01).unwrap();
         filter.save(&path).unwrap();
@@ -1109,13 +1112,13 @@ mod files {
 
     #[test]
     fn a_truncated_or_damaged_file_is_refused_by_map_and_load() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("bed.gdn");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("bed.gdn");
         let good = sample(100_000);
         std::fs::write(&path, &good[..good.len() - 1]).unwrap();
         assert!(matches!(unsafe { Bloom::open_mapped(&path) }, Err(DecodeError::Truncated { .. })));
         assert!(matches!(Bloom::load(&path), Err(DecodeError::Truncated { .. })));
-        assert!(unsafe { Bloom::open_mapped(folder.path()) }.is_err());
+        assert!(unsafe { Bloom::open_mapped(directory.path()) }.is_err());
         let mut bad = good.clone();
         bad[100] ^= 1; // header
         std::fs::write(&path, &bad).unwrap();
@@ -1126,13 +1129,13 @@ mod files {
     }
 }
 
-/// A Golomb-coded set of so many keys, in several runs.
+/// A Golomb-coded set of this many keys, in several runs.
 fn golomb_sample(keys: u64) -> Vec<u8> {
     let keys: Vec<u64> = (0..keys).collect();
     gardenia::GolombSet::builder().fpp(0.01).gaps_per_run(8).build_from(&keys).unwrap().to_bytes().unwrap()
 }
 
-/// A compressed filter of so many bits.
+/// A compressed filter of this many bits.
 fn compressed_sample(bits: u64) -> Vec<u8> {
     let mut filter = gardenia::CompressedBloom::builder().bits(bits).hashes(2).build().unwrap();
     filter.extend(0..bits / 14);
@@ -1246,8 +1249,9 @@ fn a_small_file_that_claims_many_cells_is_held_to_the_cap() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases()))]
 
-    /// Random changes to header, parameters and words of coded files, with all checksums put right: never a panic, an endless
-    /// loop or more memory than the cap; and what is taken is what a view answers, and is written again alike.
+    /// Random changes to header, parameters and words of coded files, with all checksums put right:
+    /// never a panic, an endless loop or more memory than the cap; and what is taken is what a view
+    /// answers, and is written again alike.
     #[test]
     fn mutated_coded_files_do_no_harm(
         (golomb, size) in (any::<bool>(), 1u64..300),

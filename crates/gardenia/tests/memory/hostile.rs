@@ -1,6 +1,8 @@
-//! Small files that would do great harm: memory and work are bounded by what is really there, or by a stated limit.
+//! Small files that would do great harm: memory and work are bounded by what is really there, or by
+//! a stated limit.
 //!
-//! All memory comes from the counting allocator here, however large; checksums are put right after every change.
+//! All memory comes from the counting allocator here, however large; checksums are put right after
+//! every change.
 
 use crate::allocator::peak_of;
 use gardenia::format::{self, dcso};

@@ -3,8 +3,11 @@
 mod allocator;
 mod compact;
 mod every_kind;
+mod foreign;
 mod formats;
 mod hostile;
+#[path = "../all/interop_files.rs"]
+mod interop_files;
 mod secret;
 #[path = "../all/specs.rs"]
 mod specs;
