@@ -1,8 +1,10 @@
 //! The command line, as clap reads it. Every `--help` ends in examples.
 
 use crate::cmd::convert::ConvertArgs;
+use crate::cmd::corpus::CorpusArgs;
 use crate::cmd::dedup::DedupArgs;
 use crate::cmd::diff::DiffArgs;
+use crate::cmd::explore::ExploreArgs;
 use crate::cmd::generate::{CompletionsArgs, ManArgs};
 use crate::cmd::improve::ImproveArgs;
 use crate::cmd::kinds::KindsArgs;
@@ -10,19 +12,24 @@ use crate::cmd::lab::LabArgs;
 use crate::cmd::map::GetArgs;
 use crate::cmd::merge::MergeArgs;
 use crate::cmd::plan::PlanArgs;
+use crate::cmd::query::QueryArgs;
 use crate::cmd::recover::RecoverArgs;
-use crate::input::KeyArgs;
+use crate::foreign::{ForeignArgs, format_named};
+use crate::input::{KeyArgs, StoredArgs};
+use crate::open::VerifyArgs;
 use crate::spec::SpecArgs;
 use crate::{human, secret};
 use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand};
 use gardenia::SecretKey;
+use gardenia::format::Format;
 use std::path::PathBuf;
 
-/// Bloom filters at the shell: sets of millions of keys in a byte or two each.
+/// Bloom filters at the shell: store sets of millions of keys in one or two bytes per key.
 ///
-/// A filter never forgets a key: what was put in is found. It may find a key that was never put in, at a rate
-/// that is chosen when it is built. Keys are lines: bytes up to a line end, never decoded.
+/// A filter finds every key that was added (except for a few kinds that are designed to forget). It
+/// also reports a small share of other keys as present: the false-positive rate, which you choose.
+/// Keys are lines of bytes; they are never decoded.
 #[derive(Debug, Parser)]
 #[command(name = "gardenia", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -32,27 +39,28 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  gardenia tour                                  see all of it in a few seconds
-  gardenia plan -n 10M -p 0.1% --remove          which filter to take, and how large
-  gardenia kinds                                 all kinds of filters, what they can do, their options
+  gardenia tour                                  a guided tour, in a few seconds
+  gardenia plan -n 10M -p 0.1% --remove          recommends a filter and its size
+  gardenia kinds                                 all kinds of filters, with abilities and options
   gardenia build -o seen.gdn urls.txt            a filter of the lines of a file
   gardenia query seen.gdn new.txt                the lines that may be in it
-  gardenia query -v seen.gdn new.txt             the lines that certainly are not
-  gardenia add seen.gdn new.txt                  put more lines in
-  gardenia remove stock.gdn sold.txt             remove lines again (kinds that can)
+  gardenia query -v seen.gdn new.txt             the lines that certainly are not in it
+  gardenia add seen.gdn new.txt                  adds more lines
+  gardenia remove stock.gdn sold.txt             removes lines (kinds that can)
   gardenia recover stock.gdn                     repair a filter of kind split after a crash
   gardenia dedup big.log                         each line once, in order, in little memory
-  gardenia count words.gdn vocabulary.txt        how often lines went in (kinds that count)
-  gardenia get port.gdn names.txt                what a map has for lines (kind bloomier)
+  gardenia count words.gdn vocabulary.txt        how often lines were added (kinds that count)
+  gardenia get port.gdn names.txt                the number stored for each line (kind bloomier)
   gardenia top -n 20 log.txt                     the most frequent lines of a stream of any length
-  gardenia eval seen.gdn truth.txt               how often the filter errs
-  gardenia info seen.gdn                         what is in a file
-  gardenia merge -o week.gdn mon.gdn tue.gdn     one filter of several
+  gardenia eval seen.gdn truth.txt               its false-positive rate, measured
+  gardenia info seen.gdn                         describes a file
+  gardenia merge -o week.gdn mon.gdn tue.gdn     merges filters
   gardenia diff mon.gdn tue.gdn                  how many keys two have in common
   gardenia convert --to bloom -o b.gdn a.bloom   from another kind or format
-  gardenia improve tight.gdn urls.txt            fewer false positives, for filters of kind choice
-  gardenia bench                                 what a key costs on this machine
-  gardenia lab list                              the papers' experiments, to be repeated
+  gardenia improve online.gdn urls.txt           fewer false positives (kind choice)
+  gardenia bench                                 the time per key on this machine
+  gardenia lab list                              the papers' experiments
+  gardenia explore seen.gdn                      explores a filter in the browser
 
 Exit codes: 0 found or done, 1 nothing found, 2 error.
 Numbers can be written 10M, 1e7, 64MiB, 0.1% or 1/1000.";
@@ -62,7 +70,7 @@ Numbers can be written 10M, 1e7, 64MiB, 0.1% or 1/1000.";
 pub(crate) enum Command {
     Build(Box<BuildArgs>),
     #[command(visible_alias = "grep")]
-    Query(QueryArgs),
+    Query(Box<QueryArgs>),
     Dedup(DedupArgs),
     Add(AddArgs),
     Remove(RemoveArgs),
@@ -80,23 +88,30 @@ pub(crate) enum Command {
     Kinds(KindsArgs),
     Tour(TourArgs),
     Bench(BenchArgs),
+    Corpus(CorpusArgs),
     Lab(LabArgs),
+    Explore(ExploreArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
 
 /// Build a filter from lines
 ///
-/// The size follows from the number of keys and the rate of false positives (--items, --fpp), or is given
-/// (--bits, --hashes). Without --items the lines of files are counted first; lines from a pipe are kept aside as
-/// digests, 8 bytes of memory each, until the last one is read.
+/// The size follows from the number of keys and the false-positive rate (--items, --fpp), or is
+/// given (--bits, --hashes). Without --items the distinct lines are counted first. Lines are held
+/// as digests, 8 bytes of memory each, until the last one is read; files of more than 16 million
+/// lines are read twice instead.
 ///
-/// A line that occurs several times is stored that often by the kinds whose lines can be removed. A cuckoo filter holds
-/// 8 copies of a line: further copies are left out and reported, the filter is written, and the exit code is 2.
+/// The options that make keys from records (-f, -i, --trim, --hash, --int …) are stored in the
+/// filter. Other commands use them unless you give options of your own.
 ///
-/// A filter of kind split is two files: its bits in OUT, an ordinary filter of kind bloom, and its counters beside it, with
-/// the extension `counters`. Only the bits take memory. To store the counters on another disk, move them there and put a
-/// symbolic link in their place.
+/// A line that occurs several times is stored that often by the kinds whose lines can be removed. A
+/// cuckoo filter holds 8 copies of a line: further copies are left out and reported, the filter is
+/// written, and the exit code is 2.
+///
+/// A filter of kind split is two files: its bits in OUT, an ordinary filter of kind bloom, and its
+/// counters beside it, with the extension `counters`. Only the bits take memory. To store the
+/// counters on another disk, move them there and put a symbolic link in their place.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -107,21 +122,22 @@ Examples:
   gardenia build -o small.gdn --kind bloom urls.txt      smaller, and several times slower
   gardenia build -o stock.gdn --kind counting parts.txt  lines can be removed again
   gardenia build -o stock.gdn --kind split parts.txt     the same, with the counters in the file stock.counters
-  gardenia build -o words.gdn --kind spectral-mi words.txt       how often each line came
-  gardenia build -o hits.gdn --kind count-min --bits 8MiB log.txt    the same of a stream of any length
+  gardenia build -o words.gdn --kind spectral-mi words.txt       how often each line occurs
+  gardenia build -o hits.gdn --kind count-min --bits 8MiB log.txt    the same for a stream of any length
   gardenia build -o last.gdn --kind a2 --items 1M log.txt        the last million lines, no others
   gardenia build -o fixed.gdn --kind ribbon --fpp 0.1% urls.txt  the fewest bits, for lines that never change
   gardenia build -o grows.gdn --kind scalable first.txt          no number of lines needed; `add` more at any time
-  gardenia build -o fits.gdn --memory 64MiB urls.txt             the lowest rate in this much
-  gardenia build -o mail.gdn --csv -f email -i users.csv.gz      a column, whatever its capitals
-  gardenia build -o breached.gdn -f 1 --delimiter : hashes.txt   what comes before a colon
-  gardenia build -o tight.gdn --kind choice --effort 2 urls.txt  18% smaller than bloom, at 1%
-  gardenia build -o fixed.gdn --kind fuse urls.txt               fastest to ask, 9 bits per line, 1/256; takes no more lines
-  gardenia build -o age.gdn --kind bloomier pairs.tsv            numbers for lines: `get` prints them
+  gardenia build -o fits.gdn --memory 64MiB urls.txt             the lowest false-positive rate in this much memory
+  gardenia build -o mail.gdn --csv -f email -i users.csv.gz      a column, ignoring case
+  gardenia build -o breached.gdn -f 1 --delimiter : hashes.txt   the text before a colon
+  gardenia build -o tight.gdn --kind choice urls.txt             18% smaller than bloom, at 1%
+  gardenia build -o fixed.gdn --kind fuse urls.txt               fastest queries, 9 bits per line, rate 1/256; accepts no more lines
+  gardenia build -o age.gdn --kind bloomier pairs.tsv            a number per line; `get` prints it
   gardenia build -o ok.gdn --kind retouched --spare good.txt bad.txt     lines of good.txt are never found
   gardenia build -o like.gdn --kind distance --near 20% titles.txt       lines that share most of their words
-  gardenia build -o safe.gdn --secret-file secret.txt keys.txt   keys that an adversary may choose
+  gardenia build -o safe.gdn --secret-file secret.txt keys.txt   keys that an attacker may choose
   sort -u parts.txt | gardenia build -o stock.gdn --kind cuckoo  lines can be removed again, in little memory
+  gardenia build -o ids.bin --format spark --as long ids.txt     a filter that Spark reads; also guava, parquet, …
 
 Exit codes: 0 done, 2 error, or copies of lines were left out.")]
 pub(crate) struct BuildArgs {
@@ -139,16 +155,24 @@ pub(crate) struct BuildArgs {
     #[command(flatten)]
     pub(crate) spec: SpecArgs,
 
-    /// When more different keys come than were planned [default: warn]
-    #[arg(long, value_enum, value_name = "WHAT")]
+    /// If more distinct keys are added than planned [default: warn]
+    #[arg(long, value_enum, value_name = "WHAT", hide_short_help = true)]
     pub(crate) on_full: Option<OnFull>,
 
-    /// Where a record has its value, for the kind bloomier, as -f or --json-key says it of the key [default: field 2]
-    #[arg(long, value_name = "N|PATH")]
+    /// Text to store in the file, such as the source of the list; `gardenia info` prints it
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    pub(crate) meta: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
+
+    /// Field (or JSON key) of the value, for the kind bloomier [default: field 2]
+    #[arg(long, value_name = "N|PATH", hide_short_help = true)]
     pub(crate) value: Option<String>,
 
-    /// File of lines that must not be found, for the kind retouched: some lines that went in are lost for it
-    #[arg(long, value_name = "FILE")]
+    /// File of lines that must not be found, for the kind retouched; some added lines are lost in
+    /// return
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) spare: Option<PathBuf>,
 
     #[command(flatten)]
@@ -160,8 +184,8 @@ pub(crate) struct BuildArgs {
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
 
-    /// Keep the secret in the file, so that whoever has the file can ask it
-    #[arg(long, requires = "key")]
+    /// Store the secret in the file, so that anyone who has the file can query it
+    #[arg(long, requires = "key", hide_short_help = true)]
     pub(crate) store_secret: bool,
 
     /// Print no summary and no progress
@@ -172,125 +196,40 @@ pub(crate) struct BuildArgs {
 /// What to do with more keys than were planned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnFull {
-    /// Put them in, and say that more is found by mistake
+    /// Add them, and warn that the false-positive rate is higher
     #[default]
     Warn,
     /// Stop, and write nothing
     Error,
-    /// Grow: build takes the kind scalable
+    /// Grow: build uses the kind scalable
     Grow,
 }
 
 /// The secret of a keyed filter.
 #[derive(Debug, Args)]
 pub(crate) struct SecretArgs {
-    /// Secret of a keyed filter (SipHash-1-3), 32 hexadecimal digits; others can see it in `ps`; a wrong one is refused
-    #[arg(long, value_name = "HEX", value_parser = Secret, group = "key")]
+    /// Secret of a keyed filter (SipHash-1-3), 32 hexadecimal digits; others can see it in `ps`; a
+    /// wrong one is refused
+    #[arg(long, value_name = "HEX", value_parser = Secret, group = "key", hide_short_help = true)]
     pub(crate) secret: Option<SecretKey>,
 
     /// File with the secret, 32 hexadecimal digits
-    #[arg(long, value_name = "FILE", group = "key")]
+    #[arg(long, value_name = "FILE", group = "key", hide_short_help = true)]
     pub(crate) secret_file: Option<PathBuf>,
 }
 
 /// How much memory a filter may take.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct MemoryArgs {
-    /// Most memory of a filter that is more than 8 times its file, once decoded or grown [default: 256MiB]
-    #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes, allow_negative_numbers = true)]
+    /// Memory limit for filters that need more than 8 times their file size [default: 256MiB]
+    #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes, allow_negative_numbers = true, hide_short_help = true)]
     pub(crate) max_memory: Option<u64>,
-}
-
-/// Print the lines that may be in a filter
-///
-/// A line that is printed may be in the filter: it is, or it is one of the few false positives. A line that is
-/// not printed certainly is not. The file is memory-mapped, so that a large filter answers at once. Replace a filter that
-/// is in use with mv, not with cp: if a file is truncated or overwritten in place, the query ends with an error and prints no
-/// answers from it. The commands of gardenia always replace files as mv does.
-#[derive(Debug, Args)]
-#[command(
-    override_usage = "gardenia query [OPTIONS] FILTER [FILE]...\n       gardenia query [OPTIONS] -F FILTER... [FILE]...",
-    after_help = "\
-Examples:
-  gardenia query seen.gdn new.txt            lines that may have been seen
-  gardenia query -v seen.gdn new.txt         lines that are certainly new
-  gardenia query -c seen.gdn *.txt           how many, in all inputs together
-  gardenia query seen.gdn log.gz             .gz, .zst, .xz, .bz2 and .lz4 are unpacked
-  tail -f log | gardenia query bad.gdn       as they come
-  gardenia query --csv -f email bad.gdn users.csv            by a column
-  gardenia query -F bad.gdn -F worse.gdn --label log.txt     which of several filters
-  gardenia query --matched old.txt --unmatched new.txt seen.gdn all.txt
-  gardenia query --hash sha1 --upper breached.gdn passwords.txt
-  if echo \"$URL\" | gardenia query -q seen.gdn; then echo seen; fi
-
-Exit codes: 0 a line was found, 1 none was, 2 error. An input that cannot be read does not stop the others."
-)]
-pub(crate) struct QueryArgs {
-    /// The filter file, unless -F names it, and files of lines to look up; no file, or -, is stdin
-    #[arg(value_name = "FILTER] [FILE")]
-    pub(crate) operands: Vec<PathBuf>,
-
-    /// A filter; several find the lines that are in any of them
-    #[arg(short = 'F', long = "filter", value_name = "FILTER")]
-    pub(crate) filters: Vec<PathBuf>,
-
-    /// With several filters, find the lines that are in all of them
-    #[arg(long, requires = "filters")]
-    pub(crate) all: bool,
-
-    /// Print the lines that are certainly not in the filter
-    #[arg(short = 'v', long)]
-    pub(crate) invert: bool,
-
-    /// Print the number of lines, in all inputs together
-    #[arg(short, long)]
-    pub(crate) count: bool,
-
-    /// Print nothing and stop at the first line found
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-
-    /// Print the number of each line in its input before it, from 1
-    #[arg(short = 'n', long)]
-    pub(crate) line_number: bool,
-
-    /// Stop after so many lines found, in all inputs together
-    #[arg(short, long, value_name = "NUM", value_parser = human::parse_count, allow_negative_numbers = true)]
-    pub(crate) max_count: Option<u64>,
-
-    /// Print before each line the names of the filters it may be in
-    #[arg(long)]
-    pub(crate) label: bool,
-
-    /// Write the lines found to FILE, which appears once all inputs are read to the end; - is stdout
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["invert", "count", "quiet"])]
-    pub(crate) matched: Option<PathBuf>,
-
-    /// Write all other lines to FILE
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["invert", "count", "quiet", "max_count"])]
-    pub(crate) unmatched: Option<PathBuf>,
-
-    /// Replace the files of --matched and --unmatched if they exist
-    #[arg(long)]
-    pub(crate) force: bool,
-
-    #[command(flatten)]
-    pub(crate) threads: ThreadArgs,
-
-    #[command(flatten)]
-    pub(crate) key: KeyArgs,
-
-    #[command(flatten)]
-    pub(crate) secret: SecretArgs,
-
-    #[command(flatten)]
-    pub(crate) memory: MemoryArgs,
 }
 
 /// How many threads work on one stream.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct ThreadArgs {
-    /// Threads that hash and look up, beside the one that reads; 0 is one for each core
+    /// Worker threads in addition to the reader; 0 is one per core
     #[arg(short = 'j', long = "threads", value_name = "N", default_value = "1",
           value_parser = clap::value_parser!(u16).range(0..=256), allow_negative_numbers = true)]
     threads: u16,
@@ -308,23 +247,24 @@ impl ThreadArgs {
 
 /// Add lines to a filter file
 ///
-/// The file is replaced when all lines are in: whole or not at all. Kinds whose lines can be removed store every copy of
-/// a line. A cuckoo filter holds 8 copies of a line: further copies are left out and reported, the file is replaced, and
-/// the exit code is 2.
+/// The file is replaced when all lines are in: whole or not at all. Kinds whose lines can be
+/// removed store every copy of a line. A cuckoo filter holds 8 copies of a line: further copies are
+/// left out and reported, the file is replaced, and the exit code is 2.
 ///
-/// A filter of kind split is changed in place, line by line. Queries see the old filter until the last line is in. If the
-/// command is killed, other commands refuse the filter until `gardenia recover` has repaired it. If an input cannot be
-/// read, the lines before it stay in, and their number is reported.
+/// A filter of kind split is changed in place, line by line. Queries see the old filter until the
+/// last line is in. If the command is killed, other commands refuse the filter until
+/// `gardenia recover` has repaired it. If an input cannot be read, the lines before it stay in, and
+/// their number is reported.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  gardenia add seen.gdn today.txt            what was in stays in
+  gardenia add seen.gdn today.txt            existing lines stay
   zcat log.gz | gardenia add seen.gdn        lines from a pipe
   gardenia add -o both.gdn seen.gdn new.txt  leaves seen.gdn as it is
 
 Exit codes: 0 done, 2 error, or copies of lines were left out.")]
 pub(crate) struct AddArgs {
-    /// When more different keys come than were planned [default: warn]
+    /// If more distinct keys are added than planned [default: warn]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) on_full: Option<OnFull>,
 
@@ -334,14 +274,15 @@ pub(crate) struct AddArgs {
 
 /// Remove lines from a filter file
 ///
-/// For kinds that can: counting, split, spectral-ms, spectral-rm, cuckoo, dynamic, quotient. A line that was added several times must be
-/// removed as often. Only remove what was added: a line that is not in the filter is refused, but a false positive passes
-/// that check, and removing it can hide a line that is in the filter. The file is replaced when all lines are removed:
-/// whole or not at all. A filter of kind split is changed in place, as by `add`: if the command is killed, do not remove
-/// the same lines again, but continue where `gardenia recover` says.
+/// For kinds that can: counting, split, spectral-ms, spectral-rm, cuckoo, dynamic, quotient. A line
+/// that was added several times must be removed as often. Only remove what was added: a line that
+/// is not in the filter is refused, but a false positive passes that check, and removing it can
+/// hide a line that is in the filter. The file is replaced when all lines are removed: whole or not
+/// at all. A filter of kind split is changed in place, as by `add`: if the command is killed, do
+/// not remove the same lines again, but continue where `gardenia recover` says.
 ///
-/// Some lines stay: those whose cells lost count, and those that several layers of a dynamic filter claim. They are
-/// reported, and nothing is lost.
+/// Some lines stay: those whose cells lost count, and those that several layers of a dynamic filter
+/// claim. They are reported, and nothing is lost.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -378,6 +319,9 @@ pub(crate) struct ChangeArgs {
     pub(crate) key: KeyArgs,
 
     #[command(flatten)]
+    pub(crate) stored: StoredArgs,
+
+    #[command(flatten)]
     pub(crate) secret: SecretArgs,
 
     #[command(flatten)]
@@ -388,12 +332,14 @@ pub(crate) struct ChangeArgs {
     pub(crate) quiet: bool,
 }
 
-/// Print how often lines went into a filter
+/// Print how often each line was added to a filter
 ///
-/// Each line of the input is printed after its count and a tab; a count of 0 is certain, others may be too high. A filter
-/// of kind bitwise may also report counts that are too low, even 0.
-/// For kinds that count: counting, spectral-ms, spectral-mi, spectral-rm, bitwise, count-min, cuckoo (up to 8), dynamic,
-/// quotient, and split, whose counters are read into memory.
+/// Prints each input line after its count and a tab. A count of 0 is certain; others may be too
+/// high. A count at the maximum of the filter's counters is marked, as in ≥65535: the line may have
+/// been added more often. A filter of kind bitwise may also report counts that are too low, even 0.
+///
+/// For kinds that count: counting, spectral-ms, spectral-mi, spectral-rm, bitwise, count-min,
+/// cuckoo (up to 8), dynamic, quotient, and split, whose counters are read into memory.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -421,6 +367,12 @@ pub(crate) struct CountArgs {
     pub(crate) key: KeyArgs,
 
     #[command(flatten)]
+    pub(crate) stored: StoredArgs,
+
+    #[command(flatten)]
+    pub(crate) verify: VerifyArgs,
+
+    #[command(flatten)]
     pub(crate) secret: SecretArgs,
 
     #[command(flatten)]
@@ -429,17 +381,19 @@ pub(crate) struct CountArgs {
 
 /// Print the most frequent lines
 ///
-/// Reads a stream of any length once, in little memory. Before each line stand two numbers: it came at least and at most
-/// so often. Both always hold. A line that may be missing, or may not belong, is said so on stderr.
+/// Reads a stream of any length once, in little memory. Each line is preceded by a lower and an
+/// upper bound of its count; both are guaranteed. Lines that may be missing or misplaced are
+/// reported on stderr.
 ///
-/// With -o the counts are saved. An input that is such a file is added to the counts instead of being read as lines, so that
-/// `gardenia top week.gdn` prints it, and `gardenia merge` merges several. The file holds the frequent lines as they are.
+/// With -o the counts are saved. An input that is such a file is added to the counts instead of
+/// being read as lines, so that `gardenia top week.gdn` prints it, and `gardenia merge` merges
+/// several. The file holds the frequent lines as they are.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   gardenia top access.log                        the ten most frequent lines
   cut -f1 big.tsv | gardenia top -n 100          of a pipe
-  gardenia top --min 0.1% log.txt                all that are a thousandth of the lines or more
+  gardenia top --min 0.1% log.txt                all lines that are at least a thousandth of the input
   gardenia top --memory 64MiB -n 10000 log.txt   more memory, narrower bounds
   gardenia top --json log.txt | jq -r '.lines[] | select(.certain) | .line'
   gardenia top -o mon.gdn mon.log                also saves the counts
@@ -457,7 +411,7 @@ pub(crate) struct TopArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Go on from this file of counts, if it exists, and save it at the end
+    /// Continue from this file of counts, if it exists, and save it at the end
     #[arg(short, long, value_name = "FILE", conflicts_with = "output")]
     pub(crate) state: Option<PathBuf>,
 
@@ -476,7 +430,7 @@ pub(crate) struct TopArgs {
     )]
     pub(crate) number: u64,
 
-    /// Print all lines that may be this share of the input or more, instead
+    /// Print all lines that may be this share of the input or more, instead of the first N
     #[arg(
         long,
         value_name = "P",
@@ -486,7 +440,8 @@ pub(crate) struct TopArgs {
     )]
     pub(crate) min: Option<f64>,
 
-    /// Memory for counting, beside that of the lines to print [default: 1MiB, or more for many lines]
+    /// Memory for counting, beside that of the lines to print [default: 1MiB, or more for many
+    /// lines]
     #[arg(short, long, value_name = "M", value_parser = human::parse_bytes, allow_negative_numbers = true)]
     pub(crate) memory: Option<u64>,
 
@@ -504,14 +459,14 @@ pub(crate) struct TopArgs {
 
 /// Compare a filter with the truth
 ///
-/// The truth comes as `sort FILE | uniq -c` prints it: a count, then the line; a count of 0 stands for a line that
-/// never went in. Of filters that count, the counts are compared too.
+/// The truth comes as `sort FILE | uniq -c` prints it: a count, then the line; a count of 0 is for
+/// a line that was never added. Of filters that count, the counts are compared too.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  gardenia eval in.gdn truth.txt                       how often it errs, with 95% intervals
+  gardenia eval in.gdn truth.txt                       its false-positive rate, with 95% intervals
   sort in.txt | uniq -c > truth.txt                    where that came from,
-  seq 1000000 | sed 's/^/0 absent-/' >> truth.txt      and lines that never went in
+  seq 1000000 | sed 's/^/0 absent-/' >> truth.txt      and lines that were never added
   gardenia eval --each in.gdn truth.txt                line by line
   gardenia eval --json in.gdn truth.txt | jq .false_positive_rate
 
@@ -538,7 +493,13 @@ pub(crate) struct EvalArgs {
     pub(crate) json: bool,
 
     #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
+
+    #[command(flatten)]
     pub(crate) key: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) stored: StoredArgs,
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
@@ -551,9 +512,11 @@ pub(crate) struct EvalArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  gardenia info seen.gdn                 kind, size, fill, keys, error rate
+  gardenia info seen.gdn                 kind, size, fill, keys, false-positive rate
   gardenia info --verify *.gdn           check every byte; exit code 2 if one is wrong
   gardenia info --json seen.gdn | jq .fpp
+  gardenia info data.parquet                 its Bloom filters, by row group and column
+  gardenia info filter.bin                   of Spark, Guava, Hive, ORC, DataSketches, RocksDB, Redis dumps, …
 
 With --json each file gives one line, an object; a value that is not known is null.")]
 pub(crate) struct InfoArgs {
@@ -564,6 +527,10 @@ pub(crate) struct InfoArgs {
     /// Read the whole file and check every byte of it
     #[arg(long)]
     pub(crate) verify: bool,
+
+    /// Format of the file, if it is another program's and its bytes do not tell
+    #[arg(long, value_name = "FORMAT", value_parser = format_named)]
+    pub(crate) format: Option<Format>,
 
     /// Print JSON
     #[arg(long)]
@@ -576,11 +543,12 @@ pub(crate) struct InfoArgs {
     pub(crate) memory: MemoryArgs,
 }
 
-/// See what filters do, on examples that come along
+/// Guided tour with built-in examples
 ///
-/// Builds two kinds of filter, asks them, saves and reopens them, deduplicates a million log lines against an
-/// exact set, counts, removes and forgets keys, shows what choosing bits saves, counts a
-/// stream that does not fit, compares the relatives, and measures what a key costs. Takes a few seconds and leaves nothing behind.
+/// Builds two kinds of filter, asks them, saves and reopens them, deduplicates a million log lines
+/// against an exact set, counts, removes and forgets keys, shows what choosing bits saves, counts a
+/// stream of any length, compares the other kinds, and measures the time per key. Takes a few
+/// seconds and leaves nothing behind.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -588,12 +556,12 @@ Examples:
   gardenia tour | less")]
 pub(crate) struct TourArgs {}
 
-/// Measure what a key costs on this machine
+/// Measure the time per key on this machine
 ///
-/// Fills and asks filters of random keys, by one call per key and by batches of 8192. Every repeat has fresh
-/// keys. Filters are empty and their memory is in use before the clock starts; keys are hashed while it runs.
-/// Below 1000 keys the clock itself takes part of the time. `cargo run --profile dist -p peers` compares with other
-/// libraries.
+/// Fills and asks filters of random keys, by one call per key and by batches of 8192. Every repeat
+/// has fresh keys. Filters are empty and their memory is in use before the clock starts; keys are
+/// hashed while it runs. Below 1000 keys the clock itself takes part of the time.
+/// `cargo run --profile dist -p peers` compares with other libraries.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -604,9 +572,9 @@ Examples:
   gardenia bench --calibrate                      what queries of all kinds cost, for `gardenia plan`; a minute
 
 Columns:
-  insert      put a key into an empty filter until it is full as planned
-  hit, miss   ask for a key that is in, in random order; for one that is not
-  mix         half of the keys are in
+  insert      add keys to an empty filter until it holds what was planned
+  hit, miss   query keys that are in the filter, in random order; keys that are not
+  mix         half of the keys are in the filter
   N threads   par_insert_many and par_contains_many of the blocked filter
   memory alone, the machine's own limit, stands in the first row.
 
@@ -643,7 +611,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_enum, default_value_t = KeyKind::U64)]
     pub(crate) keys: KeyKind,
 
-    /// Measure the blocked filter with so many threads, too
+    /// Measure the blocked filter with this many threads as well
     #[arg(
         short,
         long,
@@ -654,7 +622,7 @@ pub(crate) struct BenchArgs {
     )]
     pub(crate) threads: u32,
 
-    /// Repeats, of which best and median are shown
+    /// Repeats; best and median are shown
     #[arg(
         short,
         long,
@@ -669,7 +637,8 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Measure a query of every kind at the smallest and the largest of --items, and store it for `gardenia plan`
+    /// Measure a query of every kind at the smallest and the largest of --items, and store it for
+    /// `gardenia plan`
     #[arg(long, conflicts_with_all = ["fpp", "kind", "keys", "threads", "json"])]
     pub(crate) calibrate: bool,
 }

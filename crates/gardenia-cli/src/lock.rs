@@ -1,8 +1,9 @@
-//! Two processes that change one file wait for each other: what is read, changed and renamed into place by one
-//! would otherwise be lost to the other.
+//! Two processes that change one file wait for each other: what is read, changed and renamed into
+//! place by one would otherwise be lost to the other.
 //!
-//! The lock is the system's, on the file itself, and ends with the process. As files are replaced by renaming, the
-//! file that was waited for may be the old one: the lock counts once its path still names it.
+//! The lock is the system's, on the file itself, and ends with the process. As files are replaced
+//! by renaming, the file that was waited for may be the old one: the lock counts once its path
+//! still names it.
 
 use crate::input;
 #[cfg(unix)]
@@ -21,8 +22,8 @@ pub(crate) struct Lock {
     _file: Option<File>,
 }
 
-/// Waits until no other process changes the file at `path`, and keeps others waiting from then on. Whoever asks for
-/// it says so on stderr, unless `quiet`.
+/// Waits until no other process changes the file at `path`, and keeps others waiting from then on.
+/// Whoever asks for it says so on stderr, unless `quiet`.
 pub(crate) fn hold(path: &Path, quiet: bool) -> anyhow::Result<Lock> {
     if is_stream(path) {
         return Ok(Lock { _file: None });
@@ -72,8 +73,8 @@ fn names(path: &Path, file: &File) -> io::Result<bool> {
     Ok((ours.dev(), ours.ino()) == (now.dev(), now.ino()))
 }
 
-/// Takes the file at `path` for this process, or says that another has it. One that is not there is made, empty, so
-/// that it can be locked; if it stays empty it goes with the lock.
+/// Takes the file at `path` for this process, or says that another has it. One that is not there is
+/// made, empty, so that it can be locked; if it stays empty it goes with the lock.
 pub(crate) fn claim(path: &Path) -> anyhow::Result<Claim> {
     claim_file(path)
         .with_context(|| input::name(path))

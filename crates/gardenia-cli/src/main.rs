@@ -1,13 +1,16 @@
 //! The `gardenia` command: filters built, asked and inspected at the shell.
 //!
-//! `main` turns what a subcommand returns into an exit code, as `grep` does: 0 found (or done), 1 nothing
-//! found, 2 trouble. Each subcommand is one file in `cmd`, thin over the library.
+//! `main` turns what a subcommand returns into an exit code, as `grep` does: 0 found (or done), 1
+//! nothing found, 2 trouble. Each subcommand is one file in `cmd`, thin over the library.
 
 mod args;
 mod cmd;
+mod foreign;
+mod help;
 mod host;
 mod input;
 mod keys;
+mod list;
 mod lock;
 mod memory;
 mod message;
@@ -19,17 +22,20 @@ mod spec;
 mod split;
 mod verbs;
 
-use args::{Cli, Command};
-use clap::Parser;
+use args::Command;
 use gardenia_terminal::exit_code;
-use gardenia_terminal::message::usage;
+use gardenia_terminal::message::{problem, usage};
 pub(crate) use gardenia_terminal::{Outcome, human, progress};
+use message::hinted;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match Cli::try_parse() {
+    match help::parse() {
         Ok(cli) => exit_code(run(cli.command)),
-        Err(error) => usage(&error),
+        Err(error) => match help::from_grep(&error) {
+            Some(hint) => exit_code(Err(hinted(problem(&error), hint))),
+            None => usage(&error),
+        },
     }
 }
 
@@ -54,7 +60,9 @@ fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Kinds(args) => cmd::kinds::run(&args),
         Command::Tour(args) => cmd::tour::run(&args),
         Command::Bench(args) => cmd::bench::run(&args),
+        Command::Corpus(args) => cmd::corpus::run(&args),
         Command::Lab(args) => cmd::lab::run(&args),
+        Command::Explore(args) => cmd::explore::run(&args),
         Command::Completions(args) => cmd::generate::completions(&args),
         Command::Man(args) => cmd::generate::man(&args),
     }

@@ -6,6 +6,11 @@ use gardenia::{AnyFilter, Bloom, Cuckoo, DecodeError, EncodeError, InsertError, 
 pub(crate) use gardenia_terminal::message::{complain, hinted, say, with_hint};
 use std::path::Path;
 
+/// A current false-positive rate. What is too small to be computed is not nothing.
+pub(crate) fn rate(fpp: f64, empty: bool) -> String {
+    if fpp == 0.0 && !empty { "below 1 in 1e11".to_owned() } else { human::share(fpp) }
+}
+
 /// In what a file differs from the first.
 pub(crate) fn difference(first: &Path, other: &Path, difference: &Mismatch) -> String {
     let Mismatch { what, ours, theirs, .. } = difference;
@@ -16,7 +21,8 @@ pub(crate) fn difference(first: &Path, other: &Path, difference: &Mismatch) -> S
     format!("{other}: differs from {first} in {what}: {theirs}, not {ours}")
 }
 
-/// Says a decoding error in the words of the command line, where the library speaks of its own calls.
+/// Says a decoding error in the words of the command line, where the library speaks of its own
+/// calls.
 pub(crate) fn decode(error: DecodeError) -> anyhow::Error {
     match error {
         DecodeError::Io(error) => error.into(),
@@ -134,7 +140,7 @@ pub(crate) fn size(error: SizeError) -> anyhow::Error {
     let hint = match &error {
         SizeError::Fpp(_) => "--fpp takes a probability such as 1%, 0.01 or 1/100",
         SizeError::FppBelowFloor { .. } => "raise --fpp, or lower --items",
-        SizeError::ZeroItems => "--items is the number of keys to make room for",
+        SizeError::ZeroItems => "--items is the number of distinct keys",
         SizeError::ZeroCells => "--bits is the size of the filter, such as 8M or 1MiB",
         SizeError::Width { .. } => "--width is the number of bits per cell; 4 suit sets, 16 suit counts",
         SizeError::TooManyCells { .. } => "lower --items or --bits, or raise --fpp",
@@ -166,7 +172,8 @@ pub(crate) fn sketch_size(error: SizeError) -> anyhow::Error {
     hinted(error, hint)
 }
 
-/// As [`size`], for a blocked filter planned for `items` and `fpp`: another kind may do what it cannot.
+/// As [`size`], for a blocked filter planned for `items` and `fpp`: another kind may do what it
+/// cannot.
 pub(crate) fn blocked_size(error: SizeError, items: u64, fpp: f64) -> anyhow::Error {
     match error {
         SizeError::TooManyCells { .. } if Bloom::builder().items(items).fpp(fpp).shape().is_ok() => hinted(

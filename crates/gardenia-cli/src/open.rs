@@ -1,12 +1,13 @@
 //! Opening filters: a file is memory-mapped, a pipe is read.
 
 use crate::args::MemoryArgs;
+use crate::input::Source;
 use crate::message::hinted;
 use crate::spec::kinds_that;
-use crate::{memory, message, signal, split};
+use crate::{foreign, memory, message, signal, split};
 use anyhow::Context;
 use gardenia::filter::SplitFiles;
-use gardenia::format::dcso;
+use gardenia::format::{dcso, verify_file};
 use gardenia::{Ability, AnyFilter, Count, DecodeError, OpenFilter, ReadOptions, SecretKey};
 use std::fs::File;
 use std::io::{self, Read};
@@ -112,7 +113,8 @@ fn read(path: &Path, options: &ReadOptions) -> Result<AnyFilter, DecodeError> {
 }
 
 impl MemoryArgs {
-    /// What is read takes memory, what is mapped does not. A file may ask for more than its own size, but not for all there is.
+    /// What is read takes memory, what is mapped does not. A file may ask for more than its own
+    /// size, but not for all there is.
     pub(crate) fn options(self, secret: Option<SecretKey>) -> ReadOptions {
         let mut options = ReadOptions::new().max_bytes(memory::available().unwrap_or(u64::MAX));
         if let Some(most) = self.max_memory {
@@ -122,6 +124,42 @@ impl MemoryArgs {
             Some(secret) => options.secret(secret),
             None => options,
         }
+    }
+}
+
+/// Whether the bytes of a filter are checked before it is used.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct VerifyArgs {
+    /// Check every byte of a filter before it is used [default: if that takes less than 3% of the
+    /// time]
+    #[arg(long, hide_short_help = true, conflicts_with = "no_verify")]
+    verify: bool,
+
+    /// Check nothing but the filter's header
+    #[arg(long, hide_short_help = true)]
+    no_verify: bool,
+}
+
+/// A filter up to this size is checked in less time than it takes to start.
+const SMALL: u64 = 128 << 10;
+
+/// A filter that has this part of the bytes of the input is checked in less than 3 % of the time
+/// that the input takes.
+const PART: u64 = 16;
+
+impl VerifyArgs {
+    /// Checks the filter file at `path`, unless that would take long beside reading the inputs.
+    /// What is read as a whole is checked anyway, and a file of another program has no checksums.
+    pub(crate) fn check(self, path: &Path, sources: &[Source]) -> anyhow::Result<()> {
+        let Ok(file) = std::fs::metadata(path) else { return Ok(()) };
+        if self.no_verify || is_stream(path) || !file.is_file() || !foreign::is_native(path) {
+            return Ok(());
+        }
+        let input: u64 = sources.iter().filter_map(Source::len).sum();
+        if self.verify || file.len() <= SMALL.max(input / PART) {
+            verify_file(path).map_err(message::decode).with_context(|| crate::input::name(path))?;
+        }
+        Ok(())
     }
 }
 
@@ -140,7 +178,8 @@ pub(crate) fn try_open(path: &Path, options: &ReadOptions) -> Result<OpenFilter,
     }
 }
 
-/// An error if the file was changed while it was mapped, so that answers may be those of neither the old nor the new one.
+/// An error if the file was changed while it was mapped, so that answers may be those of neither
+/// the old nor the new one.
 pub(crate) fn check_unchanged(filter: &OpenFilter, path: &Path) -> anyhow::Result<()> {
     if filter.is_unchanged().with_context(|| crate::input::name(path))? {
         return Ok(());

@@ -29,7 +29,7 @@ impl Output<'_> {
         if is_dash(self.path) {
             if io::stdout().is_terminal() {
                 let hint = "give a file by -o FILE, or send it on with > or |";
-                return Err(hinted("a filter is not written to a terminal", hint));
+                return Err(hinted("refusing to write a binary filter to the terminal", hint));
             }
             return Ok(());
         }
@@ -43,10 +43,11 @@ impl Output<'_> {
             if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) && !self.force {
                 return Err(hinted("already exists, as a link to nothing", "--force replaces it"));
             }
-            let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-            // Missing, not a folder, or not ours to enter: the system says it best.
-            return fs::read_dir(folder).map(drop).map_err(|error| {
-                hinted(format!("the folder {} cannot be used: {error}", folder.display()), "change -o")
+            let directory =
+                path.parent().filter(|directory| *directory != Path::new("")).unwrap_or(Path::new("."));
+            // Missing, not a directory, or not ours to enter: the system says it best.
+            return fs::read_dir(directory).map(drop).map_err(|error| {
+                hinted(format!("the directory {} cannot be used: {error}", directory.display()), "change -o")
             });
         };
         if metadata.is_dir() {
@@ -75,9 +76,9 @@ impl Output<'_> {
         self.fill(|out| write(out).map_err(message::encode).with_context(|| self.name()))
     }
 
-    /// Hands stdout or the file to `write`, whose errors say by themselves where they come from. A file appears when
-    /// that is done: whole or not at all, and without `force` only where there is none, not even one that another
-    /// process made in the meantime.
+    /// Hands stdout or the file to `write`, whose errors say by themselves where they come from. A
+    /// file appears when that is done: whole or not at all, and without `force` only where there is
+    /// none, not even one that another process made in the meantime.
     pub(crate) fn fill<T>(
         &self,
         write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,

@@ -1,7 +1,8 @@
 //! Ending well on SIGINT, SIGTERM and SIGHUP.
 //!
-//! The first signal is noted, so that a loop can end at its next block; `last` runs beside the loop for the case that it
-//! waits in a read, which a signal does not end. A second signal ends the process at once.
+//! The first signal is noted, so that a loop can end at its next block; `last` runs beside the loop
+//! for the case that it waits in a read, which a signal does not end. A second signal ends the
+//! process at once.
 
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
@@ -18,7 +19,8 @@ pub(crate) fn exit(signal: i32) -> ! {
     std::process::exit(128 + signal)
 }
 
-/// From now on signals are noted, and at the first `last` is called in a thread of its own; then the process ends.
+/// From now on signals are noted, and at the first `last` is called in a thread of its own; then
+/// the process ends.
 #[cfg(unix)]
 pub(crate) fn watch(last: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -39,16 +41,16 @@ pub(crate) fn watch(last: impl FnOnce() + Send + 'static) -> std::io::Result<()>
     Ok(())
 }
 
-/// Whether the process was started to ignore a signal, as by `nohup`, where the system tells (Linux). Watching it would
-/// end what is meant to go on.
+/// Whether the process was started to ignore a signal, as by `nohup`, where the system tells
+/// (Linux). Watching it would end what is meant to go on.
 #[cfg(unix)]
 fn ignores(status: &str, signal: i32) -> Option<bool> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     Some(u64::from_str_radix(mask.trim(), 16).ok()? >> (signal - 1) & 1 == 1)
 }
 
-/// From now on a bus error says what happened: a mapped file was cut short. The system's own words, or none at all, would
-/// leave people guessing.
+/// From now on a bus error says what happened: a mapped file was cut short. The system's own words,
+/// or none at all, would leave people guessing.
 #[cfg(unix)]
 #[allow(unsafe_code, reason = "a handler of signals may call write, but not take the lock of stderr")]
 pub(crate) fn explain_bus_errors() -> std::io::Result<()> {
@@ -59,8 +61,8 @@ pub(crate) fn explain_bus_errors() -> std::io::Result<()> {
     ONCE.call_once(|| {
         let explain = || {
             const MESSAGE: &[u8] =
-                b"gardenia: a filter was cut short while it was being used\nhint: run it again; \
-                to replace a filter that is in use, write a new file and mv it over the old one\n";
+                b"gardenia: a file was cut short while it was being used\nhint: run it again; \
+                to replace a filter or list that is in use, write a new file and mv it over the old one\n";
             // SAFETY: descriptor 2 is open, and is not closed by this: a `ManuallyDrop` is never dropped.
             let file = unsafe { std::fs::File::from_raw_fd(2) };
             let mut stderr = std::mem::ManuallyDrop::new(file);

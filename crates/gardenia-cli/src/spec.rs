@@ -1,14 +1,18 @@
 //! The options of a filter on the command line: one for each in the library's table, and `--kind`.
 
+use crate::input;
 use crate::message::hinted;
+use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
 use gardenia::spec::{Param, SpecError, Takes};
 use gardenia::{Ability, Kind, Spec};
+use std::path::{Path, PathBuf};
 
 /// The kind of filter and its options, as they were given.
 #[derive(Debug, Default)]
 pub(crate) struct SpecArgs {
+    file: Option<PathBuf>,
     kind: Option<String>,
     options: Vec<(Param, String)>,
 }
@@ -17,9 +21,17 @@ impl SpecArgs {
     /// What the options describe; `default` is the kind if none is named.
     pub(crate) fn spec(&self, default: Kind) -> anyhow::Result<Spec> {
         let named = self.kind.as_deref().and_then(Spec::named);
-        let spec = named.unwrap_or_else(|| Spec::new(default));
+        let spec = match &self.file {
+            Some(path) => from_file(path)?,
+            None => named.unwrap_or_else(|| Spec::new(default)),
+        };
         let read = |spec: Spec, (param, text): &(Param, String)| spec.parse_option(*param, text);
         self.options.iter().try_fold(spec, read).map_err(explain)
+    }
+
+    /// Whether a kind is named.
+    pub(crate) fn is_kind_given(&self) -> bool {
+        self.kind.is_some()
     }
 
     /// Whether an option is given.
@@ -52,6 +64,18 @@ fn letter(param: Param) -> Option<char> {
     }
 }
 
+/// In fewer words than the table has, for the screen.
+fn short(param: Param) -> Option<&'static str> {
+    match param {
+        Param::Items => Some("Number of distinct keys [default: counted in the input]"),
+        Param::Fpp => Some("False-positive rate, such as 0.1% or 1/1000 [default: 1%]"),
+        Param::Memory => Some("Memory limit; without --fpp all of it is used"),
+        _ => None,
+    }
+}
+
+const HEADING: &str = "Size and kind of the filter";
+
 /// What stands for the value of an option in `--help`.
 fn placeholder(takes: Takes) -> &'static str {
     match takes {
@@ -71,13 +95,18 @@ fn kinds_with(param: Param) -> Option<String> {
 }
 
 fn option(param: Param) -> Arg {
-    let help = match kinds_with(param) {
+    // What only some kinds have is explained with the kind, by `gardenia kinds KIND`.
+    let special = kinds_with(param);
+    let help = match &special {
         Some(kinds) => format!("{} ({kinds})", param.meaning().trim_end_matches('.')),
-        None => param.meaning().trim_end_matches('.').to_owned(),
+        None => short(param).unwrap_or(param.meaning().trim_end_matches('.')).to_owned(),
     };
     let arg = Arg::new(param.word()).long(param.word()).aliases(param.aliases().iter().copied()).help(help);
-    let arg = letter(param).into_iter().fold(arg, Arg::short).help_heading("Options of the filter");
-    let arg = arg.hide(param == Param::PlannedFpp);
+    let arg = letter(param).into_iter().fold(arg, Arg::short).help_heading(HEADING);
+    let arg = arg.hide(param == Param::PlannedFpp).hide_long_help(special.is_some());
+    let arg = arg.hide_short_help(
+        special.is_some() || matches!(param, Param::Hashes | Param::Scheme | Param::Seed | Param::Width),
+    );
     match param.takes() {
         Takes::Nothing => arg.action(ArgAction::SetTrue),
         takes => {
@@ -105,12 +134,33 @@ fn kind() -> Arg {
         .value_name("KIND")
         .ignore_case(true)
         .value_parser(PossibleValuesParser::new(kinds))
-        .help("Kind of filter: blocked is fastest, bloom smaller; others can do more [default: blocked, or bloom with --scheme]")
+        .hide_possible_values(true)
+        .help_heading(HEADING)
+        .help("Kind of filter: see `gardenia kinds` [default: blocked]")
+}
+
+fn file() -> Arg {
+    Arg::new("spec")
+        .long("spec")
+        .value_name("FILE")
+        .conflicts_with("kind")
+        .value_parser(clap::value_parser!(PathBuf))
+        .hide_short_help(true)
+        .help_heading(HEADING)
+        .help("File with a spec, such as: blocked items=10M fpp=0.1%; for filters that are built apart and merged")
+}
+
+/// The spec in a file, as `gardenia info` prints it.
+fn from_file(path: &Path) -> anyhow::Result<Spec> {
+    let text = std::fs::read_to_string(path).with_context(|| input::name(path))?;
+    let spec: Result<Spec, SpecError> = text.trim().parse();
+    spec.map_err(|error| anyhow::Error::msg(error.to_string())).with_context(|| input::name(path))
 }
 
 impl clap::Args for SpecArgs {
     fn augment_args(command: Command) -> Command {
-        Param::ALL.into_iter().fold(command.arg(kind()), |command, param| command.arg(option(param)))
+        let command = command.arg(kind()).arg(file());
+        Param::ALL.into_iter().fold(command, |command, param| command.arg(option(param)))
     }
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
@@ -124,7 +174,9 @@ impl FromArgMatches for SpecArgs {
             _ => matches.get_one::<String>(param.word()).cloned(),
         };
         let options = Param::ALL.into_iter().filter_map(|param| Some((param, given(param)?))).collect();
-        Ok(Self { kind: matches.get_one::<String>("kind").cloned(), options })
+        let (file, kind) =
+            (matches.get_one::<PathBuf>("spec").cloned(), matches.get_one::<String>("kind").cloned());
+        Ok(Self { file, kind, options })
     }
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         *self = Self::from_arg_matches(matches)?;

@@ -1,4 +1,5 @@
-//! Filters that are changed: in memory and written as a whole, or split, with their counters in a file beside their bits.
+//! Filters that are changed: in memory and written as a whole, or split, with their counters in a
+//! file beside their bits.
 
 use crate::message::{self, hinted};
 use crate::open::load;
@@ -79,8 +80,22 @@ impl Target {
         either!(self, filter => filter.fpp())
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        either!(self, filter => filter.fill() == 0.0)
+    }
+
     pub(crate) fn memory_bytes(&self) -> u64 {
         either!(self, filter => filter.memory_bytes() as u64)
+    }
+
+    /// How many cells have lost count, and the largest count; `None` if there are none, or if this
+    /// kind does not count.
+    pub(crate) fn saturated(&self) -> Option<(u64, u64)> {
+        let counts = match self {
+            Self::Whole(filter) => filter.as_count()?,
+            Self::Split(_) => return None,
+        };
+        Some((counts.saturated(), counts.max_count())).filter(|(cells, _)| *cells > 0)
     }
 
     pub(crate) fn estimated_items(&self) -> Option<Estimate> {
@@ -90,7 +105,8 @@ impl Target {
         }
     }
 
-    /// Adds keys, and reports of each whether it was certainly absent; how many copies were left out.
+    /// Adds keys, and reports of each whether it was certainly absent; how many copies were left
+    /// out.
     pub(crate) fn insert(&mut self, digests: &[Digest], new: &mut [bool]) -> anyhow::Result<u64> {
         match self {
             Self::Whole(filter) => {
@@ -129,7 +145,8 @@ impl Target {
     }
 }
 
-/// Opens a split filter that is as it was closed, to be changed. Waits while another process has it.
+/// Opens a split filter that is as it was closed, to be changed. Waits while another process has
+/// it.
 pub(crate) fn open(
     path: &Path,
     files: &SplitFiles,
@@ -152,8 +169,8 @@ pub(crate) fn wait(files: &SplitFiles, quiet: bool) -> anyhow::Result<()> {
     lock::hold(files.counters_path(), quiet).map(drop)
 }
 
-/// Refuses bits that are not those of the counters beside them. If another process is changing the filter they are those
-/// from before.
+/// Refuses bits that are not those of the counters beside them. If another process is changing the
+/// filter they are those from before.
 pub(crate) fn check(path: &Path, options: &ReadOptions) -> anyhow::Result<()> {
     let Some(files) = SplitFiles::find(path) else { return Ok(()) };
     is_clean(path, &files, options).map(drop)

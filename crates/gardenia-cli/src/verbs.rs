@@ -1,5 +1,5 @@
-//! What all kinds of filter can do, for code that compares them. As the library's own methods, which are what
-//! people call: its traits speak digests.
+//! What all kinds of filter can do, for code that compares them. As the library's own methods,
+//! which are what people call: its traits speak digests.
 
 use gardenia::theory::bloom::Shape;
 use gardenia::{BlockedBloom, Bloom, EncodeError, Filter, Key, SizeError};
@@ -10,7 +10,7 @@ pub(crate) trait Verbs: Filter + Sized {
     /// As files and the command line call it.
     const KIND: &'static str;
 
-    /// The shape for so many items at this probability; takes no memory.
+    /// The shape for this many items at this probability; takes no memory.
     fn shape(items: u64, fpp: f64) -> Result<Shape, SizeError>;
     fn new(items: u64, fpp: f64) -> Result<Self, SizeError>;
     fn clear(&mut self);

@@ -1,4 +1,5 @@
-//! How our programs talk to people: messages, numbers, progress and exit codes. Shared by `gardenia` and the programs beside it.
+//! How our programs talk to people: messages, numbers, progress and exit codes. Shared by
+//! `gardenia` and the programs beside it.
 
 pub mod human;
 pub mod message;
@@ -18,7 +19,8 @@ pub enum Outcome {
     Trouble,
 }
 
-/// The exit code of a command, as `grep` has it: 0 found (or done), 1 nothing found, 2 trouble, which is complained about.
+/// The exit code of a command, as `grep` has it: 0 found (or done), 1 nothing found, 2 trouble,
+/// which is complained about.
 pub fn exit_code(outcome: anyhow::Result<Outcome>) -> ExitCode {
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

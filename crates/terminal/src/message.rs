@@ -31,18 +31,24 @@ pub fn with_hint(error: anyhow::Error, hint: &str) -> anyhow::Error {
     if advised || is_broken_pipe(&error) { error } else { hinted(format!("{error:#}"), hint) }
 }
 
+/// The advice of an error, if it has some.
+pub fn hint(error: &anyhow::Error) -> Option<&str> {
+    let hinted: &Hinted = error.chain().find_map(|cause| cause.downcast_ref())?;
+    Some(&hinted.hint)
+}
+
 /// Prints `gardenia: FILE: reason`, and the hint if there is one.
 pub fn complain(error: &anyhow::Error) {
     say(&format!("gardenia: {}", without_number(&format!("{error:#}"))));
-    if let Some(Hinted { hint, .. }) = error.chain().find_map(|cause| cause.downcast_ref()) {
+    if let Some(hint) = hint(error) {
         say(&format!("hint: {hint}"));
     }
 }
 
 /// Prints one line on stderr.
 ///
-/// File names may hold line ends and terminal codes: those are shown, not obeyed, so a line stays a line.
-/// A stderr that is closed is nobody's reason to fail.
+/// File names may hold line ends and terminal codes: those are shown, not obeyed, so a line stays a
+/// line. A stderr that is closed is nobody's reason to fail.
 pub fn say(text: &str) {
     let mut line = String::with_capacity(text.len() + 1);
     for c in text.chars() {
@@ -66,6 +72,15 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref().is_some_and(broken))
 }
 
+/// What is wrong with the command line, in one line: clap writes a paragraph with that, then tips
+/// and usage.
+pub fn problem(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let problem: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let problem = problem.join(" ");
+    problem.strip_prefix("error: ").unwrap_or(&problem).to_owned()
+}
+
 /// Prints help, version, or what is wrong with the command line, in the form of all other errors.
 pub fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
@@ -84,19 +99,17 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         }
         _ => {}
     }
-    // clap writes a paragraph with the problem, then tips and usage.
+    say(&format!("gardenia: {}", problem(error)));
     let text = error.render().to_string();
-    let problem: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
-    let problem = problem.join(" ");
-    say(&format!("gardenia: {}", problem.strip_prefix("error: ").unwrap_or(&problem)));
     // Of clap's tips those about similar names help; how to pass an option's name as a value is not the question.
     let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
     match (tip.filter(|tip| tip.contains("similar")), error.get(ContextKind::Usage)) {
         (Some(tip), _) => say(&format!("hint: {tip}")),
         (None, Some(usage)) => {
-            // On one line, and without the word "Usage:".
+            // Its first line, without the word "Usage:".
             let usage = usage.to_string();
-            let words: Vec<&str> = usage.split_whitespace().skip(1).collect();
+            let words: Vec<&str> =
+                usage.trim_start().lines().next().unwrap_or_default().split_whitespace().skip(1).collect();
             say(&format!("hint: {}", words.join(" ")));
         }
         (None, None) => {}

@@ -60,7 +60,7 @@ impl Progress {
         Self { bar, start: Instant::now(), shown: false, begun: 0 }
     }
 
-    /// Notes that so many bytes were read so far.
+    /// Notes that this many bytes were read so far.
     pub fn read(&mut self, bytes: u64) {
         self.advance(|bar| bar.set_position(bytes));
     }

@@ -1,7 +1,8 @@
 //! `gardenia bench`: what a key costs on this machine, at the sizes that matter to its user.
 //!
-//! Repeats are the outer loop and kinds the inner one, so that whatever disturbs the machine hits all kinds
-//! alike. All sizes are checked before the first is measured: nobody should wait for a run that must fail.
+//! Repeats are the outer loop and kinds the inner one, so that whatever disturbs the machine hits
+//! all kinds alike. All sizes are checked before the first is measured: nobody should wait for a
+//! run that must fail.
 
 mod calibrate;
 mod measure;
@@ -104,34 +105,34 @@ fn check(args: &BenchArgs, items: u64) -> anyhow::Result<()> {
 }
 
 /// What is measured.
-enum Bed {
+enum Contender {
     Memory(Lines),
     Bloom(Bloom),
     Blocked(BlockedBloom),
     Threads(BlockedBloom, usize),
 }
 
-impl Bed {
+impl Contender {
     /// All that the arguments ask for, at one size.
     fn all(args: &BenchArgs, items: u64) -> anyhow::Result<Vec<Self>> {
         let blocked = || <BlockedBloom as Verbs>::new(items, args.fpp).map_err(message::size);
-        let mut beds = Vec::new();
+        let mut contenders = Vec::new();
         let mut bits = 0;
         if args.kind.bloom() {
             let filter = <Bloom as Verbs>::new(items, args.fpp).map_err(message::size)?;
             bits = filter.bits();
-            beds.push(Self::Bloom(filter));
+            contenders.push(Self::Bloom(filter));
         }
         if args.kind.blocked() {
             let filter = blocked()?;
             bits = filter.bits();
-            beds.push(Self::Blocked(filter));
+            contenders.push(Self::Blocked(filter));
         }
         if args.threads > 1 {
-            beds.push(Self::Threads(blocked()?, args.threads as usize));
+            contenders.push(Self::Threads(blocked()?, args.threads as usize));
         }
-        beds.insert(0, Self::Memory(Lines::new(bits).map_err(message::size)?));
-        Ok(beds)
+        contenders.insert(0, Self::Memory(Lines::new(bits).map_err(message::size)?));
+        Ok(contenders)
     }
 
     fn row(&self, items: u64) -> Row {
@@ -145,7 +146,8 @@ impl Bed {
         }
     }
 
-    /// Memory alone has nothing to hash: its places come from the `numbers` that the keys were made of.
+    /// Memory alone has nothing to hash: its places come from the `numbers` that the keys were made
+    /// of.
     fn measure<K: Key + Sync>(
         &mut self,
         numbers: &Work<Vec<u64>>,
@@ -163,20 +165,20 @@ impl Bed {
 
 /// The rows of one size.
 fn measure_size(args: &BenchArgs, items: u64) -> anyhow::Result<Vec<Row>> {
-    let mut beds = Bed::all(args, items)?;
-    let mut rows: Vec<Row> = beds.iter().map(|bed| bed.row(items)).collect();
+    let mut contenders = Contender::all(args, items)?;
+    let mut rows: Vec<Row> = contenders.iter().map(|contender| contender.row(items)).collect();
     let mut progress = Progress::steps(u64::from(args.repeat) * rows.len() as u64);
     let mut numbers = Numbers::default();
     for repeat in 1..=args.repeat {
         let numbers = Work::draw(&mut numbers, items as usize);
         let texts = (args.keys == KeyKind::Text).then(|| numbers.each(|numbers| Texts::of(numbers)));
         let slices = texts.as_ref().map(|texts| texts.each(Texts::slices));
-        for (bed, row) in beds.iter_mut().zip(&mut rows) {
+        for (contender, row) in contenders.iter_mut().zip(&mut rows) {
             let (keys, of) = (human::plural(items, "key"), args.repeat);
             progress.step(format!("{keys}, repeat {repeat} of {of}, {}", row.name()));
             match &slices {
-                Some(slices) => bed.measure(&numbers, slices, row)?,
-                None => bed.measure(&numbers, &numbers, row)?,
+                Some(slices) => contender.measure(&numbers, slices, row)?,
+                None => contender.measure(&numbers, &numbers, row)?,
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Programs of their own that belong to the command: found beside it or on PATH, as cargo and git find theirs.
+//! Programs of their own that belong to the command: found beside it or on PATH, as cargo and git
+//! find theirs.
 
 use crate::Outcome;
 use crate::message::hinted;
@@ -34,6 +35,6 @@ fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     here.into_iter()
         .chain(std::env::split_paths(&path))
-        .map(|folder| folder.join(&file))
+        .map(|directory| directory.join(&file))
         .find(|path| path.is_file())
 }

@@ -1,6 +1,7 @@
 //! `gardenia build`: keys → filter.
 
 use super::collected::Collected;
+use super::distinct::{self, Census};
 use super::{map, points, sketch};
 use crate::args::{BuildArgs, OnFull};
 use crate::input::{Batch, Block, Keys, Reading, Source};
@@ -10,8 +11,8 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::spec::{explain, kinds_that};
 use crate::split::Target;
-use crate::{Outcome, human, memory, message};
-use gardenia::filter::SplitFiles;
+use crate::{Outcome, foreign, human, memory, message};
+use gardenia::filter::{Effort, SplitFiles};
 use gardenia::spec::{Param, Step};
 use gardenia::{Ability, AnyFilter, Digest, KeyHasher, Kind, Spec, SplitBloom};
 use std::path::Path;
@@ -19,16 +20,37 @@ use std::path::Path;
 /// Digests probed at a time when they come from memory, as many as a block of input gives.
 const BATCH: usize = 4096;
 
-/// If copies of lines do not fit, a filter gets half as much room again, until it has this many times what the lines need
-/// once each. Lines that all occur three times need less than that (`theory::cuckoo::room`), and from four times on a
-/// counting filter is smaller.
+/// If copies of lines do not fit, a filter gets half as much room again, until it has this many
+/// times what the lines need once each. Lines that all occur three times need less than that
+/// (`theory::cuckoo::room`), and from four times on a counting filter is smaller.
 const MOST_ROOM: u64 = 2;
 
+/// Digests of files that are kept aside, 128 MiB, so that the files are read once. Of more lines
+/// they are read twice: to count the distinct ones, and to fill the filter.
+const KEPT: u64 = 1 << 24;
+
+/// What is built, and of what.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    args: &'a BuildArgs,
+    spec: &'a Spec,
+    sources: &'a [Source],
+    keys: &'a Keys,
+}
+
 pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
+    match (args.foreign.format, args.foreign.as_type) {
+        (Some(format), _) => return foreign::build(args, format),
+        (None, Some(_)) => {
+            let hint = "leave it out, or use --int for keys that are numbers";
+            return Err(hinted("--as is for filters of other programs, with --format", hint));
+        }
+        (None, None) => {}
+    }
     let sources = Source::all(&args.keys);
     // Whatever can be known to fail is said before hours of reading.
-    let spec = spec(args)?;
-    args.key.keys()?;
+    let (spec, keys) = (spec(args)?, args.key.keys()?.tell_marks());
+    let job = Job { args, spec: &spec, sources: &sources, keys: &keys };
     let output = Output { path: &args.output, force: args.force, inputs: &args.keys };
     output.check()?;
     if spec.kind() == Kind::Split {
@@ -37,43 +59,108 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
     sources.iter().try_for_each(Source::check)?;
 
     if spec.kind() == Kind::DistanceSensitive {
-        return near(args, &spec, &sources, &output);
+        return near(job, &output);
     }
     let mut filling = if spec.kind().can(Ability::Map) {
         let (filter, keys) = map::build(args, &spec, &sources)?;
         Filling::of(filter, keys)
     } else if let Some(spare) = &args.spare {
-        Filling::retouched(args, &spec, &sources, spare)?
+        Filling::retouched(job, spare)?
     } else if spec.needs_all_keys() {
-        Filling::at_once(args, &spec, collected(args, &sources, spec.hasher())?)?
+        Filling::at_once(job, collected(job, job.sources)?)?
     } else if !spec.needs_items() && !counts_first(&spec) {
         let mut filling = Filling::new(args, &spec)?;
-        filling.fill(args, &spec, &sources)?;
+        filling.fill(job)?;
         filling
-    } else if sources.iter().all(|source| source.file_len().is_some()) {
-        let lines = count(args, &sources)?.max(1);
-        Filling::with_room(args, &spec, lines, |filling| filling.fill(args, &spec, &sources))?
     } else {
-        let keys = collected(args, &sources, spec.hasher())?;
-        Filling::with_room(args, &spec, keys.len.max(1), |filling| {
-            let mut batches = keys.pieces.iter().flat_map(|piece| piece.chunks(BATCH));
-            batches.try_for_each(|batch| filling.insert(batch))?;
-            filling.check(args, &spec)
-        })?
+        match size(job)? {
+            Size::Lines(lines) => Filling::with_room(job, lines, |filling| filling.fill(job))?,
+            Size::Kept(keys, items) => Filling::with_room(job, items, |filling| {
+                let mut batches = keys.pieces.iter().flat_map(|piece| piece.chunks(BATCH));
+                batches.try_for_each(|batch| filling.insert(batch))?;
+                filling.check(job)
+            })?,
+        }
     };
-    filling.filter.about_mut().store_secret(args.store_secret);
+    describe(job, filling.filter.about_mut())?;
 
     filling.filter.write(&output)?;
-    filling.report(args, &output);
+    filling.report(job, &output);
     filling.filter.close()?;
     message::left_out(filling.left_out, &output.name())
 }
 
-/// Whether the lines are counted although the filter could do without: the rate of a dynamic filter rises with each layer, so that one
-/// layer for all of them is best.
+/// Whether the lines are counted although the filter could do without: the rate of a dynamic filter
+/// rises with each layer, so that one layer for all of them is best.
 fn counts_first(spec: &Spec) -> bool {
     let open = ![Param::Items, Param::Bits, Param::Cells].into_iter().any(|param| spec.has(param));
     spec.kind() == Kind::Dynamic && open
+}
+
+/// How many keys a filter is made for, and the keys, if they were kept.
+enum Size {
+    Lines(u64),
+    Kept(Collected, u64),
+}
+
+/// Counts what needs room: distinct lines, or all of them where each copy is stored or makes others
+/// age.
+fn size(job: Job<'_>) -> anyhow::Result<Size> {
+    let kind = job.spec.kind();
+    let copies = kind.can(Ability::Copies) || kind.can(Ability::Forget);
+    if !job.sources.iter().all(|source| source.file_len().is_some()) {
+        let keys = collected(job, job.sources)?;
+        let items = if copies { keys.len } else { distinct::exact(&keys) };
+        return Ok(Size::Kept(keys, items.max(1)));
+    }
+    if copies {
+        return Ok(Size::Lines(count(job)?.max(1)));
+    }
+    let room = memory::available().map_or(KEPT, |free| (free / 32).min(KEPT));
+    let (mut keys, mut census) = (Collected::default(), None);
+    each_block(job, job.spec.hasher(), "reading", |digests| match &mut census {
+        None if keys.len + (digests.len() as u64) <= room => keys.extend(digests, "give --items N"),
+        None => {
+            let all = std::mem::take(&mut keys);
+            let census = census.insert(Census::large());
+            all.pieces.iter().for_each(|piece| census.add(piece));
+            census.add(digests);
+            Ok(())
+        }
+        Some(census) => {
+            census.add(digests);
+            Ok(())
+        }
+    })?;
+    Ok(match census {
+        Some(census) => Size::Lines(census.items()),
+        None => {
+            let items = distinct::items(&keys).max(1);
+            Size::Kept(keys, items)
+        }
+    })
+}
+
+/// How many distinct keys there are in files, to plan for.
+pub(crate) fn distinct_keys(
+    args: &BuildArgs,
+    spec: &Spec,
+    sources: &[Source],
+    keys: &Keys,
+) -> anyhow::Result<u64> {
+    match size(Job { args, spec, sources, keys })? {
+        Size::Lines(items) | Size::Kept(_, items) => Ok(items),
+    }
+}
+
+/// Stores what the filter's users should know of it.
+fn describe(job: Job<'_>, about: &mut gardenia::About) -> anyhow::Result<()> {
+    let Job { args, spec, keys, .. } = job;
+    about.store_secret(args.store_secret);
+    if let Some(text) = &args.meta {
+        about.set_metadata(text.as_bytes()).map_err(|error| hinted(error, "shorten --meta"))?;
+    }
+    args.key.store(about, keys.saw_cr(), spec.kind().can(Ability::Map))
 }
 
 /// The files of a split filter. As everywhere, a link is followed.
@@ -101,6 +188,10 @@ fn spec(args: &BuildArgs) -> anyhow::Result<Spec> {
         _ => Kind::Blocked,
     };
     let spec = args.spec.spec(default)?;
+    // Keys that choose as they come gain nothing at 1 %: all of them are here, and can choose together.
+    let choosing = spec.kind().params().contains(&Param::Effort);
+    let told = [Param::Effort, Param::Choices, Param::Scheme].into_iter().any(|param| spec.has(param));
+    let spec = if choosing && !told { spec.with(Param::Effort, Effort::Partitioned.name()) } else { spec };
     let spec = match args.secret.read()? {
         Some(secret) => spec.secret(secret),
         None => spec,
@@ -131,14 +222,15 @@ fn spec(args: &BuildArgs) -> anyhow::Result<Spec> {
 }
 
 /// A filter of points, which is no filter of keys.
-fn near(args: &BuildArgs, spec: &Spec, sources: &[Source], output: &Output<'_>) -> anyhow::Result<Outcome> {
+fn near(job: Job<'_>, output: &Output<'_>) -> anyhow::Result<Outcome> {
+    let Job { args, spec, sources, .. } = job;
     let items = match spec.whole(Param::Items) {
         Some(items) => items,
-        None if sources.iter().all(|source| source.file_len().is_some()) => count(args, sources)?,
-        None => return Err(hinted("the lines of a pipe cannot be counted first", "give --items N")),
+        None if sources.iter().all(|source| source.file_len().is_some()) => count(job)?,
+        None => return Err(hinted("the lines of a pipe cannot be counted up front", "give --items N")),
     };
     let (mut filter, lines) = points::build(args, spec, sources, items)?;
-    filter.about_mut().store_secret(args.store_secret);
+    describe(job, filter.about_mut())?;
     output.write_by(|out| filter.write_to(out))?;
     if !args.quiet {
         let (near, far) = filter.distances();
@@ -184,16 +276,15 @@ impl Filling {
         Self { filter: Target::Whole(filter), keys, new, left_out: 0, full: false, answers: Vec::new() }
     }
 
-    /// A filter for so many lines, filled; with more room if their copies do not fit.
+    /// A filter for this many lines, filled; with more room if their copies do not fit.
     fn with_room(
-        args: &BuildArgs,
-        spec: &Spec,
+        job: Job<'_>,
         lines: u64,
         fill: impl Fn(&mut Self) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         let mut items = lines;
         loop {
-            let mut filling = Self::new(args, &spec.clone().items(items))?;
+            let mut filling = Self::new(job.args, &job.spec.clone().items(items))?;
             match fill(&mut filling) {
                 Err(_) if filling.full && items / MOST_ROOM < lines => items += items.div_ceil(2),
                 filled => return filled.map(|()| filling),
@@ -206,8 +297,10 @@ impl Filling {
         if self.filter.can(Ability::Copies) { self.keys - self.left_out } else { self.new }
     }
 
-    /// An error if the filter is to stop when it is full, and is; or if it has grown beyond what it may take.
-    fn check(&self, args: &BuildArgs, spec: &Spec) -> anyhow::Result<()> {
+    /// An error if the filter is to stop when it is full, and is; or if it has grown beyond what it
+    /// may take.
+    fn check(&self, job: Job<'_>) -> anyhow::Result<()> {
+        let Job { args, spec, .. } = job;
         if self.filter.can(Ability::Grow) {
             return within(spec, self.filter.memory_bytes());
         }
@@ -222,8 +315,13 @@ impl Filling {
     }
 
     /// A filter that is built from all keys at once.
-    fn at_once(args: &BuildArgs, spec: &Spec, collected: Collected) -> anyhow::Result<Self> {
+    fn at_once(job: Job<'_>, collected: Collected) -> anyhow::Result<Self> {
+        let Job { args, spec, .. } = job;
+        let spec = &for_distinct(spec, &collected);
         let keys = collected.len;
+        if let Ok(size) = spec.size() {
+            require(size.bytes)?;
+        }
         // The digests are handed on in one piece.
         let working = spec.working_bytes(keys).map_err(explain)?.saturating_add(keys.saturating_mul(8));
         memory::require(working, "building from all keys at once", "--kind blocked needs no such memory")?;
@@ -242,10 +340,12 @@ impl Filling {
     }
 
     /// A filter whose bits are cleared where lines must not be found.
-    fn retouched(args: &BuildArgs, spec: &Spec, sources: &[Source], spare: &Path) -> anyhow::Result<Self> {
-        let all = collected(args, sources, spec.hasher())?;
+    fn retouched(job: Job<'_>, spare: &Path) -> anyhow::Result<Self> {
+        let Job { args, spec, sources, .. } = job;
+        let all = collected(job, sources)?;
+        let spec = &for_distinct(spec, &all);
         let (keys, digests) = (all.len, all.pieces.concat());
-        let spared = collected(args, &Source::all(&[spare.to_owned()]), spec.hasher())?.pieces.concat();
+        let spared = collected(job, &Source::all(&[spare.to_owned()]))?.pieces.concat();
         let working = spec.working_bytes(keys).map_err(explain)?;
         memory::require(working, "retouching", "lower --items or --bits")?;
         let filter = spec.build_retouched(&digests, &spared).map_err(explain)?;
@@ -271,17 +371,18 @@ impl Filling {
         Ok(())
     }
 
-    fn fill(&mut self, args: &BuildArgs, spec: &Spec, sources: &[Source]) -> anyhow::Result<()> {
+    fn fill(&mut self, job: Job<'_>) -> anyhow::Result<()> {
         let hasher = self.filter.hasher().clone();
-        each_block(args, sources, hasher, "building", |digests| {
+        each_block(job, hasher, "building", |digests| {
             self.insert(digests)?;
-            self.check(args, spec)
+            self.check(job)
         })
     }
 
     /// The summary, and a warning if the filter is fuller than it was meant to be.
-    fn report(&self, args: &BuildArgs, output: &Output<'_>) {
-        let (filter, fpp) = (&self.filter, human::share(self.filter.fpp()));
+    fn report(&self, job: Job<'_>, output: &Output<'_>) {
+        let args = job.args;
+        let (filter, fpp) = (&self.filter, message::rate(self.filter.fpp(), self.keys == 0));
         let to = output.name();
         if let (Target::Whole(AnyFilter::CountMin(sketch)), false) = (filter, args.quiet) {
             let (lines, rows) = (human::plural(self.keys, "line"), sketch::rows(sketch));
@@ -299,6 +400,16 @@ impl Filling {
             };
             say(&format!("{to}: {keys} read, {new} certainly new; {size}; estimated false positives {fpp}"));
         }
+        warn_of_cr(job.keys, &to);
+        // Fewer than half of what one key has are hardly any key's count.
+        let hashes = u64::from(filter.identity().hashes);
+        if let Some((cells, most)) = filter.saturated().filter(|(cells, _)| 2 * cells >= hashes) {
+            let (cells, most) = (human::plural(cells, "cell"), human::count(most));
+            say(&format!(
+                "gardenia: warning: {to}: {cells} reached the largest count, {most}: `gardenia count` marks such counts with ≥"
+            ));
+            say("hint: for larger counts build it with a larger --width, or --kind count-min or bitwise");
+        }
         let (planned, planned_fpp) = (filter.about().planned_items(), filter.about().planned_fpp());
         let grows = filter.can(Ability::Forget) || filter.can(Ability::Grow);
         if filter.kind() == Kind::Dynamic && self.stored() > planned && filter.fpp() > planned_fpp {
@@ -312,12 +423,11 @@ impl Filling {
         if planned > 0 && self.stored() > planned && !grows {
             let came = match filter.can(Ability::Copies) {
                 true => human::plural(self.stored(), "line"),
-                false => format!("at least {} different keys", human::count(self.new)),
+                false => format!("at least {} distinct keys", human::count(self.new)),
             };
             let (planned, wanted) = (human::count(planned), human::share(planned_fpp));
             say(&format!(
-                "gardenia: warning: {came} came and {planned} were planned: \
-                 false positives {fpp}, not {wanted}"
+                "gardenia: warning: {came} were added and {planned} were planned: false-positive rate {fpp}, not {wanted}"
             ));
             // Three standard errors more than estimated, or the advice might lead to this warning again.
             let estimate = filter.estimated_items();
@@ -328,7 +438,25 @@ impl Filling {
     }
 }
 
-/// An error if a filter of so many bytes is larger than it may be.
+/// Warns of keys that end in a carriage return.
+pub(crate) fn warn_of_cr(keys: &Keys, to: &str) {
+    if keys.saw_cr() {
+        say(&format!("gardenia: warning: {to}: some lines end in CR LF, and the CR is part of their keys"));
+        say("hint: build it again with --crlf");
+    }
+}
+
+/// A spec for all keys at once, each counted once. Kinds that are only built so find that out by
+/// themselves.
+fn for_distinct(spec: &Spec, keys: &Collected) -> Spec {
+    let sizes = [Param::Items, Param::Hashes, Param::Bits, Param::Cells, Param::Memory];
+    let told = sizes.into_iter().any(|param| spec.has(param));
+    let counted =
+        spec.kind().params().contains(&Param::Hashes) && spec.kind().params().contains(&Param::Items);
+    if told || !counted { spec.clone() } else { spec.clone().items(distinct::exact(keys).max(1)) }
+}
+
+/// An error if a filter of this many bytes is larger than it may be.
 pub(crate) fn within(spec: &Spec, bytes: u64) -> anyhow::Result<()> {
     match spec.whole(Param::Memory) {
         Some(most) if bytes > most => {
@@ -340,7 +468,7 @@ pub(crate) fn within(spec: &Spec, bytes: u64) -> anyhow::Result<()> {
     }
 }
 
-/// An error if a filter of so many bytes does not fit.
+/// An error if a filter of this many bytes does not fit.
 fn require(bytes: u64) -> anyhow::Result<()> {
     memory::require(bytes, "the filter", "lower --items, --bits or --cells, or raise --fpp")
 }
@@ -349,18 +477,18 @@ fn require(bytes: u64) -> anyhow::Result<()> {
 pub(crate) fn full(filter: &Target, planned: u64) -> anyhow::Error {
     let (planned, keys) = (human::count(planned), counted(filter));
     hinted(
-        format!("more than {planned} {keys} came, and {planned} were planned"),
+        format!("more than {planned} {keys} were added, and {planned} were planned"),
         "build it with more --items, or with --on-full grow",
     )
 }
 
 /// What a filter must have room for.
 pub(crate) fn counted(filter: &Target) -> &'static str {
-    if filter.can(Ability::Copies) { "lines" } else { "different keys" }
+    if filter.can(Ability::Copies) { "lines" } else { "distinct keys" }
 }
 
 /// How the inputs are read; the first that cannot be read ends it all.
-pub(super) fn reading<'a>(
+pub(crate) fn reading<'a>(
     args: &BuildArgs,
     sources: &'a [Source],
     keys: &'a Keys,
@@ -372,33 +500,33 @@ pub(super) fn reading<'a>(
 
 /// Hands the digests of all inputs to `take`, a block at a time.
 fn each_block(
-    args: &BuildArgs,
-    sources: &[Source],
+    job: Job<'_>,
     hasher: KeyHasher,
     doing: &str,
     mut take: impl FnMut(&[Digest]) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let keys = args.key.keys()?;
     let look = |keys: &Keys, block: Block<'_>, batch: &mut Batch| keys.read(&hasher, block, batch);
-    reading(args, sources, &keys, doing)
+    reading(job.args, job.sources, job.keys, doing)
         .run(look, &mut |_: Block<'_>, batch: &mut Batch| take(&batch.digests))?;
     Ok(())
 }
 
 /// The digests of all inputs.
-fn collected(args: &BuildArgs, sources: &[Source], hasher: KeyHasher) -> anyhow::Result<Collected> {
-    let hint = "--items N builds the filter while reading, and keeps nothing aside";
-    Collected::read(&reading(args, sources, &args.key.keys()?, "reading"), hasher, hint)
+fn collected(job: Job<'_>, sources: &[Source]) -> anyhow::Result<Collected> {
+    let hint = "--items N builds the filter while reading, without holding digests in memory";
+    Collected::read(&reading(job.args, sources, job.keys, "reading"), job.spec.hasher(), hint)
 }
 
 /// The number of records in all inputs.
-fn count(args: &BuildArgs, sources: &[Source]) -> anyhow::Result<u64> {
-    let (keys, mut records) = (args.key.keys()?, 0);
+fn count(job: Job<'_>) -> anyhow::Result<u64> {
+    let mut records = 0;
     let look = |_: &Keys, block: Block<'_>, count: &mut u64| {
         *count = block.count();
         Ok(())
     };
-    reading(args, sources, &keys, "counting").run(look, &mut |_: Block<'_>, count: &mut u64| {
+    let reading = reading(job.args, job.sources, job.keys, "counting");
+    // What is wrong with records is reported when they are read for the second time.
+    reading.run_again(look, &mut |_: Block<'_>, count: &mut u64| {
         records += *count;
         Ok(())
     })?;

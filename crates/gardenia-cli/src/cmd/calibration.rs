@@ -1,4 +1,5 @@
-//! What queries cost on this machine, as `gardenia bench --calibrate` stores it and `gardenia plan` reads it.
+//! What queries cost on this machine, as `gardenia bench --calibrate` stores it and `gardenia plan`
+//! reads it.
 
 use anyhow::Context;
 use gardenia::Kind;
@@ -53,8 +54,8 @@ impl Stored {
 
     /// Replaces the file, whole or not at all.
     pub(crate) fn save(&self, path: &Path) -> anyhow::Result<()> {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
         }
         let text = serde_json::to_string_pretty(self)?;
         let written: io::Result<()> = replace_file(path, |file| writeln!(file, "{text}"));
@@ -68,14 +69,16 @@ fn rounded(ns: f64) -> f64 {
     (ns * scale).round() / scale
 }
 
-/// Where the file is: in the user's folder for data. `None` if there is no such folder.
+/// Where the file is: in the user's directory for data. `None` if there is no such directory.
 pub(crate) fn path() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let data = folder("XDG_DATA_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/share")))?;
+    let directory = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data =
+        directory("XDG_DATA_HOME").or_else(|| directory("HOME").map(|home| home.join(".local/share")))?;
     Some(data.join("gardenia/calibration.json"))
 }
 
-/// The figures of this machine, or the library's; a path if they are from a file, and what is wrong with it.
+/// The figures of this machine, or the library's; a path if they are from a file, and what is wrong
+/// with it.
 pub(crate) fn load() -> (Calibration, Option<PathBuf>, Option<String>) {
     let text = path().and_then(|path| Some((std::fs::read_to_string(&path).ok()?, path)));
     let Some((text, path)) = text else { return (Calibration::default(), None, None) };

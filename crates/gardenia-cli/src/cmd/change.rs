@@ -2,7 +2,7 @@
 
 use super::build::{counted, full};
 use crate::args::{AddArgs, ChangeArgs, OnFull};
-use crate::input::{Batch, Block, Keys, Reading, Source};
+use crate::input::{Batch, Block, Keys, Reading, Source, has_cr};
 use crate::message::{hinted, say, with_hint};
 use crate::open::is_stream;
 use crate::output::Output;
@@ -18,13 +18,13 @@ pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
     let (mut new, mut stored, mut left_out) = (0, 0, 0);
     let (mut answers, mut before) = (Vec::new(), None);
     let (keys, filter) = change(args, "adding", |filter, digests| {
-        let grows = matches!(filter.kind(), Kind::Scalable | Kind::Dynamic);
+        let grows = filter.kind().can(Ability::Grow);
         if on_full == OnFull::Grow && !grows {
             let reason = format!("a filter of kind {} does not grow", filter.kind().name());
-            return Err(hinted(reason, "build it with --kind scalable"));
+            return Err(hinted(reason, "build it with --kind scalable or infini"));
         }
         if on_full == OnFull::Error && filter.kind() == Kind::Split {
-            let reason = "a filter of kind split is changed in place, and lines that are in stay in";
+            let reason = "a filter of kind split is changed in place, so lines that were added stay";
             return Err(hinted(reason, "leave out --on-full error"));
         }
         answers.resize(digests.len(), false);
@@ -56,24 +56,23 @@ pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
     if let Some((surely, about, planned)) = held(&filter)
         && surely > planned as f64
     {
-        let (name, planned) = (output(args).name(), human::count(planned));
-        let about =
-            if about == u64::MAX { "all".to_owned() } else { format!("about {}", human::count(about)) };
-        let keys = counted(&filter);
-        say(&format!(
-            "gardenia: warning: {name}: {about} {keys} are found in it, and {planned} were planned"
-        ));
+        let (name, planned) = (output(args).name(), human::plural(planned, "key"));
+        let full = match about {
+            u64::MAX => "the filter is full, and reports every key as present".to_owned(),
+            about => format!("the filter holds about {} {}", human::count(about), counted(&filter)),
+        };
+        say(&format!("gardenia: warning: {name}: {full}; it was planned for {planned}"));
+        say("hint: build it again with a larger --items, or with --kind scalable, which grows");
     }
     filter.close()?;
     message::left_out(left_out, &output(args).name())
 }
 
-/// How many keys a filter surely holds, about how many, and how many were planned; nothing of filters that forget, or
-/// whose rate does not depend on the number.
+/// How many keys a filter surely holds, about how many, and how many were planned; nothing of
+/// filters that forget, or whose rate does not depend on the number.
 fn held(filter: &Target) -> Option<(f64, u64, u64)> {
     let planned = filter.about().planned_items();
-    let fills =
-        !matches!(filter.kind(), Kind::Stable | Kind::A2 | Kind::Scalable | Kind::Dynamic | Kind::CountMin);
+    let fills = ![Ability::Forget, Ability::Grow].iter().any(|ability| filter.kind().can(*ability));
     let estimate = filter.estimated_items().filter(|_| fills && planned > 0)?;
     // Of a filter that is full to the last cell nothing can be estimated but that there are too many.
     let surely = match estimate.items.is_finite() {
@@ -105,17 +104,18 @@ pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {
         text += &format!(", {} not in", human::count(absent));
     }
     if stuck > 0 {
-        text += &format!(", {} stuck in cells that lost count", human::count(stuck));
+        text += &format!(", {} could not be removed (their counters had overflowed)", human::count(stuck));
     }
     if ambiguous > 0 {
-        text += &format!(", {} kept because several layers claim them", human::count(ambiguous));
+        text += &format!(", {} kept because several layers hold them", human::count(ambiguous));
     }
     report(args, &filter, &text);
     filter.close()?;
     Ok(if removed > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
-/// Hands the digests of all keys to `work`, and stores what it made of the filter. How many keys there were.
+/// Hands the digests of all keys to `work`, and stores what it made of the filter. How many keys
+/// there were.
 fn change(
     args: &ChangeArgs,
     doing: &str,
@@ -131,7 +131,8 @@ fn change(
             format!("{}: a filter of kind split is changed in place", crate::input::name(&args.filter));
         return Err(hinted(reason, "leave out -o; to keep the old filter, copy both files first"));
     }
-    let (sources, keys) = (Source::all(&args.keys), args.key.keys()?);
+    let sources = Source::all(&args.keys);
+    args.key.keys()?; // what makes no sense is reported before anything is locked
     output.check()?;
     sources.iter().try_for_each(Source::check)?;
     // Until the changed filter is in its place: what another process adds meanwhile must not be lost.
@@ -140,6 +141,9 @@ fn change(
     let _lock = if locked { Some(lock::hold(&args.filter, args.quiet)?) } else { None };
     let mut filter = Target::open(&args.filter, &args.memory.options(args.secret.read()?), args.quiet)?;
     let (hasher, mut count) = (filter.hasher().clone(), 0);
+    let keys = args.key.of_filter(filter.about(), args.stored);
+    let keys = keys.with_context(|| crate::input::name(&args.filter))?.keys()?;
+    let keys = keys.tell_unseen_bytes(has_cr(filter.about()) == Some(false));
     work(&mut filter, &[]).with_context(|| crate::input::name(&args.filter))?; // can it at all?
     let (progress, threads) = (!args.quiet, args.threads.count());
     let reading = Reading { sources: &sources, keys: &keys, doing, progress, threads, strict: true };
@@ -153,11 +157,11 @@ fn change(
         filter.write(&output)?;
     } else {
         // What it has taken in stays, whatever became of the input.
-        let hint = "the lines are in the counters: once there is room, gardenia recover writes the bits";
+        let hint = "the lines are in the counters: free some space, and gardenia recover writes the bits";
         filter.write(&output).map_err(|error| with_hint(error, hint))?;
         if read.is_err() {
             let (name, lines) = (output.name(), human::plural(count, "line"));
-            say(&format!("gardenia: warning: {name}: {lines} done before the error: continue behind them"));
+            say(&format!("gardenia: warning: {name}: {lines} done before the error: continue after them"));
         }
         read?;
     }
@@ -180,7 +184,7 @@ fn output(args: &ChangeArgs) -> Output<'_> {
 
 fn report(args: &ChangeArgs, filter: &Target, what: &str) {
     if !args.quiet {
-        let rate = human::share(filter.fpp());
+        let rate = message::rate(filter.fpp(), filter.is_empty());
         say(&format!("{}: {what}; estimated false positives {rate}", output(args).name()));
     }
 }

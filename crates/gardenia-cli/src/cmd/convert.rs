@@ -1,16 +1,19 @@
-//! `gardenia convert`: a filter of one kind or format as another, without its keys where that is possible.
+//! `gardenia convert`: a filter of one kind or format as another, without its keys where that is
+//! possible.
 
 use super::collected::Collected;
 use crate::args::{MemoryArgs, SecretArgs};
+use crate::foreign::{self, ForeignArgs};
 use crate::input::{KeyArgs, Reading, Source};
 use crate::message::{self, hinted, say};
 use crate::open::load_and_tell;
 use crate::output::Output;
 use crate::{Outcome, human, input, memory};
 use anyhow::{Context, bail};
-use gardenia::format::dcso;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use gardenia::format::{Format, dcso};
 use gardenia::hash::HasherId;
-use gardenia::{AnyFilter, CompressedBloom, KeyHasher};
+use gardenia::{AnyFilter, CompressedBloom, KeyHasher, Kind};
 use std::path::PathBuf;
 
 /// The default.
@@ -18,10 +21,11 @@ const FPP: f64 = 0.01;
 
 /// Change the kind or the format of a filter file
 ///
-/// Without its keys a filter can become another only if a key keeps its bits: a counting filter becomes a bloom, a bloom
-/// a compressed one and back. A file of DCSO's bloom program, which is recognised, becomes a bloom (or compressed) filter
-/// with that program's hash function, and such a filter a DCSO file again, without loss. Filters of other hash functions
-/// cannot: make a DCSO file of the keys, by --from keys.
+/// Without its keys a filter can become another only if a key keeps its bits: a counting filter
+/// becomes a bloom, a bloom a compressed one and back. A file of DCSO's bloom program, which is
+/// recognised, becomes a bloom (or compressed) filter with that program's hash function, and such a
+/// filter a DCSO file again, without loss. Filters of other hash functions cannot: make a DCSO file
+/// of the keys, by --from keys.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,6 +34,8 @@ Examples:
   gardenia convert --to bloom -o iocs.gdn iocs.bloom           from DCSO's format: `add`, `merge` and all others work
   gardenia convert --to dcso -o iocs.bloom iocs.gdn            and back
   gardenia convert --from keys --to dcso -p 1/10000 -o iocs.bloom iocs.txt
+  gardenia convert --to sbbf -o ids.gdn data.parquet:id        the filter of a column, as one of ours
+  gardenia convert --to parquet -o ids.sbbf ids.gdn            header and bitset, as they lie in a Parquet file
 
 `query`, `info`, `merge` and `diff` read DCSO files as they are.")]
 pub(crate) struct ConvertArgs {
@@ -38,7 +44,7 @@ pub(crate) struct ConvertArgs {
     pub(crate) inputs: Vec<PathBuf>,
 
     /// What to make
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "KIND|FORMAT", value_parser = To::parser())]
     pub(crate) to: To,
 
     /// What is given
@@ -53,13 +59,16 @@ pub(crate) struct ConvertArgs {
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Keys to make room for, with --from keys [default: as many as there are]
+    /// Number of keys, with --from keys [default: counted]
     #[arg(short = 'n', long, value_name = "N", value_parser = human::parse_count, allow_negative_numbers = true)]
     pub(crate) items: Option<u64>,
 
     /// False-positive probability, with --from keys [default: 1%]
     #[arg(short = 'p', long, value_name = "P", value_parser = human::parse_share, allow_negative_numbers = true)]
     pub(crate) fpp: Option<f64>,
+
+    #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
 
     #[command(flatten)]
     pub(crate) key: KeyArgs,
@@ -76,14 +85,27 @@ pub(crate) struct ConvertArgs {
 }
 
 /// What a filter can become.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum To {
-    /// The classical filter
-    Bloom,
-    /// The same, range-coded in its file
-    Compressed,
-    /// A file of DCSO's bloom program
-    Dcso,
+    Kind(Kind),
+    Format(Format),
+}
+
+impl To {
+    /// The kinds that other filters can become without their keys.
+    const KINDS: [Kind; 3] = [Kind::Bloom, Kind::Compressed, Kind::SplitBlock];
+
+    fn parser() -> impl TypedValueParser<Value = Self> {
+        let kinds = Self::KINDS.map(|kind| PossibleValue::new(kind.name()).help(kind.summary()));
+        let formats = Format::ALL.map(|format| PossibleValue::new(format.name()).help(format.title()));
+        PossibleValuesParser::new(kinds.into_iter().chain(formats)).map(|name| {
+            let kind = Self::KINDS.into_iter().find(|kind| kind.name() == name);
+            match (kind, Format::from_name(&name)) {
+                (Some(kind), _) => Self::Kind(kind),
+                (None, format) => Self::Format(format.unwrap_or(Format::Dcso)), // the list has no other names
+            }
+        })
+    }
 }
 
 /// What it can be made of.
@@ -98,6 +120,11 @@ pub(crate) enum From {
 pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Outcome> {
     let output = Output { path: &args.output, force: args.force, inputs: &args.inputs };
     check_options(args)?;
+    if args.from == From::Filter
+        && let Some(outcome) = foreign::convert(args)?
+    {
+        return Ok(outcome);
+    }
     output.check()?;
     let filter = match args.from {
         From::Keys => of_keys(args)?,
@@ -108,12 +135,13 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Outcome> {
         }
     };
     match (&filter, args.to) {
-        (AnyFilter::Bloom(bloom), To::Dcso) => output.write_by(|out| dcso::write_to(bloom, out))?,
+        (AnyFilter::Bloom(bloom), To::Format(_)) => output.write_by(|out| dcso::write_to(bloom, out))?,
         _ => output.write(&filter)?,
     }
     if !args.quiet {
-        let (bytes, rate) = (human::bytes(filter.memory_bytes() as u64), human::share(filter.fpp()));
-        let kind = if args.to == To::Dcso { "a DCSO file" } else { filter.kind().name() };
+        let (bytes, rate) =
+            (human::bytes(filter.memory_bytes() as u64), message::rate(filter.fpp(), filter.is_empty()));
+        let kind = if matches!(args.to, To::Format(_)) { "a DCSO file" } else { filter.kind().name() };
         say(&format!("{}: {kind}; {bytes} in memory; estimated false positives {rate}", output.name()));
     }
     Ok(Outcome::Done)
@@ -122,21 +150,26 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Outcome> {
 /// Options that are of no use are said so, not ignored.
 fn check_options(args: &ConvertArgs) -> anyhow::Result<()> {
     match (args.from, args.to) {
-        (From::Keys, To::Dcso) if args.secret.secret.is_some() || args.secret.secret_file.is_some() => Err(
-            hinted("a DCSO file has no secret", "`gardenia build --secret-file FILE` makes keyed filters"),
-        ),
-        (From::Keys, To::Dcso) => Ok(()),
+        (From::Keys, To::Format(Format::Dcso))
+            if args.secret.secret.is_some() || args.secret.secret_file.is_some() =>
+        {
+            Err(hinted(
+                "a DCSO file has no secret",
+                "`gardenia build --secret-file FILE` makes keyed filters",
+            ))
+        }
+        (From::Keys, To::Format(Format::Dcso)) => Ok(()),
         (From::Keys, _) => {
-            let hint = "`gardenia build` makes all other filters of keys";
+            let hint =
+                "`gardenia build` builds all other filters from keys; with --format, those of other programs";
             Err(hinted("--from keys is for --to dcso", hint))
         }
         (From::Filter, _) if args.items.is_some() || args.fpp.is_some() || args.key != KeyArgs::default() => {
-            let reason =
-                "a filter keeps its size: --items, --fpp and what is said of keys are for --from keys";
+            let reason = "a filter keeps its size: --items, --fpp and key options are for --from keys";
             Err(hinted(reason, "leave them out, or give the keys"))
         }
         (From::Filter, _) if args.inputs.len() != 1 => {
-            Err(hinted("one filter is converted at a time", "`gardenia merge` unites several"))
+            Err(hinted("one filter is converted at a time", "`gardenia merge` merges several"))
         }
         (From::Filter, _) => Ok(()),
     }
@@ -145,9 +178,9 @@ fn check_options(args: &ConvertArgs) -> anyhow::Result<()> {
 /// The same keys in another kind of filter.
 fn convert(args: &ConvertArgs, filter: AnyFilter, foreign: bool) -> anyhow::Result<AnyFilter> {
     let already = match (&filter, args.to) {
-        (AnyFilter::Bloom(_), To::Bloom) => !foreign,
-        (AnyFilter::Bloom(_), To::Dcso) => foreign,
-        (AnyFilter::Compressed(_), To::Compressed) => true,
+        (AnyFilter::Bloom(_), To::Kind(Kind::Bloom)) => !foreign,
+        (AnyFilter::Bloom(_), To::Format(_)) => foreign,
+        (AnyFilter::Compressed(_), To::Kind(Kind::Compressed)) => true,
         _ => false,
     };
     if already {
@@ -163,17 +196,17 @@ fn convert(args: &ConvertArgs, filter: AnyFilter, foreign: bool) -> anyhow::Resu
         }
         _ => {
             let reason = format!("a filter of kind {kind} cannot become another without its keys");
-            return Err(hinted(reason, "`gardenia build --kind KIND` makes one of the keys"));
+            return Err(hinted(reason, "`gardenia build --kind KIND` builds one from the keys"));
         }
     };
     Ok(match args.to {
-        To::Compressed => CompressedBloom::from(bloom).into(),
-        To::Dcso if bloom.hasher().id() != HasherId::Fnv1 => {
+        To::Kind(Kind::Compressed) => CompressedBloom::from(bloom).into(),
+        To::Format(_) if bloom.hasher().id() != HasherId::Fnv1 => {
             let found = bloom.hasher().id().name();
             let reason = format!("a DCSO file has its own hash function, fnv1, and this filter has {found}");
-            return Err(hinted(reason, "make it of the keys: gardenia convert --from keys --to dcso"));
+            return Err(hinted(reason, "build it from the keys: gardenia convert --from keys --to dcso"));
         }
-        To::Bloom | To::Dcso => bloom.into(),
+        To::Kind(_) | To::Format(_) => bloom.into(),
     })
 }
 
@@ -195,7 +228,7 @@ fn of_keys(args: &ConvertArgs) -> anyhow::Result<AnyFilter> {
     filter.about_mut().set_counted_items(Some(new));
     if new > items {
         let (came, planned) = (human::count(new), human::count(items));
-        say(&format!("gardenia: warning: {came} different keys came, and {planned} were planned"));
+        say(&format!("gardenia: warning: {came} distinct keys were added, and {planned} were planned"));
     }
     Ok(filter.into())
 }

@@ -2,22 +2,26 @@
 
 use super::query::{check_stdin, outcome};
 use crate::args::CountArgs;
-use crate::input::{Batch, Block, Keys, Reading, Row, Source, name};
+use crate::input::{Batch, Block, Keys, Reading, Row, Source, has_cr, name};
+use crate::message::say;
 use crate::open::{check_unchanged, counts, open};
-use crate::{Outcome, split};
+use crate::{Outcome, human, split};
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
 
 pub(crate) fn run(args: &CountArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.inputs);
     check_stdin(&args.filter, &sources)?;
+    args.verify.check(&args.filter, &sources)?;
     let options = args.memory.options(args.secret.read()?);
     let opened = match split::counters(&args.filter, &options)? {
         Some(counting) => counting.into(),
         None => open(&args.filter, &options)?,
     };
     counts(&opened).with_context(|| name(&args.filter))?;
-    let (mut stdout, hasher, keys) = (io::stdout().lock(), opened.hasher(), args.key.keys()?);
+    let keys = args.key.of_filter(opened.about(), args.stored).with_context(|| name(&args.filter))?.keys()?;
+    let keys = keys.tell_unseen_bytes(has_cr(opened.about()) == Some(false));
+    let (mut stdout, hasher) = (io::stdout().lock(), opened.hasher());
     let (progress, threads) = (!stdout.is_terminal(), args.threads.count());
     let reading =
         Reading { sources: &sources, keys: &keys, doing: "counting", progress, threads, strict: false };
@@ -31,8 +35,19 @@ pub(crate) fn run(args: &CountArgs) -> anyhow::Result<Outcome> {
         part.keyless = (args.min == 0).then_some(0); // what has no key never went in
         Ok(())
     };
-    let mut found = false;
-    let trouble = print_numbers(&reading, look, &mut stdout, |count| found |= count > 0)?;
+    let (mut found, mut stuck, most) = (false, 0, counts(&opened)?.max_count());
+    let note = |count| {
+        found |= count > 0;
+        stuck += u64::from(count >= most);
+    };
+    let trouble = print_numbers(&reading, look, &mut stdout, most, note)?;
+    if stuck > 0 {
+        let (lines, most) = (human::plural(stuck, "line"), human::count(most));
+        say(&format!(
+            "gardenia: warning: {}: {lines} reached the largest count, {most}, and may have been added more often",
+            name(&args.filter)
+        ));
+    }
     Ok(outcome(trouble, found))
 }
 
@@ -47,11 +62,13 @@ pub(crate) struct Numbered {
     counts: Vec<u64>,
 }
 
-/// Prints records after their numbers and a tab, and hands the numbers to `note`. Whether an input could not be read.
+/// Prints records after their numbers and a tab, with a mark at numbers from `most` on, and hands
+/// the numbers to `note`. Whether an input could not be read.
 pub(crate) fn print_numbers(
     reading: &Reading<'_>,
     look: impl Fn(&Keys, Block<'_>, &mut Numbered) -> anyhow::Result<()> + Sync,
     stdout: &mut impl Write,
+    most: u64,
     mut note: impl FnMut(u64),
 ) -> anyhow::Result<bool> {
     let mut output = Vec::new();
@@ -64,7 +81,8 @@ pub(crate) fn print_numbers(
             };
             let Some(number) = number else { continue };
             note(number);
-            let _ = write!(output, "{number}\t"); // a vector takes all
+            let mark = if number >= most { "≥" } else { "" };
+            let _ = write!(output, "{mark}{number}\t"); // a vector takes all
             output.extend_from_slice(block.without_end(record.bytes));
             output.push(block.end());
         }

@@ -1,24 +1,28 @@
 //! `gardenia dedup`: each line once, in order, in bounded memory.
 //!
-//! A block of lines is asked of the filter, what is new is printed by one call, and only then does a state learn of it. So
-//! the state holds all that was printed and nothing else, except when printing itself fails in the middle of a block: the
-//! lines of that block are printed again by the next run. Lines are rather printed twice than lost.
+//! A block of lines is asked of the filter, what is new is printed by one call, and only then does
+//! a state learn of it. So the state holds all that was printed and nothing else, except when
+//! printing itself fails in the middle of a block: the lines of that block are printed again by the
+//! next run. Lines are rather printed twice than lost.
 
-mod chain;
 mod exact;
+mod growing;
 mod losses;
 mod seen;
 mod state;
 mod tally;
+mod unique;
 
 use crate::args::{MemoryArgs, SecretArgs, ThreadArgs};
 use crate::input::{Batch, Block, KeyArgs, Keys, Reading, Row, Source, Work};
 use crate::message::{hinted, say};
 use crate::{Outcome, human, memory, message, signal};
 use anyhow::Context;
-use chain::{Chain, FIRST, LEAST_FPP};
 use gardenia::index::{AnyScheme, SchemeId};
-use gardenia::{A2Bloom, AnyFilter, BlockedBloom, Bloom, Digest, KeyHasher, ScalableBloom, StableBloom};
+use gardenia::{
+    A2Bloom, AnyFilter, BlockedBloom, Bloom, Digest, InfiniFilter, KeyHasher, ScalableBloom, StableBloom,
+};
+use growing::{Growing, LEAST_FPP};
 use losses::Losses;
 use seen::{Memory, Seen};
 use serde::Serialize;
@@ -35,7 +39,8 @@ const FPP: f64 = 1e-6;
 /// Default memory of a filter that forgets.
 const DECAY_BYTES: u64 = 16 << 20;
 
-/// From this rate on a blocked filter is chosen, which is faster; below, it would be much larger than a plain one.
+/// From this rate on a blocked filter is chosen, which is faster; below, it would be much larger
+/// than a plain one.
 const BLOCKED_FPP: f64 = 1e-4;
 
 /// The most lines that a growing state is begun for.
@@ -43,47 +48,52 @@ const MOST_FIRST: u64 = 1 << 24;
 
 /// Print each line once
 ///
-/// In order, and in little memory: lines are remembered in a filter of some 30 bits each, however long they are. A new
-/// line is taken for one that was seen, and lost, with the probability --fpp; a line is never printed twice. The filter
-/// grows with the lines, unless --items, --memory, --window or --decay says how much is to be remembered.
+/// In order, and in little memory: lines are remembered in a filter of some 30 bits each, however
+/// long they are. A new line is taken for one that was seen, and lost, with the probability --fpp;
+/// a line is never printed twice. The filter grows with the lines, unless --items, --memory,
+/// --window or --decay says how much is to be remembered.
 ///
-/// With --state the filter is kept in a file, and the next run goes on where this one ended. It is saved at the end, and on
-/// SIGINT, SIGTERM and SIGHUP (unless that is ignored, as under nohup), when all that is in it was printed. If the output
-/// fails in the middle of a block (a full disk, or a reader that went away), the lines of that block are not in the state,
-/// and are printed again by the next run; a filter that forgets is then not saved at all. One process at a time can work
-/// with a state. A process that is killed saves nothing: the old state stays, or an empty file where there was none, which
-/// the next run treats as no state.
+/// With --state the filter is kept in a file, and the next run goes on where this one ended. It is
+/// saved at the end, and on SIGINT, SIGTERM and SIGHUP (unless that is ignored, as under nohup),
+/// when all that is in it was printed. If the output fails in the middle of a block (a full disk,
+/// or a reader that went away), the lines of that block are not in the state, and are printed again
+/// by the next run; a filter that forgets is then not saved at all. One process at a time can work
+/// with a state. A process that is killed saves nothing more: the last state that was saved stays,
+/// or an empty file where there was none, which the next run treats as no state. With --save-every
+/// no more than that many lines are printed again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  gardenia dedup big.log > once.log                    as awk '!seen[$0]++', in 4 bytes per line
-  cat *.log | gardenia dedup --stats > once.log        and how many lines were probably lost
-  gardenia dedup --state seen.gdn today.log            only what no day before had
-  tail -f log | gardenia dedup --window 10M            repeats among the last 10M different ones
-  gardenia dedup --decay --memory 64MiB stream.txt     fixed memory, for ever: forgets old lines
-  gardenia dedup --memory 1GiB huge.txt                at most so much; warns when lines are lost
+  gardenia dedup big.log > once.log                    as awk '!seen[$0]++', in 4 to 12 bytes per line
+  cat *.log | gardenia dedup --stats > once.log        and an estimate of the lines dropped by mistake
+  gardenia dedup --state seen.gdn today.log            only lines not seen on any earlier day
+  tail -f log | gardenia dedup --window 10M            repeats among the last 10M distinct lines
+  gardenia dedup --decay --memory 64MiB stream.txt     fixed memory for endless input: forgets old lines
+  gardenia dedup --memory 1GiB huge.txt                at most this much; warns when lines are dropped
   gardenia dedup --exact urls.txt                      no line is lost: reads the files twice
-  gardenia dedup -d access.log                         lines that came twice or more, each once
+  gardenia dedup -d access.log                         lines that occur twice or more, each once
+  gardenia dedup -u access.log                         lines that occur once; reads the files twice
   gardenia dedup -c access.log | sort -rn | head       counts of all lines; reads the files twice
+  gardenia dedup -c --exact < access.log               exact counts; reads the file three times
 
 --json prints on stderr, in one line: read, printed and dropped lines, lost (expected number of new lines that were \
 dropped; null if the filter is too full to tell) with lost_low and lost_high (95%), wrong (expected number of lines that -d printed though they came once), \
-fpp (present rate), memory_bytes, and mode.
+fpp (current rate), memory_bytes, and mode.
 
 Exit codes: 0 done, 2 error, 128 and the signal's number after a signal. An input that cannot be read does not stop the others.")]
 pub(crate) struct DedupArgs {
     /// Files of lines; none, or -, is stdin
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// Probability that a new line is lost: 1e-6, 0.1%, 1/1000 [default: 1/1000000]
+    /// Share of new lines that may be dropped by mistake: 1e-6, 0.1%, 1/1000 [default: 1/1000000]
     #[arg(short = 'p', long, value_name = "P", value_parser = human::parse_share, allow_negative_numbers = true)]
     pub(crate) fpp: Option<f64>,
 
-    /// Different lines to make room for, such as 10M
+    /// Number of distinct lines, such as 10M
     #[arg(short = 'n', long, value_name = "N", value_parser = human::parse_count, allow_negative_numbers = true)]
     pub(crate) items: Option<u64>,
 
-    /// Size of the filter, such as 64MiB, whatever comes: when it is full, ever more lines are lost
+    /// Fixed size of the filter, such as 64MiB; when it is full, more and more lines are dropped
     #[arg(
         short,
         long,
@@ -94,7 +104,7 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) memory: Option<u64>,
 
-    /// Print a line again if it was not among the last N different ones; after 2N it certainly is
+    /// Remember at least the last N distinct lines; older ones (certainly after 2N) are printed again
     #[arg(
         short,
         long,
@@ -105,28 +115,37 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) window: Option<u64>,
 
-    /// Forget old lines at random, the older the surer: fixed memory and a fixed rate, for ever
+    /// Forget old lines at random, the oldest most likely; fixed memory for endless input
     #[arg(long, conflicts_with_all = ["items", "exact", "repeated", "count"])]
     pub(crate) decay: bool,
 
-    /// Go on from this filter file, if it exists, and save it at the end
+    /// Continue from this filter file, if it exists, and save it at the end
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["exact", "repeated", "count"])]
     pub(crate) state: Option<PathBuf>,
 
-    /// Print the lines that come again, each once, when it comes for the second time
+    /// Save the state after each N lines read, and not only at the end
+    #[arg(long, value_name = "N", requires = "state", value_parser = human::parse_count, allow_negative_numbers = true)]
+    pub(crate) save_every: Option<u64>,
+
+    /// Print repeated lines, each once, at its second occurrence
     #[arg(short = 'd', long, conflicts_with_all = ["exact", "count"])]
     pub(crate) repeated: bool,
 
-    /// Print each line after the number of times that it came, and a tab; never too small, it may be too large. Reads
-    /// the files twice
-    #[arg(short, long, conflicts_with = "exact")]
+    /// Print the lines that occur once. Reads the files twice
+    #[arg(short = 'u', long, conflicts_with_all = ["repeated", "count", "state", "memory", "window", "decay"])]
+    pub(crate) unique: bool,
+
+    /// Print each line after the number of times that it came, and a tab; never too small, it may
+    /// be too large. Reads the files twice
+    #[arg(short, long)]
     pub(crate) count: bool,
 
-    /// Lose no line: reads the files twice, and keeps in memory the lines that came again
+    /// Lose no line, and count exactly: reads the files twice, with -c or -u three times, and keeps
+    /// in memory the lines that occur again
     #[arg(long)]
     pub(crate) exact: bool,
 
-    /// Say on stderr what came of it, and how many lines were probably lost
+    /// Say on stderr what came of it, and an estimate of the lines dropped by mistake
     #[arg(long)]
     pub(crate) stats: bool,
 
@@ -156,7 +175,7 @@ pub(crate) struct DedupArgs {
 }
 
 impl DedupArgs {
-    /// What is to be remembered, if it is said.
+    /// What is to be remembered, if an option names it.
     pub(crate) fn mode(&self) -> Option<Mode> {
         if self.decay {
             return Some(Mode::Decay(self.memory.unwrap_or(DECAY_BYTES)));
@@ -187,6 +206,9 @@ pub(crate) fn run(args: &DedupArgs) -> anyhow::Result<Outcome> {
     if args.count {
         return tally::run(args, sources);
     }
+    if args.unique {
+        return unique::run(args, sources);
+    }
     let (lines, keys) = (estimate(&sources), args.key.keys()?);
     let job = Job::open(args, lines)?;
     let hasher = job.hasher.clone();
@@ -202,7 +224,6 @@ pub(crate) fn run(args: &DedupArgs) -> anyhow::Result<Outcome> {
         };
         signal::watch(last).context("signals cannot be watched")?;
     }
-    let total = sources.iter().map(len).sum::<Option<u64>>();
     let mut dedup = Dedup {
         args,
         job: &job,
@@ -210,7 +231,6 @@ pub(crate) fn run(args: &DedupArgs) -> anyhow::Result<Outcome> {
         answers: Vec::new(),
         output: Vec::new(),
         stdout: io::stdout().lock(),
-        forecast: Forecast { total, read: 0, lines: 0, share: 1.0 },
     };
     let look = |keys: &Keys, block: Block<'_>, batch: &mut Batch| keys.read(&hasher, block, batch);
     let read = reading(args, &sources, &keys, "reading").run(look, &mut dedup);
@@ -228,7 +248,7 @@ pub(crate) fn run(args: &DedupArgs) -> anyhow::Result<Outcome> {
                 job.finish()?;
             } else if args.state.is_some() {
                 (job.finished, job.state) = (true, None);
-                say("gardenia: the state is left as it was: not all lines that are in it now were printed");
+                say("gardenia: the state was not saved: some of its lines were not printed");
             }
             Err(error)
         }
@@ -245,34 +265,44 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The bytes of an input, if they can be known: those of a file, which stdin may be, too.
-fn len(source: &Source) -> Option<u64> {
-    match source {
-        Source::File(_) => source.file_len(),
-        Source::Stdin => stdin_len(),
-    }
-}
-
+/// Where stdin is, if it is a file, and so can be read again.
 #[cfg(unix)]
-fn stdin_len() -> Option<u64> {
+fn stdin_start() -> Option<u64> {
     use std::io::Seek;
     use std::os::fd::AsFd;
     let mut file = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
-    let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    Some(metadata.len().saturating_sub(file.stream_position().ok()?)) // others may have read the start
+    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    file.stream_position().ok()
 }
 
 #[cfg(not(unix))]
-fn stdin_len() -> Option<u64> {
+fn stdin_start() -> Option<u64> {
     None
 }
 
-/// How many lines there are, by the length of the files and of their first lines; `None` if one is no file.
+/// Sets stdin back to where it was before it was read to its end.
+#[cfg(unix)]
+fn rewind(start: Option<u64>) -> anyhow::Result<()> {
+    use std::io::Seek;
+    use std::os::fd::AsFd;
+    let Some(start) = start else { return Ok(()) };
+    let mut file = File::from(io::stdin().as_fd().try_clone_to_owned().context("(stdin)")?);
+    file.seek(io::SeekFrom::Start(start)).context("(stdin)")?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn rewind(_: Option<u64>) -> anyhow::Result<()> {
+    Ok(())
+}
+
+/// How many lines there are, by the length of the files and of their first lines; `None` if one is
+/// no file.
 fn estimate(sources: &[Source]) -> Option<u64> {
     const LINE: f64 = 64.0; // bytes of a line, where none can be looked at
     let mut lines = 0.0;
     for source in sources {
-        let bytes = len(source)? as f64;
+        let bytes = source.len()? as f64;
         lines += match source {
             Source::Stdin => bytes / LINE,
             Source::File(path) => {
@@ -284,11 +314,6 @@ fn estimate(sources: &[Source]) -> Option<u64> {
         };
     }
     Some(lines.ceil() as u64)
-}
-
-/// Lines that a chain is begun for: few of those that may come, since they may be few different ones.
-fn first(lines: Option<u64>) -> u64 {
-    lines.map_or(FIRST, |lines| (lines / 8).clamp(lines.clamp(1024, 1 << 16), FIRST))
 }
 
 /// A filter that can be stored, empty, once its memory is known to be there.
@@ -306,8 +331,11 @@ fn filter(mode: Mode, fpp: f64, lines: Option<u64>, hasher: KeyHasher) -> anyhow
     }
     let plain = Bloom::builder().scheme(move |hashes| AnyScheme::new(SchemeId::default(), hashes));
     Ok(match mode {
+        Mode::Growing if fpp >= LEAST_FPP => {
+            InfiniFilter::builder().fpp(fpp).hasher(hasher).build().map_err(message::size)?.into()
+        }
         Mode::Growing => {
-            let first = lines.unwrap_or(FIRST).clamp(1024, MOST_FIRST);
+            let first = lines.unwrap_or(1 << 20).clamp(1024, MOST_FIRST);
             let builder = ScalableBloom::builder().fpp(fpp).items(first).hasher(hasher);
             builder.build().map_err(message::size)?.into()
         }
@@ -334,7 +362,8 @@ fn filter(mode: Mode, fpp: f64, lines: Option<u64>, hasher: KeyHasher) -> anyhow
     })
 }
 
-/// What a run remembers and has done: all that must be consistent when it ends, by itself or by a signal.
+/// What a run remembers and has done: all that must be consistent when it ends, by itself or by a
+/// signal.
 struct Job {
     seen: Seen,
     /// With -d, what was printed.
@@ -343,6 +372,9 @@ struct Job {
     mode: Mode,
     fpp: f64,
     state: Option<State>,
+    /// Lines between two saves of the state, and read when it was saved last.
+    save_every: u64,
+    saved: u64,
     read: u64,
     printed: u64,
     warned: bool,
@@ -361,8 +393,8 @@ impl Job {
         let (memory, note, state) = match &args.state {
             None => {
                 let memory = match mode {
-                    Mode::Growing if fpp >= LEAST_FPP => Memory::Chain(Chain::new(fpp, first(lines))?),
-                    Mode::Items(items) if fpp >= LEAST_FPP => Memory::Chain(Chain::new(fpp, items)?),
+                    Mode::Growing if fpp >= LEAST_FPP => Memory::Growing(Growing::new(fpp, 1)?),
+                    Mode::Items(items) if fpp >= LEAST_FPP => Memory::Growing(Growing::new(fpp, items)?),
                     mode => Memory::Filter(Box::new(filter(mode, fpp, lines, hasher.clone())?)),
                 };
                 (memory, note, None)
@@ -382,10 +414,10 @@ impl Job {
         };
         let hasher = match &memory {
             Memory::Filter(filter) => filter.hasher().clone(),
-            Memory::Chain(_) => hasher,
+            Memory::Growing(_) => hasher,
         };
         let repeated = match args.repeated {
-            true => Some(Seen::new(Memory::Chain(Chain::new(fpp.max(LEAST_FPP), first(lines))?), false)),
+            true => Some(Seen::new(Memory::Growing(Growing::new(fpp.max(LEAST_FPP), 1)?), false)),
             false => None,
         };
         let (mode, later) = (note.dedup, state.is_some() && !note.dedup.forgets());
@@ -396,6 +428,8 @@ impl Job {
             mode,
             fpp: note.fpp,
             state,
+            save_every: args.save_every.unwrap_or(u64::MAX).max(1),
+            saved: 0,
             read: 0,
             printed: 0,
             warned: false,
@@ -407,19 +441,14 @@ impl Job {
     }
 
     /// Tells of each key of a block whether its line is to be printed.
-    fn ask(
-        &mut self,
-        digests: &[Digest],
-        print: &mut [bool],
-        expected: impl Fn() -> Option<u64>,
-    ) -> anyhow::Result<()> {
-        self.seen.ask(digests, print, expected)?;
+    fn ask(&mut self, digests: &[Digest], print: &mut [bool]) -> anyhow::Result<()> {
+        self.seen.ask(digests, print)?;
         if let Some(repeated) = &mut self.repeated {
             self.seen.commit(count(print))?;
             let known: Vec<Digest> =
                 digests.iter().zip(&*print).filter(|(_, new)| !**new).map(|(digest, _)| *digest).collect();
             let mut first = vec![false; known.len()];
-            repeated.ask(&known, &mut first, || None)?;
+            repeated.ask(&known, &mut first)?;
             let mut first = first.into_iter();
             print.iter_mut().for_each(|print| *print = !*print && first.next().unwrap_or(false));
         }
@@ -442,10 +471,16 @@ impl Job {
             ));
             say("hint: more --memory or --items, or neither, so that it grows");
         }
+        if self.read - self.saved >= self.save_every
+            && let (Some(state), Memory::Filter(filter)) = (&mut self.state, &self.seen.memory)
+        {
+            state.save_and_go_on(filter)?;
+            self.saved = self.read;
+        }
         Ok(())
     }
 
-    /// The last that is done: the state is saved, and what came of it is said.
+    /// The last that is done: the state is saved, and the summary is printed.
     fn finish(&mut self) -> anyhow::Result<()> {
         if std::mem::replace(&mut self.finished, true) {
             return Ok(()); // a signal came at the very end
@@ -464,7 +499,8 @@ fn count(answers: &[bool]) -> u64 {
     answers.iter().map(|&answer| u64::from(answer)).sum()
 }
 
-/// Above this rate it cannot be told how many lines are lost: the estimate is a sum of odds, and these rise without bound.
+/// Above this rate it cannot be told how many lines are lost: the estimate is a sum of odds, and
+/// these rise without bound.
 const FULL: f64 = 0.5;
 
 /// What `--json` prints: fields are added, never renamed or removed.
@@ -474,19 +510,19 @@ struct Report {
     read: u64,
     printed: u64,
     dropped: u64,
-    /// Expected number of lines that were dropped though they should have been printed; none if the filter is so full that it cannot
-    /// be told.
+    /// Expected number of lines that were dropped though they should have been printed; none if the
+    /// filter is so full that it cannot be told.
     lost: Option<f64>,
     /// The number is between these, 95 times in 100.
     lost_low: Option<u64>,
     lost_high: Option<u64>,
     /// Expected number of lines that -d printed though they came once.
     wrong: f64,
-    /// Present rate at which new lines are taken for known.
+    /// Current rate at which new lines are taken for known.
     fpp: f64,
     /// Bytes of the filters.
     memory_bytes: u64,
-    /// growing, items, memory, window, decay, or exact.
+    /// growing, items, memory, window, decay, unique, or exact.
     mode: &'static str,
 }
 
@@ -541,6 +577,7 @@ impl Report {
         let lost = match self.mode {
             "exact" => "none lost".to_owned(),
             _ => match (self.lost, self.lost_low, self.lost_high) {
+                (Some(lost), _, Some(0)) if lost < 0.005 => "probably none lost".to_owned(),
                 (Some(lost), Some(low), Some(high)) => format!(
                     "probably {} lost ({} to {}, 95%)",
                     human::number(lost),
@@ -559,32 +596,6 @@ impl Report {
     }
 }
 
-/// How many more new lines will come, for files of known length.
-struct Forecast {
-    /// Bytes of all inputs.
-    total: Option<u64>,
-    /// Bytes and lines so far.
-    read: u64,
-    lines: u64,
-    /// The share of new ones among the last.
-    share: f64,
-}
-
-impl Forecast {
-    /// If what was read does not fit the lengths, nothing is known.
-    fn expected(&self) -> Option<u64> {
-        let left = self.total?.checked_sub(self.read)?;
-        Some((left as f64 / self.read as f64 * self.lines as f64 * self.share) as u64)
-            .filter(|_| self.lines > 0)
-    }
-
-    fn saw(&mut self, lines: u64, new: u64) {
-        const WEIGHT: f64 = 1.0 / 16.0; // of a block of some thousand lines
-        let now = new as f64 / lines.max(1) as f64;
-        self.share += (now - self.share) * WEIGHT;
-    }
-}
-
 /// Lines on their way from the inputs to stdout.
 struct Dedup<'a> {
     args: &'a DedupArgs,
@@ -595,7 +606,6 @@ struct Dedup<'a> {
     /// Printed with one call per block.
     output: Vec<u8>,
     stdout: StdoutLock<'static>,
-    forecast: Forecast,
 }
 
 impl Work<Batch> for Dedup<'_> {
@@ -606,10 +616,8 @@ impl Work<Batch> for Dedup<'_> {
             return Ok(ControlFlow::Break(())); // as if it had not been read
         }
         let (digests, lines) = (&batch.digests, batch.lines());
-        (self.forecast.read, self.forecast.lines) =
-            (self.forecast.read + block.bytes().len() as u64, self.forecast.lines + lines);
         self.answers.resize(digests.len(), false);
-        job.ask(digests, &mut self.answers, || self.forecast.expected())?;
+        job.ask(digests, &mut self.answers)?;
         let new = count(&self.answers);
         self.output.clear();
         // A record without a key is nobody's repeat.
@@ -620,14 +628,14 @@ impl Work<Batch> for Dedup<'_> {
             Row::Header => !std::mem::replace(&mut self.header, true),
         });
         print(&mut self.stdout, &self.output, self.args.line_buffered.then_some(block.end()))?;
-        self.forecast.saw(lines, new);
         let others = if keyless { lines - digests.len() as u64 } else { 0 };
         job.commit(lines, new, others)?;
         Ok(if signal::came().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }
 
-/// Writes lines, and sees to it that they are on their way; `each` by itself if that is what they end in.
+/// Writes lines, and sees to it that they are on their way; `each` by itself if that is what they
+/// end in.
 fn print(stdout: &mut StdoutLock<'_>, lines: &[u8], each: Option<u8>) -> anyhow::Result<()> {
     match each {
         Some(end) => lines.split_inclusive(|&byte| byte == end).try_for_each(|line| stdout.write_all(line)),

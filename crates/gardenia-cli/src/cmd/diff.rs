@@ -4,9 +4,10 @@ use super::merge::{Why, check_stdin, mismatch, overlap_of, round};
 use crate::args::{MemoryArgs, SecretArgs};
 use crate::message::hinted;
 use crate::open::load_any;
-use crate::{Outcome, human, input};
+use crate::{Outcome, foreign, human, input};
 use anyhow::Context;
 use gardenia::AnyFilter;
+use gardenia::format::Format;
 use gardenia::theory::bloom::Estimate;
 use gardenia::theory::overlap::Overlap;
 use serde::Serialize;
@@ -15,16 +16,17 @@ use std::path::PathBuf;
 
 /// Compare two filter files
 ///
-/// Tells how many keys are in each, in both and in one of them only, and the Jaccard index: the share of all keys that
-/// is in both. All of it is estimated from the bits, and told with its standard error. The filters must be of one kind,
-/// size and seed: bloom, blocked, compressed, counting, spectral-ms or spectral-mi.
+/// Tells how many keys are in each, in both and in one of them only, and the Jaccard index: the
+/// share of all keys that is in both. All of it is estimated from the bits, and told with its
+/// standard error. The filters must be of one kind, size and seed: bloom, blocked, compressed,
+/// counting, spectral-ms or spectral-mi.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  gardenia diff monday.gdn tuesday.gdn               how many came on both days?
+  gardenia diff monday.gdn tuesday.gdn               how many keys are in both?
   gardenia diff --json a.gdn b.gdn | jq .jaccard
 
-With --json one object is printed; a value that cannot be told is null.")]
+With --json one object is printed; unknown values are null.")]
 pub(crate) struct DiffArgs {
     /// A filter file; - is stdin
     pub(crate) a: PathBuf,
@@ -36,6 +38,10 @@ pub(crate) struct DiffArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// Format of the filters, if they are another program's and their bytes do not tell
+    #[arg(long, value_name = "FORMAT", value_parser = foreign::format_named)]
+    pub(crate) format: Option<Format>,
+
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
 
@@ -46,6 +52,9 @@ pub(crate) struct DiffArgs {
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
     check_stdin(&[args.a.clone(), args.b.clone()])?;
     let options = args.memory.options(args.secret.read()?);
+    if let Some(outcome) = foreign::diff(args, &options)? {
+        return Ok(outcome);
+    }
     let (a, b) = (load_any(&args.a, &options)?, load_any(&args.b, &options)?);
     let told = |filter: &AnyFilter| {
         filter.estimated_items().unwrap_or(Estimate { items: f64::NAN, std_error: f64::NAN })
@@ -54,7 +63,7 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
     let overlap = overlap_of(a, &b).map_err(|why| match why {
         Why::Mismatch(difference) => mismatch(&args.a, &args.b, &difference),
         Why::Kind => hinted(
-            format!("{}: a filter of kind {kind} does not tell it", input::name(&args.a)),
+            format!("{}: a filter of kind {kind} cannot estimate it", input::name(&args.a)),
             "build both with --kind blocked or bloom",
         ),
     })?;
@@ -71,7 +80,7 @@ struct Report {
     overlap: Overlap,
 }
 
-/// What `--json` prints: fields are added, never renamed or removed. What cannot be told is null.
+/// What `--json` prints: fields are added, never renamed or removed. Unknown values are null.
 #[derive(Serialize)]
 struct Json<'a> {
     a: &'a str,
@@ -121,7 +130,7 @@ impl Report {
     fn text(&self) -> String {
         let line = |name: &str, told: Estimate| match told.items.is_finite() && told.std_error.is_finite() {
             true => format!("  {name:<16}about {} ± {} keys", round(told.items), round(told.std_error)),
-            false => format!("  {name:<16}too many to tell: a filter is full"),
+            false => format!("  {name:<16}unknown: a filter is full"),
         };
         let Overlap { common, only_a, only_b, jaccard, jaccard_std_error, .. } = self.overlap;
         let [a, b] = &self.names;

@@ -2,20 +2,29 @@
 
 use super::query::check_stdin;
 use crate::args::EvalArgs;
-use crate::input::{Block, Keys, Reading, Source};
+use crate::input::{Block, Keys, Reading, Scratch, Source, name};
 use crate::open::{check_unchanged, open};
-use crate::{Outcome, human};
+use crate::{Outcome, foreign, human};
 use anyhow::{Context, bail};
-use gardenia::{Ability, Digest, Filter, KeyHasher, OpenFilter};
+use gardenia::format::{Foreign, KeyType};
+use gardenia::{Ability, Digest, Filter, OpenFilter};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
 pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.truth);
     check_stdin(&args.filter, &sources)?;
-    let opened = open(&args.filter, &args.memory.options(args.secret.read()?))?;
-    let (mut stdout, hasher, keys) = (io::stdout().lock(), opened.hasher(), args.key.keys()?);
-    let mut verdict = Verdict { counts: opened.can(Ability::Count), ..Verdict::default() };
+    let options = args.memory.options(args.secret.read()?);
+    let (asked, key) = match foreign::open_to_ask(&args.filter, args.foreign, &options)? {
+        Some(filter) => (Asked::Foreign(filter, args.foreign.as_type), args.key.clone()),
+        None => {
+            let opened = open(&args.filter, &options)?;
+            let key = args.key.of_filter(opened.about(), args.stored).with_context(|| name(&args.filter))?;
+            (Asked::Ours(Box::new(opened)), key)
+        }
+    };
+    let (mut stdout, keys) = (io::stdout().lock(), key.keys()?);
+    let mut verdict = Verdict { counts: asked.counts(), ..Verdict::default() };
     if args.each {
         writeln!(stdout, "TN TP FP FN G C E").context("stdout")?;
     }
@@ -23,15 +32,19 @@ pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<Outcome> {
     let reading =
         Reading { sources: &sources, keys: &keys, doing: "comparing", progress, threads: 1, strict: false };
     let look = |keys: &Keys, block: Block<'_>, part: &mut Compared| {
-        part.look(keys, hasher, &opened, block)?;
-        check_unchanged(&opened, &args.filter)
+        part.look(keys, &asked, block)?;
+        match &asked {
+            Asked::Ours(opened) => check_unchanged(opened, &args.filter),
+            Asked::Foreign(..) => Ok(()),
+        }
     };
     let mut output = Vec::new();
     let trouble = reading.run(look, &mut |block: Block<'_>, part: &mut Compared| {
-        let mut rows = part.truth.iter().zip(&part.counts);
+        let (mut truth, mut counts) = (part.truth.iter(), part.counts.iter());
         block.each(|record| {
-            // One for each record: `look` has seen to that.
-            let Some((truth, count)) = rows.next() else { return };
+            // Records without a key are reported, and not compared.
+            let Some(Some(truth)) = truth.next() else { return };
+            let Some(count) = counts.next() else { return };
             verdict.take(*truth, *count);
             if args.each {
                 let Verdict { tn, tp, fp, fn_, .. } = verdict;
@@ -53,43 +66,65 @@ pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<Outcome> {
     Ok(if trouble { Outcome::Trouble } else { Outcome::Done })
 }
 
+/// The filter that is asked.
+enum Asked {
+    Ours(Box<OpenFilter>),
+    Foreign(Box<dyn Foreign>, Option<KeyType>),
+}
+
+impl Asked {
+    fn counts(&self) -> bool {
+        match self {
+            Self::Ours(opened) => opened.can(Ability::Count),
+            Self::Foreign(filter, _) => foreign::counts(&**filter),
+        }
+    }
+}
+
 /// What one block gives: the truth and the filter's answer, for each record.
 #[derive(Default)]
 struct Compared {
     digests: Vec<Digest>,
-    truth: Vec<u64>,
+    /// For each record, if it has a key.
+    truth: Vec<Option<u64>>,
+    /// For each key.
     counts: Vec<u64>,
     answers: Vec<bool>,
 }
 
 impl Compared {
-    fn look(
-        &mut self,
-        keys: &Keys,
-        hasher: &KeyHasher,
-        opened: &OpenFilter,
-        block: Block<'_>,
-    ) -> anyhow::Result<()> {
+    fn look(&mut self, keys: &Keys, asked: &Asked, block: Block<'_>) -> anyhow::Result<()> {
         let Self { digests, truth, counts, answers } = self;
         digests.clear();
         truth.clear();
-        let mut failed = Ok(());
+        counts.clear();
+        let (mut failed, mut line, mut scratch) = (Ok(()), block.line(0), Scratch::default());
         block.each(|record| {
-            let read = || {
-                let (count, key) = parse(record)?;
-                let digest = keys.digest(hasher, key)?.context("a record of the truth has no key")?;
-                Ok::<_, anyhow::Error>((count, digest))
-            };
-            match (&failed, read()) {
-                (Err(_), _) => {}
-                (Ok(()), Err(error)) => failed = Err(error),
-                (Ok(()), Ok((count, digest))) => {
-                    truth.push(count);
-                    digests.push(digest);
-                }
+            if failed.is_err() {
+                return;
             }
+            let compared = parse(record).and_then(|(count, key)| {
+                let known = match asked {
+                    Asked::Ours(opened) => {
+                        let digest = keys.digest(opened.hasher(), key, line);
+                        digests.extend(digest);
+                        digest.is_some()
+                    }
+                    Asked::Foreign(filter, as_type) => {
+                        let key = keys.text(key, line, &mut scratch);
+                        let answer = key.map(|key| foreign::count(&**filter, *as_type, key)).transpose()?;
+                        counts.extend(answer);
+                        answer.is_some()
+                    }
+                };
+                truth.push(known.then_some(count));
+                Ok(())
+            });
+            failed = compared.with_context(|| format!("line {line}"));
+            line += 1;
         });
         failed?;
+        let Asked::Ours(opened) = asked else { return Ok(()) };
         counts.resize(digests.len(), 0);
         match opened.as_count() {
             Some(filter) => filter.count_digests(digests, counts),
@@ -221,12 +256,8 @@ struct Rate {
 
 /// Wilson's score interval: right also where nothing, or everything, was found.
 fn interval(part: u64, whole: u64) -> Rate {
-    let (n, z) = (whole as f64, 1.959_963_985);
-    let rate = part as f64 / n;
-    let middle = (rate + z * z / (2.0 * n)) / (1.0 + z * z / n);
-    let half = z / (1.0 + z * z / n) * (rate * (1.0 - rate) / n + z * z / (4.0 * n * n)).sqrt();
-    let (low, high) = ((middle - half).max(0.0), (middle + half).min(1.0));
-    Rate { rate, low: if part == 0 { 0.0 } else { low }, high: if part == whole { 1.0 } else { high } }
+    let told = gardenia::theory::sample::rate(part, whole);
+    Rate { rate: told.rate, low: told.low, high: told.high }
 }
 
 /// What `--json` prints: fields are added, never renamed or removed. What is not known is null.

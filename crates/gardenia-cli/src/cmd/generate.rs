@@ -1,4 +1,5 @@
-//! `gardenia completions` and `gardenia man`: what packages install beside the command, made from its own arguments.
+//! `gardenia completions` and `gardenia man`: what packages install beside the command, made from
+//! its own arguments.
 
 use crate::Outcome;
 use crate::args::Cli;
@@ -25,20 +26,20 @@ pub(crate) struct CompletionsArgs {
 
 /// Write the man pages
 ///
-/// One page for the command and one for each subcommand, in the format of man. Without DIR the command's own page is
-/// printed.
+/// One page for the command and one for each subcommand, in the format of man. Without DIR the
+/// command's own page is printed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   gardenia man | man -l -                          read it
   gardenia man ~/.local/share/man/man1             gardenia.1, gardenia-build.1 and so on")]
 pub(crate) struct ManArgs {
-    /// The folder to write pages into, which is made if need be
+    /// The directory to write pages into, which is made if need be
     #[arg(value_name = "DIR")]
-    pub(crate) folder: Option<PathBuf>,
+    pub(crate) directory: Option<PathBuf>,
 
     /// Replace pages that exist
-    #[arg(long, requires = "folder")]
+    #[arg(long, requires = "directory")]
     pub(crate) force: bool,
 }
 
@@ -51,13 +52,13 @@ pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<Outcome> {
 
 pub(crate) fn man(args: &ManArgs) -> anyhow::Result<Outcome> {
     let pages = pages()?;
-    let Some(folder) = &args.folder else {
+    let Some(directory) = &args.directory else {
         let page = pages.first().map_or(&[][..], |(_, page)| page);
         io::stdout().lock().write_all(page).context("stdout")?;
         return Ok(Outcome::Done);
     };
-    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let paths: Vec<PathBuf> = pages.iter().map(|(name, _)| folder.join(name)).collect();
+    fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    let paths: Vec<PathBuf> = pages.iter().map(|(name, _)| directory.join(name)).collect();
     if let Some(path) = paths.iter().find(|path| !args.force && path.exists()) {
         return Err(hinted(format!("{}: already exists", path.display()), "--force replaces it"));
     }
@@ -111,8 +112,8 @@ mod tests {
         lines.take_while(|line| !line.trim().is_empty()).map(str::to_owned).collect()
     }
 
-    /// The simple commands of a line as a shell would see them, without redirections and the words of `if`. What stands
-    /// behind two spaces is said about it.
+    /// The simple commands of a line as a shell would see them, without redirections and the words
+    /// of `if`. What follows two spaces is a remark.
     fn commands(line: &str) -> Vec<Vec<String>> {
         let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), None::<String>);
         let (mut quote, mut redirected) = (None, false);

@@ -2,7 +2,7 @@
 
 use super::collected::Collected;
 use crate::args::{MemoryArgs, SecretArgs};
-use crate::input::{KeyArgs, Reading, Source};
+use crate::input::{KeyArgs, Reading, Source, StoredArgs};
 use crate::message::{self, hinted, say};
 use crate::open::{is_dash, is_stream, load};
 use crate::output::Output;
@@ -17,21 +17,22 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Lower the false positives of a filter with choices
+/// Reduce the false positives of a choice filter
 ///
-/// Keys that came one by one have taken the group of bits that was best at their time. With all keys known up front they choose
-/// again, in rounds: the filter keeps its size and finds the same keys, with fewer bits set. All keys are needed, or those
-/// that are left out would be lost; they are kept in memory, 8 bytes each. For the kind choice. A filter of an earlier version
-/// whose scheme needs a prime number of bits gets a few bits more.
+/// Keys that were added one by one have taken the group of bits that was best at their time. With
+/// all keys known up front they choose again, in rounds: the filter keeps its size and finds the
+/// same keys, with fewer bits set. All keys are needed, or those that are left out would be lost;
+/// they are kept in memory, 8 bytes each. For the kind choice. A filter of an earlier version whose
+/// scheme needs a prime number of bits gets a few bits more.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  gardenia build -o seen.gdn --kind choice --items 1M urls.txt
+  gardenia build -o seen.gdn --kind choice --effort online --items 1M urls.txt
   gardenia improve seen.gdn urls.txt                           before and after are printed
   gardenia improve -o better.gdn --rounds 40 seen.gdn urls.txt
   gardenia improve --effort 3 seen.gdn urls.txt                by belief propagation: better, and slower
 
-Exit codes: 0 improved, 1 as good as it was: nothing is written, 2 error.")]
+Exit codes: 0 improved, 1 no improvement found (nothing is written), 2 error.")]
 pub(crate) struct ImproveArgs {
     /// The filter file
     pub(crate) filter: PathBuf,
@@ -124,7 +125,9 @@ pub(crate) fn run(args: &ImproveArgs) -> anyhow::Result<Outcome> {
     let name = input::name(&args.filter);
     let before = groups(load(&args.filter, &args.memory.options(args.secret.read()?))?)
         .with_context(|| name.clone())?;
-    let (keys, hint) = (args.key.keys()?, "all keys are kept in memory, 8 bytes each");
+    let how = StoredArgs { keys_as_given: false };
+    let keys = args.key.of_filter(before.about(), how).with_context(|| name.clone())?.keys()?;
+    let hint = "all keys are kept in memory, 8 bytes each";
     let (doing, progress, threads) = ("reading", !args.quiet, 1);
     let reading = Reading { sources: &sources, keys: &keys, doing, progress, threads, strict: true };
     let mut digests = Collected::read(&reading, before.hasher().clone(), hint)?.pieces.concat();
@@ -164,7 +167,7 @@ pub(crate) fn run(args: &ImproveArgs) -> anyhow::Result<Outcome> {
 impl Report {
     fn say(&self) {
         let Some(output) = &self.output else {
-            return say(&format!("{}: as good as it was; nothing is written", self.filter));
+            return say(&format!("{}: no improvement found; nothing is written", self.filter));
         };
         let keys = human::plural(self.keys, "key");
         let [fill, filled] = [self.fill_before, self.fill_after].map(human::percent);
@@ -184,13 +187,13 @@ fn groups(filter: AnyFilter) -> anyhow::Result<ChoiceBloom<AnyScheme>> {
         AnyFilter::Choice(filter) => match filter.form() {
             ChoiceForm::Groups { .. } => Ok(filter),
             _ => Err(hinted(
-                "the filter is partitioned: its keys have chosen together already",
+                "the filter is partitioned: its keys were placed together already",
                 "filters that were built with --effort 0, 1 or 3 can be improved",
             )),
         },
         _ => Err(hinted(
-            format!("a filter of kind {kind} leaves keys nothing to choose"),
-            "build it with --kind choice; --effort 2 errs least",
+            format!("a filter of kind {kind} has no choices to improve"),
+            "build it with --kind choice; --effort 2 has the fewest false positives",
         )),
     }
 }
@@ -199,9 +202,9 @@ fn groups(filter: AnyFilter) -> anyhow::Result<ChoiceBloom<AnyScheme>> {
 fn check_keys(filter: &ChoiceBloom<AnyScheme>, digests: &[Digest]) -> anyhow::Result<()> {
     let (given, counted) = (digests.len() as u64, filter.estimated_items().items as u64);
     if given < counted {
-        let (given, counted) = (human::plural(given, "different key"), human::count(counted));
+        let (given, counted) = (human::plural(given, "distinct key"), human::count(counted));
         return Err(hinted(
-            format!("{given} came, and {counted} went in: the others would be lost"),
+            format!("{given} were given, and {counted} were added: the others would be lost"),
             "give all files of its keys; of a merged filter with common keys, build a new one",
         ));
     }
@@ -211,11 +214,11 @@ fn check_keys(filter: &ChoiceBloom<AnyScheme>, digests: &[Digest]) -> anyhow::Re
         0 => Ok(()),
         new => Err(hinted(
             format!(
-                "{} of {} never went in: these are not its keys",
+                "{} of {} were never added: these are not its keys",
                 human::count(new),
                 human::plural(given, "key")
             ),
-            "`gardenia add` puts them in",
+            "`gardenia add` adds them",
         )),
     }
 }
@@ -244,7 +247,7 @@ fn improve(
     if effort == Effort::Propagated {
         let how = Propagation::new(bits, keys, hashes, choices);
         let bytes = Propagation::memory_bytes(bits, keys, hashes, choices);
-        memory::require(bytes, "propagation", "--effort 1 takes far less")?;
+        memory::require(bytes, "propagation", "--effort 1 needs far less")?;
         let mut progress = Progress::steps(how.iterations.into());
         let report = |now: OfflineProgress| {
             progress.step(format!("propagation, {} rounds", now.rounds));
@@ -261,6 +264,7 @@ fn improve(
     drop(progress);
     let mut after = offline.finish();
     after.about_mut().set_metadata(before.about().metadata()).map_err(message::encode)?;
+    after.about_mut().set_key_note(before.about().key_note()).map_err(message::encode)?;
     after.about_mut().store_secret(before.about().stores_secret());
     Ok((after, end.rounds))
 }

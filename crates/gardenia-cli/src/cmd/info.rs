@@ -3,7 +3,7 @@
 use super::sketch;
 use crate::args::InfoArgs;
 use crate::open::{check_unchanged, is_dcso, is_stream, try_open};
-use crate::{Outcome, human, input, message, split};
+use crate::{Outcome, foreign, human, input, message, split};
 use anyhow::{Context, bail};
 use gardenia::cells::Held;
 use gardenia::filter::{ChoiceForm, Identity, SplitFiles, SplitOpening, SplitState};
@@ -11,6 +11,7 @@ use gardenia::format::{self, Header, verify_file};
 use gardenia::hash::HasherId;
 use gardenia::index::SchemeId;
 use gardenia::theory::blocked::BLOCK_BITS;
+use gardenia::theory::split_block;
 use gardenia::{AnyFilter, DecodeError, DistanceSensitiveBloom, Error, Kind, ReadOptions, SplitBloom, Top};
 use serde::Serialize;
 use std::fs;
@@ -23,6 +24,18 @@ pub(crate) fn run(args: &InfoArgs) -> anyhow::Result<Outcome> {
     let mut outcome = Outcome::Done;
     let mut first = true;
     for path in &args.files {
+        match foreign::info(args, path, &options, first, &mut stdout) {
+            Ok(true) => {
+                first = false;
+                continue;
+            }
+            Ok(false) => {}
+            Err(error) => {
+                message::complain(&error);
+                outcome = Outcome::Trouble;
+                continue;
+            }
+        }
         let report = match Report::new(args, path, &options) {
             Ok(report) => report,
             Err(error) => {
@@ -68,7 +81,7 @@ struct Report {
     spec: Option<String>,
     planned_items: Option<u64>,
     planned_fpp: Option<f64>,
-    /// Keys that came, by the count of whoever filled it.
+    /// Keys that were added, by the count of whoever filled it.
     counted_items: Option<u64>,
     fill: Option<f64>,
     estimated_items: Option<f64>,
@@ -77,6 +90,8 @@ struct Report {
     capacity: Option<u64>,
     full: Option<bool>,
     fpp: Option<f64>,
+    /// How keys were made of records, as options of `gardenia build`; null if nobody knows.
+    keys: Option<String>,
     /// If it is text.
     metadata: Option<String>,
     metadata_hex: String,
@@ -98,7 +113,8 @@ struct Counters {
 }
 
 impl Counters {
-    /// Of the filter at `path`, if it is split; while another process changes it there is nothing to report.
+    /// Of the filter at `path`, if it is split; while another process changes it there is nothing
+    /// to report.
     fn of(path: &Path, options: &ReadOptions) -> anyhow::Result<Option<Self>> {
         let Some(files) = SplitFiles::find(path) else { return Ok(None) };
         match SplitBloom::inspect(files.clone(), options) {
@@ -228,6 +244,7 @@ impl Report {
             capacity: None,
             full: None,
             fpp: None,
+            keys: None,
             metadata: std::str::from_utf8(metadata).ok().filter(|text| !text.is_empty()).map(str::to_owned),
             metadata_hex: metadata.iter().map(|byte| format!("{byte:02x}")).collect(),
             verified_bytes: None,
@@ -252,6 +269,7 @@ impl Report {
         let finite = |number: f64| Some(number).filter(|number| number.is_finite()); // JSON has no infinity
         Self {
             secret_stored: about.stores_secret(),
+            keys: input::described(about),
             details: details(filter),
             spec: filter.spec().map(|spec| spec.to_string()),
             counted_items: about.counted_items(),
@@ -282,6 +300,12 @@ impl Report {
             None if self.kind == Kind::Blocked.name() => {
                 line("probes", format!("{} in one block of {BLOCK_BITS}", self.hashes_text("bit")));
             }
+            None if self.kind == Kind::SplitBlock.name() => {
+                line(
+                    "probes",
+                    format!("{} in one block of {}", self.hashes_text("bit"), split_block::BLOCK_BITS),
+                );
+            }
             None => line("probes", format!("{} per key", self.hashes_text("cell"))),
         }
         let file =
@@ -291,8 +315,9 @@ impl Report {
             width => format!("{} of {width} bits", human::plural(self.cells, "cell")),
         };
         // Of several parts the identity tells the first.
-        let parts =
-            [Kind::Scalable, Kind::Dynamic, Kind::GolombSet].iter().any(|kind| kind.name() == self.kind);
+        let parts = [Kind::Scalable, Kind::ScalableBlocked, Kind::Infini, Kind::Dynamic, Kind::GolombSet]
+            .iter()
+            .any(|kind| kind.name() == self.kind);
         let cells = if parts { String::new() } else { format!("{cells} in ") };
         line("size", format!("{cells}{}{file}", human::bytes(self.bytes)));
         if let Some(counters) = &self.counters {
@@ -320,7 +345,13 @@ impl Report {
             line("capacity", format!("{} at the planned rate; {full}", human::plural(capacity, "key")));
         }
         if let Some(fpp) = self.fpp {
-            line("false positives", format!("{} of absent keys, as it is now", human::share(fpp)));
+            line(
+                "false positives",
+                format!("{} of absent keys, at the current fill", message::rate(fpp, self.fill == Some(0.0))),
+            );
+        }
+        if let Some(keys) = &self.keys {
+            line("keys made by", printable(keys));
         }
         line("metadata", self.metadata_text());
         if let Some(bytes) = self.verified_bytes {
@@ -350,7 +381,7 @@ impl Report {
             (Some(items), Some(fpp)) => {
                 format!("{} at {} false positives", human::plural(items, "key"), human::share(fpp))
             }
-            _ => "not said: built by its size".to_owned(),
+            _ => "unknown (built with --bits)".to_owned(),
         }
     }
 
@@ -362,12 +393,12 @@ impl Report {
                     0 if self.kind == Kind::Cuckoo.name() => {
                         format!("{}, each copy counted", human::count(items))
                     }
-                    0 if self.is_static() => format!("{}, all different", human::count(items)),
-                    _ => format!("about {} ± {} different ones", human::count(items), human::count(error)),
+                    0 if self.is_static() => format!("{}, all distinct", human::count(items)),
+                    _ => format!("about {} ± {} distinct", human::count(items), human::count(error)),
                 }
             }
-            _ if self.fill.is_some_and(|fill| fill < 1.0) => "this kind of filter cannot tell".to_owned(),
-            _ => format!("too many to tell: every {} is set", if self.width == 1 { "bit" } else { "cell" }),
+            _ if self.fill.is_some_and(|fill| fill < 1.0) => "unknown for this kind of filter".to_owned(),
+            _ => format!("unknown: every {} is set", if self.width == 1 { "bit" } else { "cell" }),
         }
     }
 
@@ -380,11 +411,17 @@ impl Report {
 
     fn metadata_text(&self) -> String {
         match &self.metadata {
-            Some(text) => text.escape_debug().to_string(), // a file's text must not command a terminal
+            Some(text) => printable(text),
             None if self.metadata_hex.is_empty() => "none".to_owned(),
             None => human::plural(self.metadata_hex.len() as u64 / 2, "byte"),
         }
     }
+}
+
+/// Text of a file, which must not command a terminal: what is no ordinary character is escaped.
+fn printable(text: &str) -> String {
+    let ordinary = |c: char| "\"'\\".contains(c) || c.escape_debug().eq([c]);
+    text.chars().flat_map(|c| if ordinary(c) { vec![c] } else { c.escape_debug().collect() }).collect()
 }
 
 /// What a kind of filter alone has.
@@ -452,15 +489,15 @@ fn details(filter: &AnyFilter<impl Held>) -> Option<String> {
             per_key(filter.memory_bytes(), filter.items())
         )),
         AnyFilter::GolombSet(set) => Some(format!(
-            "static; {} different numbers, {:.2} bits per key with the index",
+            "static; {} distinct numbers, {:.2} bits per key with the index",
             human::count(set.values()),
             per_key(set.memory_bytes(), set.items())
         )),
         AnyFilter::Cuckoo(filter) => {
-            Some(format!("{} of {} places taken", human::count(filter.items()), human::count(filter.cells())))
+            Some(format!("{} of {} slots used", human::count(filter.items()), human::count(filter.cells())))
         }
         AnyFilter::Scalable(filter) => Some(format!(
-            "{}, at most {} false positives however many keys come",
+            "{}, at most {} false positives at any number of keys",
             human::plural(filter.slices().count() as u64, "slice"),
             human::share(filter.target())
         )),
@@ -475,7 +512,7 @@ fn details(filter: &AnyFilter<impl Held>) -> Option<String> {
             human::bytes(filter.memory_bytes() as u64)
         )),
         AnyFilter::Retouched(filter) => Some(format!(
-            "{} cleared; {} of the keys that went in are not found",
+            "{} cleared; {} of the added keys are not found",
             human::plural(filter.cleared(), "bit"),
             human::share(filter.false_negatives())
         )),
@@ -492,14 +529,14 @@ fn details(filter: &AnyFilter<impl Held>) -> Option<String> {
 fn of_counts(top: &Top) -> String {
     let (listed, slots) = (top.top(top.slots()).len() as u64, human::count(top.slots() as u64));
     format!(
-        "{} counted; {} of {slots} places hold a line; every line that occurs more than {} is among them",
+        "{} counted; {} of {slots} slots hold a line; every line that occurs more than {} is among them",
         human::plural(top.total(), "line"),
         human::count(listed),
         human::plural(top.floor(), "time"),
     )
 }
 
-/// Bits per key of so many bytes.
+/// Bits per key of this many bytes.
 fn per_key(bytes: usize, keys: u64) -> f64 {
     bytes as f64 * 8.0 / keys.max(1) as f64
 }

@@ -1,23 +1,30 @@
 //! `gardenia kinds`: the table of kinds.
 
 use crate::Outcome;
-use gardenia::Kind;
+use crate::message::hinted;
+use crate::spec::spell;
 use gardenia::spec::{Param, Takes};
+use gardenia::{Kind, Spec};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
 /// List the kinds of filters with their abilities and options
 ///
-/// Options are the same for `gardenia build`, for GD.RESERVE of the Redis module and for `Spec` in Rust;
-/// `gardenia build --help` says what each of them means.
+/// Options are the same for `gardenia build`, for GD.RESERVE of the Redis module and for `Spec` in
+/// Rust. With the name of a kind, the meaning of each of its options is printed, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   gardenia kinds                             one paragraph per kind
+  gardenia kinds choice                      what choice can do, and what its options mean
   gardenia kinds --json | jq '.kinds[].name'
 
 Exit codes: 0 done, 2 error.")]
 pub(crate) struct KindsArgs {
+    /// A kind, to be told all about it
+    #[arg(value_name = "KIND", conflicts_with = "json")]
+    kind: Option<String>,
+
     /// Print JSON, with what each option means and accepts
     #[arg(long)]
     json: bool,
@@ -25,7 +32,13 @@ pub(crate) struct KindsArgs {
 
 pub(crate) fn run(args: &KindsArgs) -> anyhow::Result<Outcome> {
     let mut out = io::stdout().lock();
-    if args.json {
+    if let Some(name) = &args.kind {
+        let kind = Spec::named(name).map(|spec| spec.kind()).ok_or_else(|| {
+            let names: Vec<&str> = Spec::names().map(|(name, _)| name).collect();
+            hinted(format!("there is no kind {name:?}"), format!("the kinds are {}", names.join(", ")))
+        })?;
+        write!(out, "{}", told(kind))?;
+    } else if args.json {
         let options: Vec<Value> = Param::ALL.into_iter().map(option).collect();
         let table = json!({ "kinds": Kind::ALL.map(described), "options": options });
         writeln!(out, "{}", serde_json::to_string_pretty(&table)?)?;
@@ -42,6 +55,26 @@ pub(crate) fn run(args: &KindsArgs) -> anyhow::Result<Outcome> {
     }
     out.flush()?;
     Ok(Outcome::Done)
+}
+
+/// All about a kind: what it can do, and what each of its options means.
+fn told(kind: Kind) -> String {
+    let abilities: Vec<&str> = kind.abilities().iter().map(|ability| ability.name()).collect();
+    let mut text =
+        format!("{}: {}\n  abilities: {}\n\nOptions:\n", kind.name(), kind.summary(), abilities.join(", "));
+    for param in kind.params().iter().filter(|param| **param != Param::PlannedFpp) {
+        let accepts = match param.takes() {
+            Takes::Nothing => String::new(),
+            Takes::Whole(least, most) if most < u64::MAX => format!(" {least}..{most}"),
+            Takes::Whole(..) => " N".to_owned(),
+            Takes::Bits | Takes::Bytes => " SIZE".to_owned(),
+            Takes::Share => " P".to_owned(),
+            Takes::Number => " X".to_owned(),
+            takes => format!(" {}", takes.words().unwrap_or_default().join("|")),
+        };
+        text += &format!("  {}{accepts}\n      {}\n", spell(*param), param.meaning());
+    }
+    text
 }
 
 fn described(kind: Kind) -> Value {

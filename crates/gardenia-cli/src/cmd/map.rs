@@ -4,7 +4,7 @@ use super::build;
 use super::count::{Numbered, print_numbers};
 use super::query::{check_stdin, outcome};
 use crate::args::{BuildArgs, MemoryArgs, SecretArgs, ThreadArgs};
-use crate::input::{Batch, Block, KeyArgs, Keys, Reading, Source, name};
+use crate::input::{Batch, Block, KeyArgs, Keys, Reading, Source, StoredArgs, has_cr, name};
 use crate::message::hinted;
 use crate::open::{check_unchanged, open};
 use crate::spec::{explain, kinds_that};
@@ -13,10 +13,11 @@ use gardenia::{Ability, AnyFilter, Digest, Spec};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-/// Print the numbers that a map has for lines
+/// Look up the number stored for each line
 ///
-/// Each line of the input that is in the map is printed after its number and a tab. A line that was never put in
-/// may be taken for one that was, as seldom as the map was built for, and then has some number.
+/// Each line of the input that is in the map is printed after its number and a tab. A line that was
+/// never put in may be taken for one that was, as seldom as the map was built for, and then has
+/// some number.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,6 +40,9 @@ pub(crate) struct GetArgs {
     pub(crate) key: KeyArgs,
 
     #[command(flatten)]
+    pub(crate) stored: StoredArgs,
+
+    #[command(flatten)]
     pub(crate) secret: SecretArgs,
 
     #[command(flatten)]
@@ -48,7 +52,9 @@ pub(crate) struct GetArgs {
 pub(crate) fn get(args: &GetArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.inputs);
     check_stdin(&args.filter, &sources)?;
-    let (opened, keys) = (open(&args.filter, &args.memory.options(args.secret.read()?))?, args.key.keys()?);
+    let opened = open(&args.filter, &args.memory.options(args.secret.read()?))?;
+    let keys = args.key.of_filter(opened.about(), args.stored)?.keys()?;
+    let keys = keys.tell_unseen_bytes(has_cr(opened.about()) == Some(false));
     if !opened.can(Ability::Map) {
         let (file, kind) = (name(&args.filter), opened.kind().name());
         let hint = format!("build it with --kind {}", kinds_that(Ability::Map));
@@ -68,7 +74,7 @@ pub(crate) fn get(args: &GetArgs) -> anyhow::Result<Outcome> {
         Ok(())
     };
     let mut found = false;
-    let trouble = print_numbers(&reading, look, &mut stdout, |_| found = true)?;
+    let trouble = print_numbers(&reading, look, &mut stdout, u64::MAX, |_| found = true)?;
     Ok(outcome(trouble, found))
 }
 
@@ -89,7 +95,7 @@ pub(crate) fn build(args: &BuildArgs, spec: &Spec, sources: &[Source]) -> anyhow
     let mut all = Pairs::default();
     build::reading(args, sources, &keys, "reading").run(look, &mut |_: Block<'_>, part: &mut Pairs| {
         let hint = "a map is built of all records at once";
-        memory::require(64 * part.digests.len() as u64, "keeping the records aside", hint)?;
+        memory::require(64 * part.digests.len() as u64, "holding the records in memory", hint)?;
         all.digests.extend_from_slice(&part.digests);
         all.values.extend_from_slice(&part.values);
         Ok(())

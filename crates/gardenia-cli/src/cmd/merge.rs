@@ -1,32 +1,36 @@
-//! `gardenia merge`: one filter of several, by union or by intersection.
+//! `gardenia merge`: merges filters, by union or by intersection.
 
 use super::top;
 use crate::args::{MemoryArgs, SecretArgs};
+use crate::input::check_alike;
 use crate::message::{hinted, say};
 use crate::open::{is_dash, is_stream, load_any, open};
 use crate::output::Output;
-use crate::{Outcome, human, input, memory, message};
+use crate::{Outcome, foreign, human, input, memory, message};
 use anyhow::bail;
 use gardenia::filter::Update;
+use gardenia::format::Format;
+use gardenia::spec::Param;
 use gardenia::theory::overlap::Overlap;
-use gardenia::{AnyFilter, Mismatch, theory};
+use gardenia::{AnyFilter, Mismatch, Spec};
 use std::path::{Path, PathBuf};
 
-/// Unite filter files
+/// Merge filter files
 ///
-/// The result finds every key of every filter, as if all had gone into one; counts add up. The filters must be of one kind,
-/// size and seed: build them with the same --items, --fpp and --seed. For the kinds bloom, blocked, compressed, counting,
-/// spectral-ms, spectral-mi, count-min, and choice without partitions; and for counts saved by `gardenia top -o`.
+/// The result finds every key of every filter, as if all had gone into one; counts add up. The
+/// filters must be of one kind, size and seed: build them with the same --items, --fpp and --seed.
+/// For the kinds bloom, blocked, compressed, counting, spectral-ms, spectral-mi, count-min, and
+/// choice without partitions; for counts saved by `gardenia top -o`; and for filters of Spark,
+/// Guava, Hive, DataSketches, Parquet and Milvus.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   gardenia merge -o week.gdn mon.gdn tue.gdn wed.gdn     all keys of three days
-  gardenia merge --intersect -o both.gdn a.gdn b.gdn     keys that are in both
+  gardenia merge --intersect -o both.gdn a.gdn b.gdn     keys of both
   gardenia merge -o - a.gdn b.gdn | gardenia query - new.txt
   gardenia merge -o week.gdn mon.gdn tue.gdn && gardenia top week.gdn
 
-An intersection (bloom, blocked, compressed) finds all common keys, but at a higher rate of false positives than a filter
-that was built of them: bits that different keys have set stay.")]
+An intersection (bloom, blocked, compressed) finds all common keys, but has more false positives than a filter built from them, because bits set by distinct keys remain.")]
 pub(crate) struct MergeArgs {
     /// Filter files, two or more; one of them can be -, stdin
     #[arg(required = true, num_args = 2.., value_name = "FILTER")]
@@ -43,6 +47,10 @@ pub(crate) struct MergeArgs {
     /// Replace OUT if it exists
     #[arg(long)]
     pub(crate) force: bool,
+
+    /// Format of the filters, if they are another program's and their bytes do not tell
+    #[arg(long, value_name = "FORMAT", value_parser = foreign::format_named)]
+    pub(crate) format: Option<Format>,
 
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
@@ -64,6 +72,9 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
         return merge_counts(args, &output);
     }
     let options = args.memory.options(args.secret.read()?);
+    if let Some(outcome) = foreign::merge(args, &output, &options)? {
+        return Ok(outcome);
+    }
     // A file that cannot be opened is said before the others are read.
     for path in args.filters.iter().filter(|path| !is_stream(path)) {
         open(path, &options)?;
@@ -72,6 +83,12 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     let mut overlap = None;
     for path in others {
         let other = load_any(path, &options)?;
+        if let Err((ours, theirs)) = check_alike(filter.about(), other.about())? {
+            let (first, path) = (input::name(first), input::name(path));
+            let reason = format!("{path}: was built with {theirs}, and {first} with {ours}");
+            return Err(hinted(reason, "build all of them with the same key options"));
+        }
+        let spec = filter.spec();
         let combined = if args.intersect {
             // Of two filters it can be told how many keys they share; not if a third copy would fill the memory.
             let room = memory::available().is_none_or(|free| free / 2 > filter.memory_bytes() as u64);
@@ -80,10 +97,12 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
         } else {
             filter.merge(&other)
         };
-        let verb = if args.intersect { "intersected" } else { "united" };
+        let verb = if args.intersect { "intersected" } else { "merged" };
         match combined {
             None => return Err(unable(first, &filter, verb)),
-            Some(combined) => combined.map_err(|difference| mismatch(first, path, &difference))?,
+            Some(combined) => combined.map_err(|difference| {
+                differs(first, path, &difference, spec.as_ref(), other.spec().as_ref())
+            })?,
         }
     }
     output.write(&filter)?;
@@ -122,8 +141,8 @@ fn unable(path: &Path, filter: &AnyFilter, verb: &str) -> anyhow::Error {
     let reason = format!("{}: filters of kind {kind} cannot be {verb}", input::name(path));
     let hint = match filter {
         AnyFilter::Spectral(_) => "build them with --kind spectral-ms or spectral-mi",
-        AnyFilter::Choice(_) if verb == "united" => "build them without --effort 2",
-        AnyFilter::Counting(_) => "make plain ones of them: gardenia convert --to bloom",
+        AnyFilter::Choice(_) if verb == "merged" => "build them without --effort 2",
+        AnyFilter::Counting(_) => "convert them first: gardenia convert --to bloom",
         _ => "build them with --kind blocked or bloom",
     };
     hinted(reason, hint)
@@ -144,23 +163,78 @@ pub(crate) fn mismatch(first: &Path, other: &Path, difference: &Mismatch) -> any
     hinted(message::difference(first, other, difference), hint)
 }
 
+/// As [`mismatch`], in terms of the specs that would build the filters: what they differ in, and
+/// how to build them alike.
+fn differs(
+    first: &Path,
+    other: &Path,
+    difference: &Mismatch,
+    ours: Option<&Spec>,
+    theirs: Option<&Spec>,
+) -> anyhow::Error {
+    let (Some(ours), Some(theirs)) = (ours, theirs) else { return mismatch(first, other, difference) };
+    let all = ours.kind().params().iter().chain(theirs.kind().params());
+    let mut params: Vec<Param> =
+        all.copied().filter(|param| ours.get(*param) != theirs.get(*param)).collect();
+    params.sort_unstable();
+    params.dedup();
+    // What a filter was planned for says more than the shape that follows from it.
+    let shape = [Param::Bits, Param::Cells, Param::Hashes, Param::Width, Param::Columns];
+    let planned = [Param::Items, Param::PlannedFpp, Param::Fpp];
+    if params.iter().any(|param| planned.contains(param) && ours.has(*param) && theirs.has(*param)) {
+        params.retain(|param| !shape.contains(param));
+    }
+    let part = |spec: &Spec| {
+        let given = params.iter().filter_map(|param| {
+            let word = if *param == Param::PlannedFpp { Param::Fpp.word() } else { param.word() };
+            spec.get(*param).map(|value| format!(" {word}={value}"))
+        });
+        format!("{}{}", spec.kind().name(), given.collect::<String>())
+    };
+    if params.is_empty() && ours.kind() == theirs.kind() {
+        return mismatch(first, other, difference);
+    }
+    let (first, other) = (input::name(first), input::name(other));
+    hinted(
+        format!(
+            "{other} is {}, and {first} is {}: only filters of one spec can be merged",
+            part(theirs),
+            part(ours)
+        ),
+        format!(
+            "build all of them with the same options, or with --spec FILE, where FILE holds: {}",
+            shared(ours, theirs)
+        ),
+    )
+}
+
+/// A spec for what two filters hold together: that of the larger one.
+fn shared(ours: &Spec, theirs: &Spec) -> String {
+    let items = |spec: &Spec| spec.whole(Param::Items).unwrap_or(0);
+    let larger = if items(theirs) > items(ours) { theirs } else { ours };
+    match (larger.whole(Param::Items), larger.real(Param::Fpp).or(larger.real(Param::PlannedFpp))) {
+        (Some(items), Some(fpp)) => format!("{} items={items} fpp={fpp}", larger.kind().name()),
+        _ => larger.to_string(),
+    }
+}
+
 fn report(args: &MergeArgs, output: &Output<'_>, filter: &AnyFilter, overlap: Option<Overlap>) {
     let (to, count) = (output.name(), args.filters.len() as u64);
-    let (filters, rate) = (human::plural(count, "filter"), human::share(filter.fpp()));
+    let (filters, rate) = (human::plural(count, "filter"), message::rate(filter.fpp(), filter.is_empty()));
     if args.intersect {
         let common = overlap.map_or_else(String::new, |both| {
             let (keys, error) = (round(both.common.items), round(both.common.std_error));
             format!("; about {keys} ± {error} common keys")
         });
-        say(&format!("{to}: what {filters} have in common{common}; estimated false positives {rate}"));
-        return say("hint: a filter built of the common keys would have fewer");
+        say(&format!("{to}: intersection of {filters}{common}; estimated false positives {rate}"));
+        return say("hint: a filter built from the common keys would have fewer");
     }
     let keys = filter.estimated_items().filter(|keys| keys.items.is_finite());
     let told = keys.map_or_else(
-        || "too many keys to tell".to_owned(),
-        |keys| format!("about {} ± {} different keys", round(keys.items), round(keys.std_error)),
+        || "an unknown number of keys".to_owned(),
+        |keys| format!("about {} ± {} distinct keys", round(keys.items), round(keys.std_error)),
     );
-    say(&format!("{to}: {filters} united; {told}; estimated false positives {rate}"));
+    say(&format!("{to}: {filters} merged; {told}; estimated false positives {rate}"));
     match filter {
         AnyFilter::CountMin(sketch) if sketch.update() == Update::Conservative => {
             say(
@@ -174,7 +248,7 @@ fn report(args: &MergeArgs, output: &Output<'_>, filter: &AnyFilter, overlap: Op
             if planned > 0 && many && filter.fpp() > wanted {
                 let (planned, wanted) = (human::plural(planned, "key"), human::share(wanted));
                 say(&format!(
-                    "gardenia: warning: each was planned for {planned}: false positives {rate}, not {wanted}"
+                    "gardenia: warning: each was planned for {planned}: false-positive rate {rate}, not {wanted}"
                 ));
                 say("hint: build each with the --items of all together");
             }
@@ -188,10 +262,8 @@ pub(crate) fn round(items: f64) -> String {
 }
 
 /// What two filters have in common. The first becomes their union on the way.
-pub(crate) fn overlap_of(mut a: AnyFilter, b: &AnyFilter) -> Result<Overlap, Why> {
-    let (id, of_a, of_b) = (a.identity(), told(&a)?, told(b)?);
-    a.merge(b).ok_or(Why::Kind)?.map_err(Why::Mismatch)?;
-    Ok(theory::overlap::overlap(id.cells, id.hashes, of_a, of_b, told(&a)?))
+pub(crate) fn overlap_of(a: AnyFilter, b: &AnyFilter) -> Result<Overlap, Why> {
+    a.overlap(b).ok_or(Why::Kind)?.map_err(Why::Mismatch)
 }
 
 /// Why it cannot be told what two filters have in common.
@@ -200,14 +272,4 @@ pub(crate) enum Why {
     Kind,
     /// They are not alike.
     Mismatch(Mismatch),
-}
-
-/// The keys of a filter whose cells tell them, each key by as many.
-fn told(filter: &AnyFilter) -> Result<gardenia::theory::bloom::Estimate, Why> {
-    match filter {
-        AnyFilter::Bloom(_) | AnyFilter::Blocked(_) | AnyFilter::Compressed(_) | AnyFilter::Counting(_) => {}
-        AnyFilter::Spectral(filter) if filter.secondary_cells() == 0 => {}
-        _ => return Err(Why::Kind),
-    }
-    filter.estimated_items().ok_or(Why::Kind)
 }

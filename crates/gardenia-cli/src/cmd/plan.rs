@@ -19,35 +19,36 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Choose a filter
+/// Recommend a filter and its size
 ///
-/// Says which kinds of filter would do, how large they are, how often they err, what a query costs, and how to build
-/// them. The best is the first. "at most" is what the built filter's own rate of errors stays below, as surely as
-/// --confidence says.
+/// Prints which kinds of filter fit, how large they are, their false-positive rates, the cost of a
+/// query, and the command that builds each. The best comes first: by time and memory, or by
+/// false-positive rate if only memory is given.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  gardenia plan --items 10M --fpp 0.1%                    ten million keys, one error in a thousand
-  gardenia plan -n 10M -p 1/1000 --remove --memory 20MiB  keys are removed again; in 20 MiB
-  gardenia plan -n 1e9 --memory 1GiB --fixed              the fewest errors in a GiB, for keys that never change
+  gardenia plan --items 10M --fpp 0.1%                    ten million keys, one false positive in a thousand
+  gardenia plan -n 10M -p 1/1000 --remove --memory 20MiB  keys can be removed; in 20 MiB
+  gardenia plan -n 1e9 --memory 1GiB --fixed              the lowest rate in a GiB, for keys that never change
   gardenia plan --sample log.txt --fpp 1%                 as many keys as the file has
   gardenia plan -n 1M --window                            the last million keys of a stream
-  gardenia plan --fpp 1%                                  nobody knows how many
+  gardenia plan --fpp 1%                                  unknown number of keys
   gardenia plan -n 10M --json | jq -r '.designs[0].command'
 
 Columns:
-  errs      probability of a false positive (of filters that count: that a count is too large)
-  at most   the rate of the built filter, with the confidence asked for
-  lines     cache lines that a query touches, and ns what they take: see `gardenia bench --calibrate`
+  rate      false-positive rate (for filters that count: the share of counts that are too high)
+  at most   upper bound on the rate of the built filter, at --confidence
+  lines     cache lines per query, and ns per query in a batch: see `gardenia bench --calibrate`
+  plot      each design by its number, also at other rates; a dotted line at the rate asked for
 
-With --json one object is printed; what is not known is null.
+With --json one object is printed; unknown values are null.
 Exit codes: 0 done, 1 no filter can do it (the nearest that can is shown), 2 error.")]
 pub(crate) struct PlanArgs {
-    /// Different keys, such as 10M; of a --window, those that are remembered [default: unknown]
+    /// Distinct keys, such as 10M; of a --window, those that are remembered [default: unknown]
     #[arg(short = 'n', long, value_name = "N", value_parser = human::parse_count, allow_negative_numbers = true)]
     items: Option<u64>,
 
-    /// Count the different keys of this file instead, within 0.4%; - is stdin
+    /// Count the distinct keys of this file instead, within 0.4%; - is stdin
     #[arg(long, value_name = "FILE", conflicts_with = "items")]
     sample: Vec<PathBuf>,
 
@@ -59,7 +60,7 @@ pub(crate) struct PlanArgs {
     #[arg(short, long, value_name = "BYTES", value_parser = human::parse_bytes, allow_negative_numbers = true)]
     memory: Option<u64>,
 
-    /// Keys are removed again
+    /// Keys can be removed
     #[arg(long)]
     remove: bool,
 
@@ -68,7 +69,6 @@ pub(crate) struct PlanArgs {
         long,
         value_name = "MAX",
         num_args = 0..=1,
-        require_equals = true,
         default_missing_value = "65535",
         value_parser = human::parse_count
     )]
@@ -78,7 +78,7 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     window: bool,
 
-    /// More keys may come than are known of
+    /// More keys may be added than planned
     #[arg(long)]
     grow: bool,
 
@@ -86,27 +86,27 @@ pub(crate) struct PlanArgs {
     #[arg(long, alias = "static")]
     fixed: bool,
 
-    /// Each key has a value of so many bits, and the keys never change
+    /// Each key has a value of this many bits, and the keys never change
     #[arg(long, value_name = "BITS", allow_negative_numbers = true)]
     values: Option<u32>,
 
-    /// Filters that were filled apart are united
+    /// Filters that were built separately are merged
     #[arg(long, alias = "union")]
-    unite: bool,
+    merge: bool,
 
     /// Several threads insert at once
     #[arg(long, alias = "threads")]
     share: bool,
 
-    /// The filter is sent or stored: its size in a file counts
+    /// The filter is sent or stored, so its file size counts
     #[arg(long, alias = "wire")]
     send: bool,
 
-    /// Share of queries for keys that are in
+    /// Share of queries for keys that are in the filter
     #[arg(long, value_name = "S", default_value = "50%", value_parser = human::parse_share, allow_negative_numbers = true)]
     present: f64,
 
-    /// How surely a built filter errs no more than "at most"
+    /// Confidence of the "at most" column
     #[arg(long, value_name = "Q", default_value = "99.9%", value_parser = human::parse_share, allow_negative_numbers = true)]
     confidence: f64,
 
@@ -114,7 +114,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_enum, default_value_t = By::Balance)]
     prefer: By,
 
-    /// Leave out the plot of errors against bits per key
+    /// Print no plot of false-positive rate against bits per key
     #[arg(long)]
     no_plot: bool,
 
@@ -122,7 +122,7 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     json: bool,
 
-    /// Print no remarks and no progress
+    /// Print no notes and no progress
     #[arg(short, long)]
     quiet: bool,
 
@@ -133,11 +133,11 @@ pub(crate) struct PlanArgs {
 /// By what designs are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
-    /// Time times memory
+    /// Time times memory; in given memory the rate
     Balance,
     /// Time of a query
     Speed,
-    /// Memory, or in given memory the errors
+    /// Memory; in given memory the rate
     Memory,
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<Outcome> {
     if let (Some(trouble), false) = (trouble, args.quiet) {
         say(&format!("gardenia: warning: {trouble}"));
         say(
-            "hint: `gardenia bench --calibrate` writes it anew; meanwhile times are those of another machine",
+            "hint: `gardenia bench --calibrate` writes it again; until then times are those of a reference machine",
         );
     }
     let sample = if args.sample.is_empty() { None } else { Some(read_sample(args)?) };
@@ -167,7 +167,9 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<Outcome> {
         };
         write!(stdout, "{text}").context("stdout")?;
         if from.is_none() && result.is_ok() && !args.quiet {
-            say("times are those of another machine; `gardenia bench --calibrate` measures this one");
+            say(
+                "times (queries in batches) were measured on a reference machine; run `gardenia bench --calibrate` to measure yours",
+            );
         }
     }
     Ok(if result.is_ok() { Outcome::Done } else { Outcome::Nothing })
@@ -177,10 +179,10 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<Outcome> {
 fn size(error: &SizeError) -> anyhow::Error {
     match error {
         SizeError::Conflict(text) if text.contains("present") => {
-            hinted(error, "--present takes a share such as 90%")
+            hinted(error, "--present is a share such as 90%")
         }
         SizeError::Conflict(text) if text.contains("confidence") => {
-            hinted(error, "--confidence takes a probability such as 99%")
+            hinted(error, "--confidence is a probability such as 99%")
         }
         SizeError::Width { width } if *width > 32 => {
             hinted(format!("{width} bits do not fit a cell of 32"), "lower --values or --count")
@@ -189,7 +191,7 @@ fn size(error: &SizeError) -> anyhow::Error {
     }
 }
 
-/// Counts the different keys of the inputs.
+/// Counts the distinct keys of the inputs.
 fn read_sample(args: &PlanArgs) -> anyhow::Result<Estimate> {
     let (sources, hasher, keys) = (Source::all(&args.sample), KeyHasher::default(), args.key.keys()?);
     sources.iter().try_for_each(Source::check)?;
@@ -203,7 +205,7 @@ fn read_sample(args: &PlanArgs) -> anyhow::Result<Estimate> {
     })?;
     let estimate = smallest.estimate();
     match estimate.lines {
-        0 => Err(hinted("the sample has no keys", "name files with some, or say --items N")),
+        0 => Err(hinted("the sample has no keys", "name files that have some, or give --items N")),
         _ => Ok(estimate),
     }
 }
@@ -219,7 +221,7 @@ fn need(args: &PlanArgs, sample: Option<&Estimate>) -> Need {
         (args.window, Ability::Forget),
         (args.grow, Ability::Grow),
         (args.fixed, Ability::Fixed),
-        (args.unite, Ability::Merge),
+        (args.merge, Ability::Merge),
         (args.share, Ability::Share),
         (args.send, Ability::Send),
     ] {
@@ -251,11 +253,16 @@ fn need(args: &PlanArgs, sample: Option<&Estimate>) -> Need {
 fn heading(args: &PlanArgs, need: &Need, sample: Option<Estimate>) -> String {
     let mut parts = Vec::new();
     let items = args.items.or(sample.as_ref().map(Estimate::items));
-    parts.push(items.map_or("any number of keys".to_owned(), |items| human::plural(items, "key")));
+    parts.push(match (items, args.memory) {
+        (Some(items), _) => human::plural(items, "key"),
+        // What the planner's figures are for, if nobody says.
+        (None, None) => "any number of keys (sizes are those for 1,000,000)".to_owned(),
+        (None, Some(_)) => "any number of keys".to_owned(),
+    });
     match (args.fpp, args.memory) {
-        (Some(fpp), _) => parts.push(format!("{} errors", human::share(fpp))),
-        (None, Some(_)) => parts.push("the fewest errors".to_owned()),
-        (None, None) => parts.push("1% errors".to_owned()),
+        (Some(fpp), _) => parts.push(format!("{} false positives", human::share(fpp))),
+        (None, Some(_)) => parts.push("the lowest false-positive rate".to_owned()),
+        (None, None) => parts.push("1% false positives".to_owned()),
     }
     if let Some(bytes) = args.memory {
         parts.push(format!("in {}", human::bytes(bytes)));
@@ -274,7 +281,7 @@ fn heading(args: &PlanArgs, need: &Need, sample: Option<Estimate>) -> String {
             most => format!("one came {} times", human::count(most)),
         };
         text += &format!(
-            "sample: {}, {about} different; {} repeat an earlier one, {seen}\n",
+            "sample: {}, {about} distinct; {} repeat an earlier one, {seen}\n",
             human::plural(lines, "key"),
             human::percent(repeats.max(0.0)),
         );
@@ -296,7 +303,7 @@ fn table(
     plan: &Plan,
 ) -> String {
     let mut text = heading(args, need, sample);
-    let titles = ["", "kind", "bits/key", "memory", "errs", "at most", "lines", "ns"];
+    let titles = ["", "kind", "bits/key", "memory", "rate", "at most", "lines", "ns"];
     let mut rows = vec![titles.map(str::to_owned)];
     for (rank, design) in plan.designs().iter().enumerate() {
         rows.push([
@@ -338,15 +345,19 @@ fn details(args: &PlanArgs, design: &Design) -> String {
     if args.send {
         text += &format!("   {} in a file\n", human::bytes(design.file_bytes));
     }
-    text += &format!("   {}\n", command::line(design, &files(args)));
+    text += &format!("   {}\n", command::line(design, args.memory, args.fpp, &files(args)));
     text
 }
 
-/// What an error is, where it is not a false positive; and for how many keys the figures are where nobody knows.
+/// What an error is, where it is not a false positive; and for how many keys the figures are where
+/// nobody knows.
 fn means(design: &Design) -> String {
     match design.error {
         ErrorMeans::CountAbove(epsilon) => {
-            format!("; an error is a count above the truth by more than {} of all", human::share(epsilon))
+            format!(
+                "; an error is a count that is too high by more than {} of the total",
+                human::share(epsilon)
+            )
         }
         _ => String::new(),
     }
@@ -396,7 +407,7 @@ fn answer(args: &PlanArgs, need: &Need, sample: Option<Estimate>, impossible: &I
             human::bytes(*allowed)
         ),
         Reason::Useless { allowed, items } => format!(
-            "in {} a filter of {} says yes to more than half of all others",
+            "in {} a filter of {} reports more than half of all other keys as present",
             human::bytes(*allowed),
             human::plural(*items, "key")
         ),
@@ -405,7 +416,7 @@ fn answer(args: &PlanArgs, need: &Need, sample: Option<Estimate>, impossible: &I
     text += &format!("impossible: {reason}\n");
     if let Some(design) = impossible.nearest.as_deref() {
         text += &format!(
-            "nearest, {}: {}, {}, {:.1} bits per key, errs {}\n",
+            "nearest, {}: {}, {}, {:.1} bits per key, false-positive rate {}\n",
             impossible.without,
             design.kind.name(),
             human::bytes(design.bytes),
@@ -495,18 +506,24 @@ impl Report {
                 largest_count: most,
             }),
             calibration,
-            designs: designs.iter().map(|design| DesignReport::new(design, &files)).collect(),
+            designs: designs
+                .iter()
+                .map(|design| DesignReport::new(design, args.memory, args.fpp, &files))
+                .collect(),
             impossible: result.as_ref().err().map(|impossible| ImpossibleReport {
                 reason: impossible.reason.to_string(),
                 without: impossible.without.clone(),
-                nearest: impossible.nearest.as_deref().map(|design| DesignReport::new(design, &files)),
+                nearest: impossible
+                    .nearest
+                    .as_deref()
+                    .map(|design| DesignReport::new(design, args.memory, args.fpp, &files)),
             }),
         }
     }
 }
 
 impl DesignReport {
-    fn new(design: &Design, files: &[String]) -> Self {
+    fn new(design: &Design, memory: Option<u64>, fpp: Option<f64>, files: &[String]) -> Self {
         Self {
             kind: design.kind.name(),
             items: design.items,
@@ -523,7 +540,7 @@ impl DesignReport {
             lines: design.lines,
             ns: design.ns,
             why: design.why.clone(),
-            command: command::line(design, files),
+            command: command::line(design, memory, fpp, files),
         }
     }
 }

@@ -12,14 +12,16 @@ use std::path::PathBuf;
 
 /// Repair a filter of kind split after a crash
 ///
-/// A filter of kind split is two files: FILTER, its bits, and its counters beside it, with the extension `counters`.
-/// Commands refuse it if a command that changed it was killed, or if the bits are missing, corrupted or not those of the
-/// counters. This completes the operation that was under way and writes the bits again from the counters. Every line is
-/// then in the filter as a whole or not at all.
+/// A filter of kind split is two files: FILTER, its bits, and its counters beside it, with the
+/// extension `counters`. Commands refuse it if a command that changed it was killed, or if the bits
+/// are missing, corrupted or not those of the counters. This completes the operation that was under
+/// way and writes the bits again from the counters. Every line is then in the filter as a whole or
+/// not at all.
 ///
-/// Prints how many operations the killed command had completed. Each line that `add` stores is one, and each line that
-/// `remove` removes. Continue behind them. If the system stopped, nothing is printed: what ended with exit code 0 is in
-/// the filter, and of the last command any part may be. Add its lines again, but do not remove its lines again.
+/// Prints how many operations the killed command had completed. Each line that `add` stores is one,
+/// and each line that `remove` removes. Continue behind them. If the system stopped, nothing is
+/// printed: what ended with exit code 0 is in the filter, and of the last command any part may be.
+/// Add its lines again, but do not remove its lines again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

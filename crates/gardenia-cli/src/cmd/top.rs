@@ -75,7 +75,7 @@ fn print(args: &TopArgs, found: &Found) -> anyhow::Result<()> {
 fn claimed(path: &Path) -> anyhow::Result<crate::lock::Claim> {
     if is_stream(path) {
         let reason = format!("{}: the state cannot be a pipe or a device", name(path));
-        return Err(hinted(reason, "give a file that it can be saved to"));
+        return Err(hinted(reason, "give a regular file"));
     }
     claim(path)
 }
@@ -116,7 +116,7 @@ fn begin(args: &TopArgs, tables: &[PathBuf]) -> anyhow::Result<Top> {
         (None, _) => empty(args),
         (Some(top), None) => Ok(top),
         (Some(_), Some(_)) => {
-            Err(hinted("saved counts have the size that they were begun with", "leave out --memory"))
+            Err(hinted("saved counts keep the size they were started with", "leave out --memory"))
         }
     }
 }
@@ -127,7 +127,7 @@ fn empty(args: &TopArgs) -> anyhow::Result<Top> {
         Some(min) if min > 0.0 && min <= 1.0 => (1.0 / min).ceil() as u64,
         Some(min) => {
             let reason = format!("a share of {min} of the lines is not above 0 and at most 1");
-            return Err(hinted(reason, "--min takes a share such as 0.1% or 1/1000"));
+            return Err(hinted(reason, "--min is a share such as 0.1% or 1/1000"));
         }
         None => args.number,
     };
@@ -219,15 +219,18 @@ impl Found {
             return format!("{lines} read; all counts are exact");
         }
         let asked = match args.min {
-            Some(min) => format!("are {} of them or more", human::share(min)),
-            None => format!("are among the first {}", human::count(args.number)),
+            Some(min) => format!("at least {} of the input", human::share(min)),
+            None => format!("in the true top {}", human::count(args.number)),
         };
         let missing = match args.min {
-            Some(_) if self.floor >= self.bar => "; others may be missing (--memory narrows that)",
+            Some(_) if self.floor >= self.bar => "; others may be missing (more --memory helps)",
             _ => "",
         };
         let of = if sure == listed { "all".to_owned() } else { human::count(sure) };
-        format!("{lines} read; {of} of the {} printed certainly {asked}{missing}", human::count(listed))
+        format!(
+            "{lines} read; {of} of the {} printed are guaranteed to be {asked}{missing}",
+            human::count(listed)
+        )
     }
 
     fn json(&self) -> Json {
@@ -244,7 +247,7 @@ impl Found {
     }
 }
 
-/// How often a line came, as people write it.
+/// How often a line occurs, as people write it.
 fn range(hitter: &Hitter) -> String {
     let Hitter { lower, upper, .. } = hitter;
     match lower == upper {

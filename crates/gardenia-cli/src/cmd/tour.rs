@@ -1,7 +1,7 @@
 //! `gardenia tour`: what filters do, on examples that come along, with what it cost.
 //!
-//! A tour is a list of [`STEPS`]; a later part of the family adds its own line there. Every input is fixed, so
-//! that only the times differ from one machine to the next.
+//! A tour is a list of [`STEPS`]; a later part of the family adds its own line there. Every input
+//! is fixed, so that only the times differ from one machine to the next.
 
 use crate::args::TourArgs;
 use crate::human::{bytes, count, seconds, share};
@@ -36,8 +36,8 @@ const STEPS: [(&str, Step); 8] = [
     ("Filters that count, remove and forget", garden),
     ("The same bits, better chosen", choices),
     ("A stream that does not fit", sketches),
-    ("The relatives", relatives),
-    ("What a key costs", speed),
+    ("The other kinds", relatives),
+    ("Time per key", speed),
 ];
 
 type Step = fn(&mut Tour) -> anyhow::Result<()>;
@@ -46,9 +46,11 @@ pub(crate) fn run(_: &TourArgs) -> anyhow::Result<Outcome> {
     let start = Instant::now();
     let mut tour = Tour::new();
     tour.line(
-        "Gardenia keeps sets of keys in a byte or two per key. It never forgets a key that was put in;",
+        "Gardenia stores sets of keys in one or two bytes per key. It finds every key that was added,",
     )?;
-    tour.line("of the others it finds a few by mistake, at a rate that is chosen beforehand.")?;
+    tour.line(
+        "and reports a small share of other keys as present: the false-positive rate, which you choose.",
+    )?;
     for (number, (title, step)) in STEPS.iter().enumerate() {
         tour.heading(number + 1, title)?;
         step(&mut tour)?;
@@ -118,9 +120,7 @@ fn flowers(tour: &mut Tour) -> anyhow::Result<()> {
         tour.line(row(what, bloom, blocked))?;
     }
     tour.line("")?;
-    tour.line(
-        "\"Maybe\" is a name that was put in, or one of the few mistakes; \"certainly not\" is never wrong.",
-    )
+    tour.line("\"Maybe\" is a name that was added, or a false positive; \"certainly not\" is never wrong.")
 }
 
 /// A line of step 1.
@@ -144,7 +144,7 @@ fn facts(bed: &impl Verbs) -> Vec<(String, String)> {
     let wrong = found(bed.contains_many(&numbers));
     facts.extend([
         ("names found".to_owned(), format!("{} of {}", found(bed.contains_many(&names)), names.len())),
-        (format!("mistakes in {} numbers", count(numbers.len() as u64)), count(wrong)),
+        (format!("false positives in {} numbers", count(numbers.len() as u64)), count(wrong)),
         ("their rate".to_owned(), share(wrong as f64 / numbers.len() as f64)),
         ("expected of such filters".to_owned(), share(bed.fpp())),
     ]);
@@ -153,9 +153,9 @@ fn facts(bed: &impl Verbs) -> Vec<(String, String)> {
 
 /// Step 2: save, open by memory map, and read; all three answer alike.
 fn file(tour: &mut Tour) -> anyhow::Result<()> {
-    let folder = tempfile::tempdir().context("a folder for temporary files")?;
-    let (bloom, answers) = save_and_ask(&bed::<Bloom>()?, &folder)?;
-    let (blocked, _) = save_and_ask(&bed::<BlockedBloom>()?, &folder)?;
+    let directory = tempfile::tempdir().context("a directory for temporary files")?;
+    let (bloom, answers) = save_and_ask(&bed::<Bloom>()?, &directory)?;
+    let (blocked, _) = save_and_ask(&bed::<BlockedBloom>()?, &directory)?;
     tour.line(format!("Saved as {bloom}, and {blocked}; every byte is verified by checksums."))?;
     let answers = count(answers);
     tour.line(format!(
@@ -165,12 +165,12 @@ fn file(tour: &mut Tour) -> anyhow::Result<()> {
 }
 
 /// The name and size of the file, and how many answers were the same.
-fn save_and_ask<F: Verbs>(bed: &F, folder: &TempDir) -> anyhow::Result<(String, u64)> {
+fn save_and_ask<F: Verbs>(bed: &F, directory: &TempDir) -> anyhow::Result<(String, u64)> {
     let name = format!("{}.gdn", F::KIND);
-    let path = folder.path().join(&name);
+    let path = directory.path().join(&name);
     bed.save(&path).map_err(message::encode).with_context(|| path.display().to_string())?;
     let open = || {
-        // SAFETY: the folder is the tour's own.
+        // SAFETY: the directory is the tour's own.
         #[allow(unsafe_code, reason = "see above")]
         let mapped = unsafe { AnyFilter::open_mapped(&path) }?;
         let read = AnyFilter::read_from(File::open(&path)?)?;
@@ -188,7 +188,7 @@ fn save_and_ask<F: Verbs>(bed: &F, folder: &TempDir) -> anyhow::Result<(String, 
     };
     let expected = answers(bed);
     if answers(&mapped) != expected || answers(&read) != expected {
-        bail!("{name} answers differently from the filter it was made of: please report this");
+        bail!("{name} answers differently from the filter it was built from: please report this");
     }
     Ok((format!("{name}, {}", bytes(path.metadata()?.len())), expected.len() as u64))
 }
@@ -246,7 +246,7 @@ fn deduplicate(tour: &mut Tour) -> anyhow::Result<()> {
     tour.line(row("blocked filter", seen.memory_bytes() as u64, filter_time))?;
     tour.line(row("exact set", exact_memory, exact_time))?;
     tour.line(format!(
-        "Passed on: {} of {} different lines; {} were passed on twice.",
+        "Passed on: {} of {} distinct lines; {} were passed on twice.",
         count(passed - doubled),
         count(new),
         if doubled == 0 { "none".to_owned() } else { count(doubled) }
@@ -260,9 +260,9 @@ fn deduplicate(tour: &mut Tour) -> anyhow::Result<()> {
         count(expected.sqrt().round() as u64)
     ))?;
     tour.line(format!(
-        "(The filter was made for {} keys at {}: only the last line met it that full.)",
-        count(new),
-        share(fpp)
+        "({} is the rate at full load, {} keys, which only the last line sees.)",
+        share(fpp),
+        count(new)
     ))
 }
 
@@ -301,7 +301,7 @@ fn garden(tour: &mut Tour) -> anyhow::Result<()> {
     let mut exact: HashMap<&str, u64> = HashMap::new();
     stream.iter().for_each(|name| *exact.entry(*name).or_default() += 1);
     tour.line(format!(
-        "{} flowers pass by, {} different ones. How often did each come? (10 cells of 16 bits per flower)",
+        "A stream of {} flowers, {} of them distinct. How often does each occur? (10 cells of 16 bits per flower)",
         count(stream.len() as u64),
         exact.len()
     ))?;
@@ -358,8 +358,8 @@ fn garden(tour: &mut Tour) -> anyhow::Result<()> {
 fn choices(tour: &mut Tour) -> anyhow::Result<()> {
     let keys: Vec<u64> = (0..20_000).map(random).collect();
     let absent: Vec<u64> = (20_000..1_020_000).map(random).collect();
-    tour.line("20,000 keys in 160,000 bits, 8 for each. A key may take one of several groups of bits, and takes the one")?;
-    tour.line("that others have set already. Mistakes in a million absent keys:")?;
+    tour.line("20,000 keys in 160,000 bits, 8 for each. A key may use one of several groups of bits, and uses the one")?;
+    tour.line("with the most bits set already. False positives in a million absent keys:")?;
     tour.line("")?;
     let wrong = |found: Vec<bool>| found.into_iter().filter(|&found| found).count() as u64;
     let mut row = |name: &str, time: f64, found: u64| {
@@ -459,7 +459,7 @@ fn relatives(tour: &mut Tour) -> anyhow::Result<()> {
         ("cuckoo", cuckoo.into()),
         ("scalable", scalable.into()),
     ];
-    tour.line(format!("  {:<12}{:>14}{:>20}", "", "bits per key", "mistakes in 1,000"))?;
+    tour.line(format!("  {:<12}{:>14}{:>20}", "", "bits per key", "FPs in 1,000"))?;
     for (name, filter) in &filters {
         let digests: Vec<Digest> = absent.iter().map(|key| filter.hasher().digest_key(key)).collect();
         let mut found = vec![false; digests.len()];
@@ -489,7 +489,7 @@ fn relatives(tour: &mut Tour) -> anyhow::Result<()> {
     let (met, spared) =
         (trouble.len() as u64, RetouchedBloom::selective(bed, &keys, &trouble, Clearing::Ratio, 1)?);
     tour.line(format!(
-        "Retouched, a bloom finds none of {} keys that it had found by mistake, and loses {} of its own.",
+        "After retouching, a Bloom filter no longer reports {} known false positives, at the cost of {} real keys.",
         count(met),
         count(spared.lost())
     ))?;

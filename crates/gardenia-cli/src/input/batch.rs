@@ -11,6 +11,8 @@ pub(super) enum Odd {
     Header,
     /// It has no key.
     Keyless,
+    /// It is no number, and has to be one.
+    NoNumber,
     /// It is to be passed over.
     LeftOut,
 }
@@ -44,17 +46,28 @@ pub(crate) struct Record<'a> {
     /// Its number in the block.
     pub(crate) at: usize,
     /// Where its bytes begin.
-    start: usize,
+    pub(crate) start: usize,
     /// With its line end, unless it is the last and has none.
     pub(crate) bytes: &'a [u8],
     pub(crate) row: Row,
 }
 
 impl Batch {
+    /// Finds the records of a block and nothing else: each is one with a key.
+    pub(crate) fn find(&mut self, block: Block<'_>) {
+        self.clear();
+        block.each_end(|end| self.ends.push(end));
+    }
+
     pub(super) fn clear(&mut self) {
         self.digests.clear();
         self.ends.clear();
         self.odd.clear();
+    }
+
+    /// The end of each record, behind its line end.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = usize> {
+        self.ends.iter().copied()
     }
 
     /// Records of the block, of any sort.
@@ -64,7 +77,7 @@ impl Batch {
 
     /// Records but for headers and those that are to be passed over.
     pub(crate) fn lines(&self) -> u64 {
-        let keyless = self.odd.iter().filter(|(_, why)| *why == Odd::Keyless).count();
+        let keyless = self.odd.iter().filter(|(_, why)| matches!(why, Odd::Keyless | Odd::NoNumber)).count();
         (self.digests.len() + keyless) as u64
     }
 
@@ -80,14 +93,15 @@ impl Batch {
                     Row::Key(key - 1)
                 }
                 Some((_, Odd::Header)) => Row::Header,
-                Some((_, Odd::Keyless)) => Row::Keyless,
+                Some((_, Odd::Keyless | Odd::NoNumber)) => Row::Keyless,
                 Some((_, Odd::LeftOut)) => return None,
             };
             Some(Record { at, start: from, bytes, row })
         })
     }
 
-    /// Appends the records that `keep` wants to `output`, each with a line end, neighbours in one go.
+    /// Appends the records that `keep` wants to `output`, each with a line end, neighbours in one
+    /// go.
     pub(crate) fn copy(&self, block: Block<'_>, output: &mut Vec<u8>, mut keep: impl FnMut(Row) -> bool) {
         let bytes = block.bytes();
         let mut run = 0..0;

@@ -1,81 +1,97 @@
 //! What of a record is its key. All subcommands read keys in one way, so that they agree.
 //!
-//! A record may have no key: too few fields, no such JSON value. It is in no filter, and is never taken for
-//! another one's repeat. How many there were is said at the end of each input.
+//! A record may have no key: too few fields, no such JSON value. It is in no filter, and is never
+//! taken for another one's repeat. How many there were, and where the first is, is reported at the
+//! end of each input.
 
 use super::batch::{Batch, Odd};
+use super::fields::{Delimiter, Pick, Split, picks};
 use super::record::{Block, Form, MAX_RECORD};
 use crate::human;
-use crate::message::hinted;
+use crate::message::{hinted, say};
 use gardenia::{Digest, KeyHasher};
-use memchr::memchr_iter;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use sha1::Digest as _;
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const HEADING: &str = "Keys out of records";
 
 /// How a record gives its key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub(crate) struct KeyArgs {
-    /// The key is this field, from 1; with --csv also its name in the first record [default: the whole record]
-    #[arg(short, long, value_name = "N", help_heading = HEADING)]
+    /// The key is this field, from 1; several as 1,3-5 are joined
+    ///
+    /// With --csv a field is also called by its name in the first record. 0 is the whole record,
+    /// which is the default.
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true, help_heading = HEADING)]
     pub(crate) field: Option<String>,
 
-    /// The byte between fields, or \t [default: a tab, with --csv a comma]
-    #[arg(long, value_name = "C", value_parser = delimiter, help_heading = HEADING)]
-    pub(crate) delimiter: Option<u8>,
+    /// The text between fields; \t is a tab, \s+ any white space [default: tab, or comma]
+    #[arg(long, value_name = "TEXT", help_heading = HEADING)]
+    pub(crate) delimiter: Option<Delimiter>,
 
-    /// Fields may be quoted and hold line ends; the first record names them, has no key and is always printed
+    /// Records are CSV: fields may be quoted, and the first record names them
+    ///
+    /// Quoted fields may hold line ends. The first record has no key and is always printed.
     #[arg(long, help_heading = HEADING)]
     pub(crate) csv: bool,
 
-    /// The first record of --csv is one like the others
-    #[arg(long, requires = "csv", help_heading = HEADING)]
+    /// The CSV file has no header row
+    #[arg(long, requires = "csv", hide_short_help = true, help_heading = HEADING)]
     pub(crate) no_header: bool,
 
-    /// Records are JSON, and the key is the value at PATH: id, user.id, or a JSON pointer /user/id
+    /// Records are JSON; the key is the value at PATH, such as user.id
+    ///
+    /// A path such as id or user.id, or a JSON pointer such as /user/id.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["field", "delimiter", "csv"], help_heading = HEADING)]
     pub(crate) json_key: Option<String>,
 
-    /// Records end in a NUL byte, not in a line end
-    #[arg(short = '0', long, help_heading = HEADING)]
+    /// Records end with a NUL byte instead of a line end
+    #[arg(short = '0', long, hide_short_help = true, help_heading = HEADING)]
     pub(crate) null: bool,
 
-    /// Take ASCII capitals for small letters
+    /// Ignore ASCII case
     #[arg(short, long, help_heading = HEADING)]
     pub(crate) ignore_case: bool,
 
-    /// Leave out white space around a key
+    /// Strip leading and trailing white space from keys
     #[arg(long, help_heading = HEADING)]
     pub(crate) trim: bool,
 
-    /// Lines end in CR LF: leave out the CR
-    #[arg(long, help_heading = HEADING)]
+    /// Lines end in CR LF; the CR is not part of the key
+    #[arg(long, hide_short_help = true, help_heading = HEADING)]
     pub(crate) crlf: bool,
 
-    /// Pass over records whose key is empty, as if they were not there
-    #[arg(long, help_heading = HEADING)]
+    /// Skip records whose key is empty
+    #[arg(long, hide_short_help = true, help_heading = HEADING)]
     pub(crate) skip_empty: bool,
 
-    /// The key is the hash of what it would be, in hexadecimal digits: for lists of hashed passwords
+    /// Hash each key, and use the hexadecimal digest instead
+    ///
+    /// For lists of hashed passwords, for example.
     #[arg(long, value_enum, help_heading = HEADING)]
     pub(crate) hash: Option<HashName>,
 
-    /// With capital digits
-    #[arg(long, requires = "hash", help_heading = HEADING)]
+    /// Use upper-case hexadecimal digits with --hash
+    #[arg(long, requires = "hash", hide_short_help = true, help_heading = HEADING)]
     pub(crate) upper: bool,
 
-    /// Refuse records longer than SIZE, such as 1GiB; each is held in memory, several times over [default: 64MiB]
-    #[arg(long, value_name = "SIZE", value_parser = longest, allow_negative_numbers = true, help_heading = HEADING)]
+    /// Refuse records longer than SIZE, such as 1GiB; each is held in memory, several times over
+    /// [default: 64MiB]
+    #[arg(long, value_name = "SIZE", value_parser = longest, allow_negative_numbers = true, hide_short_help = true, help_heading = HEADING)]
     pub(crate) max_line: Option<u64>,
 
-    /// Keys are whole numbers, those that programs insert as numbers: 7, +7 and 007 are one key
-    #[arg(long, conflicts_with_all = ["hash", "ignore_case"], help_heading = HEADING)]
+    /// Parse keys as 64-bit integers, as programs insert them: 7, +7 and 007 are the same key
+    #[arg(long, conflicts_with_all = ["hash", "ignore_case"], hide_short_help = true, help_heading = HEADING)]
     pub(crate) int: bool,
+
+    /// Where keys are in records is what the filter says, and not the command line.
+    #[arg(skip)]
+    pub(crate) inherited: bool,
 }
 
 /// Hash functions of published lists.
@@ -84,6 +100,9 @@ pub(crate) enum HashName {
     Md5,
     Sha1,
     Sha256,
+    Sha512,
+    /// MD4 of the text in UTF-16, as Windows stores passwords
+    Ntlm,
 }
 
 /// A length that a record can have.
@@ -92,17 +111,9 @@ fn longest(text: &str) -> Result<u64, String> {
         .and_then(|bytes| if bytes > 0 { Ok(bytes) } else { Err("at least 1 byte is needed".to_owned()) })
 }
 
-/// One byte, or `\t`.
-fn delimiter(text: &str) -> Result<u8, String> {
-    match text.as_bytes() {
-        b"\\t" => Ok(b'\t'),
-        [byte] if *byte != b'\n' && *byte != b'"' => Ok(*byte),
-        _ => Err("one byte such as , or : is expected, or \\t".to_owned()),
-    }
-}
-
 impl KeyArgs {
-    /// The options that were given, as people type them: two runs that agree in this have the same keys.
+    /// The options that were given, as people type them: two runs that agree in this have the same
+    /// keys.
     pub(crate) fn describe(&self) -> String {
         let Self {
             field,
@@ -121,7 +132,7 @@ impl KeyArgs {
         let flag = |given: &bool, name: &str| given.then(|| name.to_owned());
         let options = [
             field.as_ref().map(|field| format!("--field {field}")),
-            delimiter.map(|byte| format!("--delimiter {}", byte.escape_ascii())),
+            delimiter.as_ref().map(|delimiter| format!("--delimiter {delimiter}")),
             flag(csv, "--csv"),
             flag(no_header, "--no-header"),
             json_key.as_ref().map(|path| format!("--json-key {path}")),
@@ -138,7 +149,8 @@ impl KeyArgs {
         if options.is_empty() { "whole lines".to_owned() } else { options.join(" ") }
     }
 
-    /// What to do with records that are a key and a value: in the fields 1 and 2, unless said otherwise.
+    /// What to do with records that are a key and a value: in the fields 1 and 2, unless said
+    /// otherwise.
     pub(crate) fn keys_and_values(&self, value: Option<&str>) -> anyhow::Result<Keys> {
         let mut args = self.clone();
         if args.json_key.is_none() && args.field.is_none() {
@@ -161,28 +173,57 @@ impl KeyArgs {
     pub(crate) fn keys(&self) -> anyhow::Result<Keys> {
         let form = Form {
             end: if self.null { 0 } else { b'\n' },
-            csv: self.csv.then_some(self.delimiter.unwrap_or(b',')),
+            csv: self.csv.then(|| self.csv_delimiter()).transpose()?,
             max: usize::try_from(self.max_line.unwrap_or(MAX_RECORD)).unwrap_or(usize::MAX),
         };
         if self.delimiter.is_some() && self.field.is_none() && !self.csv {
             return Err(hinted("--delimiter is of no use without a field", "-f N says which"));
         }
-        let number = |text: &str| text.parse::<usize>().ok().filter(|&number| number > 0).map(|n| n - 1);
         let part = match (&self.json_key, &self.field) {
             (Some(path), _) => KeyPart::Json(json_path(path)?),
             (None, None) => KeyPart::Whole,
-            (None, Some(text)) => match (number(text), self.csv) {
-                (Some(at), true) => KeyPart::Csv(at),
-                (Some(at), false) => KeyPart::Field(at, self.delimiter.unwrap_or(b'\t')),
-                (None, true) if !self.no_header => KeyPart::Named(text.clone()),
-                _ => {
-                    let hint = "fields have numbers from 1; with --csv also the names of its first record";
-                    return Err(hinted(format!("there is no field {text:?}"), hint));
-                }
-            },
+            (None, Some(text)) if text == "0" => KeyPart::Whole,
+            (None, Some(text)) => self.fields(text)?,
         };
         let header = self.csv && !self.no_header;
-        Ok(Keys { args: self.clone(), form, part, value: None, header, keyless: AtomicU64::new(0) })
+        let args = self.clone();
+        let (flaws, tell, cr) = (Flaws::default(), Tell::default(), Arc::default());
+        Ok(Keys { args, form, part, value: None, header, flaws, tell, cr })
+    }
+}
+
+impl KeyArgs {
+    /// The one byte between the fields of CSV.
+    fn csv_delimiter(&self) -> anyhow::Result<u8> {
+        match &self.delimiter {
+            None => Ok(b','),
+            Some(Delimiter::Byte(byte)) => Ok(*byte),
+            Some(other) => {
+                let reason = format!("with --csv the delimiter is one byte, not {other}");
+                Err(hinted(reason, "leave out --csv, or change --delimiter"))
+            }
+        }
+    }
+
+    /// The fields that `-f` names.
+    fn fields(&self, text: &str) -> anyhow::Result<KeyPart> {
+        let named = self.csv && !self.no_header;
+        let Some(picks) = picks(text, named) else {
+            let hint = "fields have numbers from 1; with --csv also the names of its first record";
+            return Err(hinted(format!("there is no field {text:?}"), hint));
+        };
+        Ok(match (&*picks, self.csv, &self.delimiter) {
+            (_, true, _) if picks.iter().any(|pick| matches!(pick, Pick::Named(_))) => {
+                KeyPart::Named(text.to_owned(), picks)
+            }
+            ([Pick::One(at)], true, _) => KeyPart::Csv(*at),
+            (_, true, _) => KeyPart::CsvFields(picks),
+            ([Pick::One(at)], false, None) => KeyPart::Field(*at, b'\t'),
+            ([Pick::One(at)], false, Some(Delimiter::Byte(byte))) => KeyPart::Field(*at, *byte),
+            (_, false, delimiter) => {
+                KeyPart::Fields(picks, delimiter.clone().unwrap_or(Delimiter::Byte(b'\t')))
+            }
+        })
     }
 }
 
@@ -190,7 +231,8 @@ impl KeyArgs {
 fn json_path(text: &str) -> anyhow::Result<Vec<String>> {
     let steps: Vec<String> = match text.strip_prefix('/') {
         Some(pointer) => pointer.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).collect(),
-        None => text.split('.').map(str::to_owned).collect(),
+        // As jq writes it, too: .user.id
+        None => text.strip_prefix('.').unwrap_or(text).split('.').map(str::to_owned).collect(),
     };
     if text.is_empty() || (!text.starts_with('/') && steps.iter().any(String::is_empty)) {
         return Err(hinted(
@@ -207,10 +249,22 @@ enum KeyPart {
     Whole,
     /// So many delimiters come before it.
     Field(usize, u8),
+    /// Several, or of a delimiter that is no single byte.
+    Fields(Vec<Pick>, Delimiter),
     Csv(usize),
-    /// To be found in the first record.
-    Named(String),
+    CsvFields(Vec<Pick>),
+    /// To be found in the first record: by all of the text, if it is one name, or by its parts.
+    Named(String, Vec<Pick>),
     Json(Vec<String>),
+}
+
+/// The byte order mark of UTF-8, which some editors write at the start of a file.
+pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Reports that a file begins with a byte order mark.
+pub(crate) fn warn_of_mark(name: &str) {
+    say(&format!("gardenia: warning: {name}: begins with a byte order mark, which is part of its first key"));
+    say(r"hint: remove it: sed '1s/^\xEF\xBB\xBF//' FILE | gardenia …");
 }
 
 /// Finds the keys of records.
@@ -222,12 +276,62 @@ pub(crate) struct Keys {
     /// Where a record has its value, if it has one.
     value: Option<KeyPart>,
     header: bool,
-    keyless: AtomicU64,
+    flaws: Flaws,
+    tell: Tell,
+    /// A key of any input ends in a carriage return.
+    cr: Arc<AtomicBool>,
+}
+
+/// Which bytes of keys are reported that nobody sees, and that keep them from being found.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tell {
+    /// A carriage return at the end.
+    cr: bool,
+    /// A byte order mark before the first.
+    mark: bool,
+}
+
+/// Records of an input that have no key.
+#[derive(Debug, Default)]
+struct Flaws {
+    /// Those that have one.
+    keyed: AtomicU64,
+    keyless: Tally,
+    /// With --int, those that are no numbers.
+    no_numbers: Tally,
+    /// A key ends in a carriage return.
+    cr: AtomicBool,
+    /// The first key begins with a byte order mark.
+    mark: bool,
+}
+
+/// How many there were, and the line of the first.
+#[derive(Debug)]
+struct Tally {
+    count: AtomicU64,
+    first: AtomicU64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self { count: AtomicU64::new(0), first: AtomicU64::new(u64::MAX) }
+    }
+}
+
+impl Tally {
+    fn add(&self, line: u64) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.first.fetch_min(line, Ordering::Relaxed);
+    }
+
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
 }
 
 /// Room to work in, used again for each record.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     fields: Fields,
     text: Vec<u8>,
 }
@@ -237,6 +341,10 @@ pub(super) struct Scratch {
 struct Fields {
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    /// Of records that are not CSV.
+    split: Split,
+    /// Those that make a key.
+    joined: Vec<u8>,
 }
 
 impl Keys {
@@ -245,17 +353,82 @@ impl Keys {
         self.form
     }
 
-    /// Records without a key, so far in this input.
-    pub(super) fn keyless(&self) -> u64 {
-        self.keyless.load(Ordering::Relaxed)
+    /// Reports the records of the input `name` that have no key. An error if where keys are is what
+    /// the filter says, and no record has one there: then nothing was looked up.
+    pub(super) fn report(&self, name: &str) -> anyhow::Result<()> {
+        let Flaws { keyed, keyless, no_numbers, cr, mark } = &self.flaws;
+        if self.args.inherited && keyless.count() > 0 && keyed.load(Ordering::Relaxed) == 0 {
+            let (missing, how) = (self.missing(), self.args.describe());
+            let reason = format!("{name}: no record has a key ({missing}); the filter was built with {how}");
+            return Err(hinted(reason, "say where the keys are here: -f N, or -f 0 for whole lines"));
+        }
+        let what = if self.form.end == b'\n' { "line" } else { "record" };
+        for (tally, missing) in
+            [(keyless, self.missing()), (no_numbers, "no whole number of 64 bits".to_owned())]
+        {
+            let (count, first) = (tally.count(), human::count(tally.first.load(Ordering::Relaxed)));
+            match count {
+                0 => {}
+                1 => say(&format!("gardenia: warning: {name}: 1 record has {missing}, in {what} {first}")),
+                _ => say(&format!(
+                    "gardenia: warning: {name}: {} have {missing}, the first in {what} {first}",
+                    human::plural(count, "record")
+                )),
+            }
+        }
+        if self.tell.cr && cr.load(Ordering::Relaxed) {
+            say(&format!(
+                "gardenia: warning: {name}: some lines end in CR LF, and the CR is part of their keys"
+            ));
+            say("hint: --crlf leaves it out");
+        }
+        if self.tell.mark && *mark {
+            warn_of_mark(name);
+        }
+        Ok(())
+    }
+
+    /// Reports inputs whose first key begins with a byte order mark.
+    pub(crate) fn tell_marks(mut self) -> Self {
+        self.tell.mark = true;
+        self
+    }
+
+    /// Reports inputs whose keys end in a carriage return or begin with a byte order mark: those
+    /// that they are compared with have none, and would not be found.
+    pub(crate) fn tell_unseen_bytes(mut self, cr: bool) -> Self {
+        self.tell = Tell { cr, mark: true };
+        self
+    }
+
+    /// Whether a carriage return at the end of a record would be part of its key.
+    pub(crate) fn line_ends_matter(&self) -> bool {
+        self.form.csv.is_none() && !self.args.crlf && !self.args.trim && !self.args.int
+    }
+
+    fn note_cr(&self, cr: bool) {
+        if cr {
+            self.cr.store(true, Ordering::Relaxed);
+            self.flaws.cr.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a key of any input ended in a carriage return.
+    pub(crate) fn saw_cr(&self) -> bool {
+        self.cr.load(Ordering::Relaxed)
     }
 
     /// What the keys of records that have none should have been.
-    pub(super) fn missing(&self) -> String {
+    fn missing(&self) -> String {
         match &self.part {
             KeyPart::Json(path) => format!("no JSON value at {}", path.join(".")),
-            KeyPart::Field(at, _) | KeyPart::Csv(at) => format!("no field {}", at + 1),
-            KeyPart::Named(name) => format!("no field {name}"),
+            KeyPart::Field(..)
+            | KeyPart::Fields(..)
+            | KeyPart::Csv(_)
+            | KeyPart::CsvFields(_)
+            | KeyPart::Named(..) => {
+                format!("no field {}", self.args.field.as_deref().unwrap_or_default())
+            }
             KeyPart::Whole => "no key".to_owned(),
         }
     }
@@ -264,25 +437,44 @@ impl Keys {
     pub(super) fn at(&self, block: Block<'_>) -> anyhow::Result<Self> {
         let (part, value) = (self.named(&self.part, block)?, self.value.as_ref());
         let value = value.map(|value| self.named(value, block)).transpose()?;
-        Ok(Self { args: self.args.clone(), part, value, keyless: AtomicU64::new(0), ..*self })
+        if self.args.inherited
+            && self.args.null
+            && !block.bytes().contains(&0)
+            && block.bytes().contains(&b'\n')
+        {
+            let reason = "the filter was built from records that end in NUL (-0), and there is none here";
+            return Err(hinted(reason, "say where the keys are: -f 0 for whole lines"));
+        }
+        let (args, cr) = (self.args.clone(), Arc::clone(&self.cr));
+        // The first record of CSV names its fields, and is read without the mark.
+        let mark = !self.header && block.bytes().starts_with(MARK);
+        Ok(Self { args, part, value, flaws: Flaws { mark, ..Flaws::default() }, cr, ..*self })
     }
 
     /// A part of records, by its number if it has a name.
     fn named(&self, part: &KeyPart, block: Block<'_>) -> anyhow::Result<KeyPart> {
-        let KeyPart::Named(name) = part else { return Ok(part.clone()) };
+        let KeyPart::Named(text, picks) = part else { return Ok(part.clone()) };
         let mut header = None;
         block.each(|record| _ = header.get_or_insert(record));
         let header = header.unwrap_or_default();
-        let header = header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(header); // a byte order mark
+        let header = header.strip_prefix(MARK).unwrap_or(header);
         let mut fields = Fields::default();
         let count = fields.parse(self.form, header);
         let field = |at: usize| fields.get(at).trim_ascii();
-        let found = (0..count).find(|&at| field(at) == name.as_bytes());
-        found.map(KeyPart::Csv).ok_or_else(|| {
-            let names = (0..count.min(20)).map(|at| String::from_utf8_lossy(field(at)).into_owned());
-            let hint = format!("it has {}", names.collect::<Vec<_>>().join(", "));
-            hinted(format!("the first record has no field called {name:?}"), hint)
-        })
+        let find = |name: &str| (0..count).find(|&at| field(at) == name.as_bytes());
+        if let Some(at) = find(text) {
+            return Ok(KeyPart::Csv(at));
+        }
+        let number = |pick: &Pick| match pick {
+            Pick::Named(name) => find(name).map(Pick::One).ok_or_else(|| {
+                let names = (0..count.min(20)).map(|at| String::from_utf8_lossy(field(at)).into_owned());
+                let hint = format!("it has {}", names.collect::<Vec<_>>().join(", "));
+                hinted(format!("the first record has no field called {name:?}"), hint)
+            }),
+            pick => Ok(pick.clone()),
+        };
+        let picks = picks.iter().map(number).collect::<anyhow::Result<Vec<_>>>()?;
+        Ok(if let [Pick::One(at)] = picks[..] { KeyPart::Csv(at) } else { KeyPart::CsvFields(picks) })
     }
 
     /// Whether a key is all the bytes of its record.
@@ -300,20 +492,25 @@ impl Keys {
         if self.is_plain() {
             let (bytes, mut start) = (block.bytes(), 0);
             let Batch { digests, ends, .. } = batch;
+            let mut cr = false;
             block.each_end(|end| {
-                digests.push(hasher.digest(block.without_end(&bytes[start..end])));
+                let record = block.without_end(&bytes[start..end]);
+                cr |= record.last() == Some(&b'\r');
+                digests.push(hasher.digest(record));
                 ends.push(end);
                 start = end;
             });
+            self.note_cr(cr);
             return Ok(());
         }
         let mut digests = std::mem::take(&mut batch.digests);
         let done = self.each(block, batch, |_, key| {
-            digests.push(self.digest_key(hasher, key)?);
-            Ok(())
+            let digest = self.digest_key(hasher, key);
+            digests.extend(digest);
+            Ok(digest.is_some())
         });
         batch.digests = digests;
-        self.note(batch);
+        self.note(block, batch);
         done
     }
 
@@ -335,21 +532,24 @@ impl Keys {
                     "--value says where it is, as -f does of the key",
                 ));
             };
-            take(self.digest_key(hasher, key)?, &value)
+            let Some(digest) = self.digest_key(hasher, key) else { return Ok(false) };
+            take(digest, &value).map(|()| true)
         })?;
-        self.note(batch);
+        self.note(block, batch);
         Ok(())
     }
 
-    /// Hands records and their keys to `take`, and fills `batch` but for the digests.
+    /// Hands records and their keys to `take`, and fills `batch` but for the digests. `take` says
+    /// whether the key is one.
     fn each(
         &self,
         block: Block<'_>,
         batch: &mut Batch,
-        mut take: impl FnMut(&[u8], &[u8]) -> anyhow::Result<()>,
+        mut take: impl FnMut(&[u8], &[u8]) -> anyhow::Result<bool>,
     ) -> anyhow::Result<()> {
         batch.clear();
-        let (bytes, mut start, mut failed) = (block.bytes(), 0, Ok(()));
+        let (bytes, mut start, mut failed, mut cr) = (block.bytes(), 0, Ok(()), false);
+        let ends_matter = self.line_ends_matter();
         let Batch { ends, odd, scratch, .. } = batch;
         block.each_end(|end| {
             let record = block.without_end(&bytes[start..end]);
@@ -359,19 +559,27 @@ impl Keys {
                 () => self.key(record, scratch),
             };
             match found {
-                Found::Key(key) => failed = take(record, key),
+                Found::Key(key) => {
+                    cr |= ends_matter && key.last() == Some(&b'\r');
+                    match take(record, key) {
+                        Ok(true) => {}
+                        Ok(false) => odd.push((ends.len(), Odd::NoNumber)),
+                        Err(error) => failed = Err(error.context(format!("line {}", block.line(start)))),
+                    }
+                }
                 Found::Odd(why) => odd.push((ends.len(), why)),
             }
             ends.push(end);
             start = end;
         });
+        self.note_cr(cr);
         failed
     }
 
     /// Finds the keys themselves.
     pub(crate) fn texts(&self, block: Block<'_>, found: &mut KeyTexts) -> anyhow::Result<()> {
         self.texts_too(block, found)?;
-        self.note(&found.batch);
+        self.note(block, &found.batch);
         Ok(())
     }
 
@@ -385,28 +593,74 @@ impl Keys {
         found.ends.clear();
         let KeyTexts { batch, bytes, ends, .. } = found;
         self.each(block, batch, |_, key| {
+            if self.args.int && integer(key).is_none() {
+                return Ok(false);
+            }
             bytes.extend_from_slice(key);
             ends.push(bytes.len());
-            Ok(())
+            Ok(true)
         })
     }
 
-    /// Counts the records without a key.
-    fn note(&self, batch: &Batch) {
-        let keyless = batch.odd.iter().filter(|(_, why)| *why == Odd::Keyless).count();
-        self.keyless.fetch_add(keyless as u64, Ordering::Relaxed);
+    /// Counts the records of a block that have no key.
+    fn note(&self, block: Block<'_>, batch: &Batch) {
+        let start = |at: usize| at.checked_sub(1).map_or(0, |before| batch.ends[before]);
+        let mut keyless = 0;
+        for (at, why) in &batch.odd {
+            match why {
+                Odd::Keyless => self.flaws.keyless.add(block.line(start(*at))),
+                Odd::NoNumber => self.flaws.no_numbers.add(block.line(start(*at))),
+                Odd::Header | Odd::LeftOut => {}
+            }
+            keyless += 1;
+        }
+        self.flaws.keyed.fetch_add((batch.ends.len() - keyless) as u64, Ordering::Relaxed);
     }
 
-    /// The digest of one record's key, if it has one.
-    pub(crate) fn digest(&self, hasher: &KeyHasher, record: &[u8]) -> anyhow::Result<Option<Digest>> {
-        match self.key(record, &mut Scratch::default()) {
-            Found::Key(key) => self.digest_key(hasher, key).map(Some),
-            Found::Odd(_) => Ok(None),
+    /// The digest of the key in a part of a record that is in line `line`; a record without one is
+    /// noted.
+    pub(crate) fn digest(&self, hasher: &KeyHasher, record: &[u8], line: u64) -> Option<Digest> {
+        let mut scratch = Scratch::default();
+        self.digest_key(hasher, self.text(record, line, &mut scratch)?)
+    }
+
+    /// As [`digest`](Self::digest), the key itself.
+    pub(crate) fn text<'a>(&self, record: &'a [u8], line: u64, scratch: &'a mut Scratch) -> Option<&'a [u8]> {
+        match self.key(record, scratch) {
+            Found::Key(key) if self.args.int && integer(key).is_none() => {
+                self.flaws.no_numbers.add(line);
+                None
+            }
+            Found::Key(key) => {
+                self.flaws.keyed.fetch_add(1, Ordering::Relaxed);
+                Some(key)
+            }
+            Found::Odd(_) => {
+                self.flaws.keyless.add(line);
+                None
+            }
         }
     }
 
-    fn digest_key(&self, hasher: &KeyHasher, key: &[u8]) -> anyhow::Result<Digest> {
-        if self.args.int { Ok(hasher.digest_key(&integer(key)?)) } else { Ok(hasher.digest(key)) }
+    /// The bytes that stand for the key of a record, if it has one: those that are hashed.
+    pub(crate) fn bytes_of<'a>(&self, record: &'a [u8], scratch: &'a mut Scratch) -> Option<Cow<'a, [u8]>> {
+        match self.key(record, scratch) {
+            Found::Key(key) if self.args.int => {
+                integer(key).map(|number| number.to_le_bytes().to_vec().into())
+            }
+            Found::Key(key) => Some(key.into()),
+            Found::Odd(_) => None,
+        }
+    }
+
+    /// The part of a record that its key is made from, as it stands there.
+    pub(crate) fn part_of<'a>(&self, record: &'a [u8], scratch: &'a mut Scratch) -> Option<Cow<'a, [u8]>> {
+        self.extract(&self.part, record, &mut scratch.fields)
+    }
+
+    /// The digest of a key; `None` if it is no number and has to be one.
+    fn digest_key(&self, hasher: &KeyHasher, key: &[u8]) -> Option<Digest> {
+        if self.args.int { Some(hasher.digest_key(&integer(key)?)) } else { Some(hasher.digest(key)) }
     }
 
     fn key<'a>(&self, record: &'a [u8], scratch: &'a mut Scratch) -> Found<'a> {
@@ -436,7 +690,33 @@ impl Keys {
                 let count = fields.parse(self.form, record);
                 (*at < count).then(|| Cow::Borrowed(fields.get(*at)))
             }
-            KeyPart::Named(_) => None, // has a number before records are read
+            KeyPart::Fields(picks, delimiter) => {
+                let Fields { split, joined, .. } = fields;
+                split.fields(record, delimiter);
+                joined.clear();
+                let joint = delimiter.joint();
+                let whole = Pick::each(picks, split.len(), |at, first| {
+                    if !first {
+                        joined.extend_from_slice(joint);
+                    }
+                    joined.extend_from_slice(&record[split.get(at)]);
+                });
+                whole.then_some(Cow::Borrowed(joined))
+            }
+            KeyPart::CsvFields(picks) => {
+                let (count, delimiter) = (fields.parse(self.form, record), self.form.csv.unwrap_or(b','));
+                let mut joined = std::mem::take(&mut fields.joined);
+                joined.clear();
+                let whole = Pick::each(picks, count, |at, first| {
+                    if !first {
+                        joined.push(delimiter);
+                    }
+                    quote(fields.get(at), delimiter, &mut joined);
+                });
+                fields.joined = joined;
+                whole.then_some(Cow::Borrowed(&fields.joined))
+            }
+            KeyPart::Named(..) => None, // has a number before records are read
             KeyPart::Json(path) => json_value(record, path),
         }
     }
@@ -468,6 +748,8 @@ impl Keys {
                 HashName::Md5 => md5::Md5::digest(&text).to_vec(),
                 HashName::Sha1 => sha1::Sha1::digest(&text).to_vec(),
                 HashName::Sha256 => sha2::Sha256::digest(&text).to_vec(),
+                HashName::Sha512 => sha2::Sha512::digest(&text).to_vec(),
+                HashName::Ntlm => md4::Md4::digest(utf16(text)).to_vec(),
             };
             let digits = if args.upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
             text.clear();
@@ -509,9 +791,22 @@ enum Found<'a> {
     Odd(Odd),
 }
 
+/// Appends a field as CSV writes it, so that the fields of a key cannot run into each other.
+fn quote(field: &[u8], delimiter: u8, joined: &mut Vec<u8>) {
+    if !field.iter().any(|byte| [delimiter, b'"', b'\n', b'\r'].contains(byte)) {
+        joined.extend_from_slice(field);
+        return;
+    }
+    joined.push(b'"');
+    for &byte in field {
+        joined.extend(std::iter::repeat_n(byte, if byte == b'"' { 2 } else { 1 }));
+    }
+    joined.push(b'"');
+}
+
 /// The field after `at` delimiters.
 fn field(record: &[u8], at: usize, delimiter: u8) -> Option<&[u8]> {
-    let mut marks = memchr_iter(delimiter, record);
+    let mut marks = memchr::memchr_iter(delimiter, record);
     let start = match at.checked_sub(1) {
         Some(before) => marks.nth(before)? + 1,
         None => 0,
@@ -523,7 +818,7 @@ fn field(record: &[u8], at: usize, delimiter: u8) -> Option<&[u8]> {
 impl Fields {
     /// Parses a record; how many fields it has.
     fn parse(&mut self, form: Form, record: &[u8]) -> usize {
-        let Self { bytes, ends } = self;
+        let Self { bytes, ends, .. } = self;
         // Without its quotes nothing is longer.
         bytes.resize(bytes.len().max(record.len() + 1), 0);
         ends.resize(ends.len().max(16), 0);
@@ -641,14 +936,20 @@ impl<'de> Visitor<'de> for At<'_> {
     }
 }
 
+/// Text as Windows hashes it: UTF-16, little-endian. What is no UTF-8 is taken byte by byte, as
+/// Latin-1.
+fn utf16(text: &[u8]) -> Vec<u8> {
+    match std::str::from_utf8(text) {
+        Ok(text) => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        Err(_) => text.iter().flat_map(|byte| [*byte, 0]).collect(),
+    }
+}
+
 /// A whole number from -2⁶³ to 2⁶⁴ - 1, as the 64 bits that stand for it.
-fn integer(text: &[u8]) -> anyhow::Result<u64> {
+fn integer(text: &[u8]) -> Option<u64> {
     let number = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<i128>().ok());
     let range = i128::from(i64::MIN)..=i128::from(u64::MAX);
-    number.filter(|number| range.contains(number)).map(|number| number as u64).ok_or_else(|| {
-        let text = String::from_utf8_lossy(&text[..text.len().min(40)]).into_owned();
-        hinted(format!("{text:?} is not a whole number of 64 bits"), "without --int any line is a key")
-    })
+    number.filter(|number| range.contains(number)).map(|number| number as u64)
 }
 
 #[cfg(test)]
@@ -674,7 +975,7 @@ mod tests {
     fn numbers_are_the_keys_that_programs_insert() {
         let (hasher, keys) =
             (KeyHasher::default(), KeyArgs { int: true, ..KeyArgs::default() }.keys().unwrap());
-        let digest = |text: &str| keys.digest(&hasher, text.as_bytes()).ok().flatten();
+        let digest = |text: &str| keys.digest(&hasher, text.as_bytes(), 1);
         assert_eq!(digest("7"), Some(hasher.digest_key(&7u8)));
         assert_eq!([" +007\r", "7"].map(digest), [digest("7"); 2]);
         assert_eq!(digest("-1"), Some(hasher.digest_key(&-1i32)));
@@ -687,11 +988,48 @@ mod tests {
 
     #[test]
     fn fields_are_counted_from_one() {
-        let field = |n: &str, delimiter| KeyArgs { field: Some(n.into()), delimiter, ..KeyArgs::default() };
         check(&field("1", None), &[("a\tb", Some("a")), ("a", Some("a")), ("", Some("")), ("\tb", Some(""))]);
-        check(&field("2", Some(b':')), &[("a:b:c", Some("b")), ("a:", Some("")), ("a", None)]);
-        check(&field("3", Some(b' ')), &[("a b c", Some("c")), ("a  c", Some("c")), ("a b", None)]);
-        assert!(field("0", None).keys().is_err() && field("x", None).keys().is_err());
+        check(&field("2", Some(":")), &[("a:b:c", Some("b")), ("a:", Some("")), ("a", None)]);
+        check(&field("3", Some(" ")), &[("a b c", Some("c")), ("a  c", Some("c")), ("a b", None)]);
+        check(&field("0", None), &[("a\tb", Some("a\tb"))]);
+        assert!(field("x", None).keys().is_err());
+    }
+
+    fn field(n: &str, delimiter: Option<&str>) -> KeyArgs {
+        let delimiter = delimiter.map(|text| text.parse().unwrap());
+        KeyArgs { field: Some(n.into()), delimiter, ..KeyArgs::default() }
+    }
+
+    #[test]
+    fn several_fields_are_joined_in_the_order_given() {
+        check(&field("3,1", Some(":")), &[("a:b:c", Some("c:a")), ("a:b", None), ("a::", Some(":a"))]);
+        check(&field("2-3", Some(" ")), &[("a b c d", Some("b c")), ("a b", None)]);
+        check(&field("2-", None), &[("a\tb\tc", Some("b\tc")), ("a\tb", Some("b")), ("a", None)]);
+        check(&field("-2", Some(":")), &[("a:b:c", Some("a:b")), ("a", None)]);
+        check(&field("1,1", Some(":")), &[("a:b", Some("a:a"))]);
+        for text in ["", ",", "1,", "3-2", "0-1", "1-0", "-", "1--2", "a", "1-99999999999999999999"] {
+            assert!(field(text, None).keys().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn delimiters_may_be_white_space_or_longer() {
+        let blanks = |n: &str| field(n, Some(r"\s+"));
+        check(&blanks("2"), &[("a  \t b c", Some("b")), ("  a b  ", Some("b")), ("a ", None), ("", None)]);
+        check(&blanks("1-2"), &[(" a\t\tb c", Some("a b"))]);
+        check(&field("2", Some("||")), &[("a||b|c||d", Some("b|c")), ("a|||b", Some("|b")), ("a", None)]);
+        check(&field("2", Some(r"\t")), &[("a\tb", Some("b"))]);
+        check(&field("1,2", Some(", ")), &[("a, b, c", Some("a, b"))]);
+        assert!(["", "\n", "\"", "a\nb"].iter().all(|text| text.parse::<Delimiter>().is_err()));
+        let csv = KeyArgs { csv: true, ..field("1", Some("::")) };
+        assert!(csv.keys().is_err());
+    }
+
+    #[test]
+    fn several_csv_fields_are_joined_as_csv() {
+        let csv = |n: &str| KeyArgs { csv: true, ..field(n, None) };
+        check(&csv("1,3"), &[("a,b,c", Some("a,c")), ("a,b", None), ("\"a\",,\"c\"", Some("a,c"))]);
+        check(&csv("2-"), &[("a,\"b,\"\"x\",c", Some("\"b,\"\"x\",c"))]);
     }
 
     #[test]
@@ -762,5 +1100,16 @@ mod tests {
         let sha256 = KeyArgs { hash: Some(HashName::Sha256), ..default() };
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         check(&sha256, &[("", Some(empty))]);
+        let sha512 = KeyArgs { hash: Some(HashName::Sha512), ..default() };
+        assert!(key(sha512, "abc").unwrap().starts_with("ddaf35a193617abacc417349ae204131")); // FIPS 180-4
+        // `printf %s TEXT | iconv -t UTF-16LE | openssl md4`
+        let ntlm = KeyArgs { hash: Some(HashName::Ntlm), upper: true, ..default() };
+        check(
+            &ntlm,
+            &[
+                ("password", Some("8846F7EAEE8FB117AD06BDD830B7586C")),
+                ("", Some("31D6CFE0D16AE931B73C59D7E0C089C0")),
+            ],
+        );
     }
 }

@@ -1,25 +1,32 @@
-//! Records from files or stdin: lines of bytes, never decoded, of any length up to a limit; CSV and JSON where asked for.
+//! Records from files or stdin: lines of bytes, never decoded, of any length up to a limit; CSV and
+//! JSON where asked for.
 //!
-//! A subcommand says what to do with a block of records in two steps: one that needs nothing but the block, such
-//! as hashing its keys and asking a filter, and one that takes the blocks in order. With several threads the
-//! first step is done of many blocks at a time, and what comes out is the same.
+//! A subcommand says what to do with a block of records in two steps: one that needs nothing but
+//! the block, such as hashing its keys and asking a filter, and one that takes the blocks in order.
+//! With several threads the first step is done of many blocks at a time, and what comes out is the
+//! same.
 
 mod batch;
+mod fields;
 mod key;
 mod record;
+mod stored;
 mod threads;
 mod unpack;
 
-pub(crate) use batch::{Batch, Row};
-pub(crate) use key::{KeyArgs, KeyTexts, Keys};
+pub(crate) use batch::{Batch, Record, Row};
+pub(crate) use fields::Delimiter;
+pub(crate) use key::{KeyArgs, KeyTexts, Keys, MARK, Scratch, warn_of_mark};
 pub(crate) use record::Block;
+pub(crate) use stored::{StoredArgs, check_alike, described, has_cr};
+pub(crate) use unpack::{is_plain, refuse_archives};
 
 use crate::human;
 use crate::message::{self, say};
 use crate::open::is_dash;
 use crate::progress::Progress;
 use anyhow::Context;
-use record::{Blocks, Buffer, Form};
+use record::{Blocks, Buffer, Form, Unclosed};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -64,6 +71,14 @@ impl Source {
         }
     }
 
+    /// The bytes of an input, if they can be known: those of a file, which stdin may be, too.
+    pub(crate) fn len(&self) -> Option<u64> {
+        match self {
+            Self::File(_) => self.file_len(),
+            Self::Stdin => stdin_len(),
+        }
+    }
+
     /// Says at once what would otherwise be noticed after hours of reading other inputs.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let Self::File(path) = self else { return Ok(()) };
@@ -87,8 +102,23 @@ impl Source {
             unpack::unpack(Box::new(unpack::Counted { reader, bytes }))
         };
         let (start, reader) = open().with_context(|| self.name())?;
-        Ok(Opened { blocks: Blocks::new(start, reader, form), bytes })
+        let blocks = Blocks::new(start, reader, form);
+        Ok(Opened { unclosed: blocks.unclosed(), blocks, bytes })
     }
+}
+
+#[cfg(unix)]
+fn stdin_len() -> Option<u64> {
+    use std::io::Seek;
+    use std::os::fd::AsFd;
+    let mut file = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
+    let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
+    Some(metadata.len().saturating_sub(file.stream_position().ok()?)) // others may have read the start
+}
+
+#[cfg(not(unix))]
+fn stdin_len() -> Option<u64> {
+    None
 }
 
 /// An input that is being read.
@@ -96,6 +126,7 @@ struct Opened {
     blocks: Blocks,
     /// Bytes that came from the system: of a compressed file fewer than are given out.
     bytes: Arc<AtomicU64>,
+    unclosed: Arc<Unclosed>,
 }
 
 /// What a subcommand makes of blocks, in order.
@@ -122,13 +153,14 @@ pub(crate) struct Reading<'a> {
     pub(crate) progress: bool,
     /// That make the first step.
     pub(crate) threads: usize,
-    /// The first input that cannot be read ends it all; otherwise it is complained about, and the others are read.
+    /// The first input that cannot be read ends it all; otherwise it is complained about, and the
+    /// others are read.
     pub(crate) strict: bool,
 }
 
 impl Reading<'_> {
-    /// Reads all inputs: `look` makes something of each block, in any order, and `work` takes that in order.
-    /// Whether an input could not be read.
+    /// Reads all inputs: `look` makes something of each block, in any order, and `work` takes that
+    /// in order. Whether an input could not be read.
     pub(crate) fn run<P: Default + Send + 'static>(
         &self,
         look: impl Fn(&Keys, Block<'_>, &mut P) -> anyhow::Result<()> + Sync,
@@ -137,7 +169,8 @@ impl Reading<'_> {
         self.run_and_tell(look, work, true)
     }
 
-    /// As [`run`](Self::run), of inputs that were read before: what was said of their records is not said again.
+    /// As [`run`](Self::run), of inputs that were read before: what was said of their records is
+    /// not said again.
     pub(crate) fn run_again<P: Default + Send + 'static>(
         &self,
         look: impl Fn(&Keys, Block<'_>, &mut P) -> anyhow::Result<()> + Sync,
@@ -155,7 +188,7 @@ impl Reading<'_> {
         let mut trouble = false;
         for source in self.sources {
             work.begin();
-            let mut input = Input { progress: None, keys: None, stopped: Ok(ControlFlow::Continue(())) };
+            let mut input = Input::default();
             let failed = self.read(source, &look, work, &mut input);
             drop(input.progress.take()); // before anything is said
             if let Err(error) = failed {
@@ -165,10 +198,9 @@ impl Reading<'_> {
                 message::complain(&error);
                 trouble = true;
             }
-            if let Some(keys) = input.keys.filter(|keys| tell && keys.keyless() > 0) {
-                let records = human::plural(keys.keyless(), "record");
-                let have = if keys.keyless() == 1 { "has" } else { "have" };
-                say(&format!("gardenia: warning: {}: {records} {have} {}", source.name(), keys.missing()));
+            if tell && let Err(error) = input.report(&source.name()) {
+                message::complain(&error);
+                trouble = true;
             }
             if input.stopped?.is_break() {
                 return Ok(trouble);
@@ -186,6 +218,7 @@ impl Reading<'_> {
         input: &mut Input,
     ) -> anyhow::Result<()> {
         let opened = source.open(self.keys.form())?;
+        input.unclosed = Arc::clone(&opened.unclosed);
         let what = format!("{} {}", self.doing, source.name());
         input.progress = Some(Progress::new(what, source.file_len(), self.progress));
         let done = if self.threads > 1 {
@@ -202,15 +235,39 @@ struct Input {
     progress: Option<Progress>,
     /// As its first record says.
     keys: Option<Arc<Keys>>,
+    unclosed: Arc<Unclosed>,
     stopped: anyhow::Result<ControlFlow<()>>,
 }
 
+impl Default for Input {
+    fn default() -> Self {
+        Self { progress: None, keys: None, unclosed: Arc::default(), stopped: Ok(ControlFlow::Continue(())) }
+    }
+}
+
 impl Input {
+    /// Reports what was wrong with its records. An error if nothing could be looked up.
+    fn report(&self, name: &str) -> anyhow::Result<()> {
+        if let Some((count, first)) = self.unclosed.found() {
+            let (quotes, first) = (human::plural(count, "quote"), human::count(first));
+            let (are, lines) = if count == 1 {
+                ("is", "that line was read as it stands")
+            } else {
+                ("are", "such lines were read as they stand")
+            };
+            say(&format!(
+                "gardenia: warning: {name}: {quotes} {are} not closed, the first in line {first}: {lines}"
+            ));
+        }
+        self.keys.as_ref().map_or(Ok(()), |keys| keys.report(name))
+    }
+
     /// The keys of this input, whose first block this may be.
     fn keys(&mut self, keys: &Keys, block: Block<'_>) -> anyhow::Result<Arc<Keys>> {
         if let Some(keys) = &self.keys {
             return Ok(keys.clone());
         }
+        refuse_archives(block.bytes())?;
         Ok(self.keys.insert(Arc::new(keys.at(block)?)).clone())
     }
 

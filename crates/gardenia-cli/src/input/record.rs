@@ -1,17 +1,21 @@
 //! Bytes cut into blocks of whole records.
 //!
-//! A block is what one read gave, so that a few thousand keys are hashed and probed at a time and a slow pipe is
-//! answered as its records arrive. A line ends in `\n` (or NUL), which belongs to no record; the last one may
-//! lack it. A carriage return is a byte like any other. A CSV record may hold line ends between quotes.
+//! A block is what one read gave, so that a few thousand keys are hashed and probed at a time and a
+//! slow pipe is answered as its records arrive. A line ends in `\n` (or NUL), which belongs to no
+//! record; the last one may lack it. A carriage return is a byte like any other. A CSV record may
+//! hold line ends between quotes.
 
 use super::unpack::Reader;
 use crate::message::hinted;
 use crate::{human, memory};
 use anyhow::Context;
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter, memrchr};
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes asked of the system at a time: some thousand lines, and small enough for the second-level cache.
+/// Bytes asked of the system at a time: some thousand lines, and small enough for the second-level
+/// cache.
 const BLOCK: usize = 256 << 10;
 
 /// The longest record that is accepted, unless another limit is given.
@@ -50,6 +54,8 @@ pub(crate) struct Buffer {
     /// The end of each record, of CSV: finding them is work.
     ends: Vec<usize>,
     first: bool,
+    /// Lines, or records that end otherwise, before it.
+    before: u64,
 }
 
 impl Buffer {
@@ -58,13 +64,21 @@ impl Buffer {
     }
 
     fn sized(size: usize) -> Self {
-        Self { bytes: vec![0; size], room: size.div_ceil(2), given: 0, ends: Vec::new(), first: false }
+        Self {
+            bytes: vec![0; size],
+            room: size.div_ceil(2),
+            given: 0,
+            ends: Vec::new(),
+            first: false,
+            before: 0,
+        }
     }
 
     /// Its records.
     pub(super) fn block(&self, form: Form) -> Block<'_> {
         let ends = form.csv.map(|_| &*self.ends);
-        Block { bytes: &self.bytes[..self.given], end: form.end, ends, first: self.first }
+        let (bytes, before) = (&self.bytes[..self.given], self.before);
+        Block { bytes, end: form.end, ends, first: self.first, before }
     }
 }
 
@@ -76,8 +90,11 @@ pub(super) struct Blocks {
     rest: Vec<u8>,
     ended: bool,
     first: bool,
-    /// Records given so far.
+    /// Records given so far, and the line ends in them.
     records: u64,
+    lines: u64,
+    /// Lines of CSV that begin with a quote which is not closed.
+    unclosed: Arc<Unclosed>,
     /// The next record is too long.
     stuck: bool,
 }
@@ -85,11 +102,26 @@ pub(super) struct Blocks {
 impl Blocks {
     /// Of the bytes of `start`, and what `reader` gives after them.
     pub(super) fn new(start: Vec<u8>, reader: Reader, form: Form) -> Self {
-        Self { reader, form, rest: start, ended: false, first: true, records: 0, stuck: false }
+        Self {
+            reader,
+            form,
+            rest: start,
+            ended: false,
+            first: true,
+            records: 0,
+            lines: 0,
+            unclosed: Arc::default(),
+            stuck: false,
+        }
     }
 
-    /// Fills the buffer with the next records; false if there are none. A record that is too long is an error once
-    /// those before it are given.
+    /// What is found to be wrong with them.
+    pub(super) fn unclosed(&self) -> Arc<Unclosed> {
+        Arc::clone(&self.unclosed)
+    }
+
+    /// Fills the buffer with the next records; false if there are none. A record that is too long
+    /// is an error once those before it are given.
     pub(super) fn fill(&mut self, buffer: &mut Buffer) -> anyhow::Result<bool> {
         if self.stuck {
             return Err(self.too_long());
@@ -100,6 +132,10 @@ impl Blocks {
         let mut filled = self.rest.len();
         buffer.given = 0;
         buffer.ends.clear();
+        // What was read to know the format may be whole lines, which must not wait for more.
+        if self.first && self.form.csv.is_none() {
+            buffer.given = memrchr(self.form.end, &self.rest).map_or(0, |at| at + 1);
+        }
         // Bytes to have before a CSV record is looked at again: a long one would be parsed for ever.
         let mut enough = 0;
         while !self.ended && buffer.given == 0 {
@@ -117,7 +153,7 @@ impl Blocks {
                 if let Some(at) = memrchr(self.form.end, &buffer.bytes[fresh.clone()]) {
                     buffer.given = fresh.start + at + 1;
                 }
-            } else if filled >= enough || filled > max || self.ended {
+            } else if !self.ended && (filled >= enough || filled > max) {
                 buffer.given = self.cut(&buffer.bytes[..filled], &mut buffer.ends);
                 enough = if filled < BLOCK { 0 } else { 2 * filled };
             }
@@ -140,7 +176,13 @@ impl Blocks {
             return Err(self.too_long());
         }
         (buffer.first, self.first) = (self.first, false);
-        self.records += buffer.block(self.form).count();
+        buffer.before = self.lines;
+        let count = buffer.block(self.form).count();
+        self.records += count;
+        self.lines += match self.form.csv {
+            None => count,
+            Some(_) => memchr_iter(self.form.end, &buffer.bytes[..buffer.given]).count() as u64,
+        };
         Ok(buffer.given > 0)
     }
 
@@ -169,6 +211,15 @@ impl Blocks {
         let what = if self.form.csv.is_none() && self.form.end == b'\n' { "line" } else { "record" };
         let (number, max) = (human::count(self.records + 1), human::limit(self.form.max as u64));
         let reason = format!("{what} {number} is longer than {max}");
+        if self.form.csv.is_some() {
+            let line = human::count(self.lines + 1);
+            return hinted(
+                reason,
+                format!(
+                    "raise the limit with --max-line SIZE, unless a quote that begins in line {line} is not closed"
+                ),
+            );
+        }
         hinted(reason, "raise the limit with --max-line SIZE; each record is held in memory")
     }
 
@@ -197,10 +248,19 @@ impl Blocks {
                 }
             };
             if !whole {
-                if self.ended {
-                    ends.push(bytes.len());
+                if !self.ended {
+                    return start;
                 }
-                return start;
+                // A line end ends a record, unless it is within quotes.
+                let (result, ..) = parser.read_record(&[self.form.end], &mut fields, &mut marks);
+                let open = !matches!(result, csv_core::ReadRecordResult::Record);
+                let line = memchr(self.form.end, &bytes[start..]).filter(|_| open);
+                if open {
+                    let before = memchr_iter(self.form.end, &bytes[..start]).count() as u64;
+                    self.unclosed.add(self.lines + before + 1);
+                }
+                // The line is a record by itself, and so are those after it.
+                at = line.map_or(bytes.len(), |line| start + line + 1);
             }
             start = at;
             ends.push(start);
@@ -209,8 +269,34 @@ impl Blocks {
     }
 }
 
-/// Makes the buffer at least `needed` bytes long: twice as long as it was, so that growing takes little time, but not
-/// more than `most` without need.
+/// Quotes of CSV that are not closed up to the end: how many, and the line of the first.
+#[derive(Debug)]
+pub(super) struct Unclosed {
+    count: AtomicU64,
+    first: AtomicU64,
+}
+
+impl Default for Unclosed {
+    fn default() -> Self {
+        Self { count: AtomicU64::new(0), first: AtomicU64::new(u64::MAX) }
+    }
+}
+
+impl Unclosed {
+    fn add(&self, line: u64) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.first.fetch_min(line, Ordering::Relaxed);
+    }
+
+    /// How many there are, and the line of the first, if there is one.
+    pub(super) fn found(&self) -> Option<(u64, u64)> {
+        let count = self.count.load(Ordering::Relaxed);
+        (count > 0).then(|| (count, self.first.load(Ordering::Relaxed)))
+    }
+}
+
+/// Makes the buffer at least `needed` bytes long: twice as long as it was, so that growing takes
+/// little time, but not more than `most` without need.
 fn grow(buffer: &mut Vec<u8>, needed: usize, most: usize) -> anyhow::Result<()> {
     if buffer.len() >= needed {
         return Ok(());
@@ -233,6 +319,8 @@ pub(crate) struct Block<'a> {
     ends: Option<&'a [usize]>,
     /// Whether it begins its input.
     first: bool,
+    /// Lines before it.
+    before: u64,
 }
 
 impl<'a> Block<'a> {
@@ -249,6 +337,11 @@ impl<'a> Block<'a> {
     /// Whether it begins its input.
     pub(crate) fn is_first(self) -> bool {
         self.first
+    }
+
+    /// The number of the line that begins at this byte, from 1.
+    pub(crate) fn line(self, start: usize) -> u64 {
+        self.before + memchr_iter(self.end, &self.bytes[..start]).count() as u64 + 1
     }
 
     /// Hands the end of each record to `take`, behind its line end.
@@ -368,7 +461,7 @@ mod tests {
     fn quoted_line_ends_stay_in_their_record() {
         let quoted = format!("\"{}\",1", "many\n\"\"lines\"\" ".repeat(300));
         let text = format!("a,b\n\n\"x\ny\",2\r\n{quoted}\n5\" disk,3\n\"open\nto the end");
-        let expected = ["a,b", "", "\"x\ny\",2\r", &quoted, "5\" disk,3", "\"open\nto the end"];
+        let expected = ["a,b", "", "\"x\ny\",2\r", &quoted, "5\" disk,3", "\"open", "to the end"];
         check(&text, CSV, &expected);
         check("a\n\r\nb", CSV, &["a", "\r", "b"]);
         check("", CSV, &[]);

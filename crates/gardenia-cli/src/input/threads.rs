@@ -41,7 +41,7 @@ pub(super) fn each_block<P: Default + Send + 'static>(
     work: &mut impl Work<P>,
     input: &mut Input,
 ) -> anyhow::Result<()> {
-    let Opened { blocks, bytes } = opened;
+    let Opened { blocks, bytes, .. } = opened;
     let form = keys.form();
     let (events, inbox) = mpsc::channel();
     let (empty, spare) = mpsc::channel();
@@ -110,7 +110,8 @@ fn read<P>(mut blocks: Blocks, spare: &Receiver<Buffer>, events: &Sender<Event<P
     }
 }
 
-/// The next job, and none when there will be no more. The lock is held while waiting, and not while working.
+/// The next job, and none when there will be no more. The lock is held while waiting, and not while
+/// working.
 fn next<P>(queue: &Mutex<Receiver<Job<P>>>) -> Option<Job<P>> {
     queue.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }

@@ -1,5 +1,5 @@
-//! Compressed input is unpacked as it is read, and input that is no text is refused. Both are known by their first bytes, whatever the
-//! file is called.
+//! Compressed input is unpacked as it is read, and input that is no text is refused. Both are known
+//! by their first bytes, whatever the file is called.
 
 use crate::message::hinted;
 use std::io::{self, BufRead, Read};
@@ -29,9 +29,10 @@ enum Reading {
 }
 use Reading::{Refused, Unpacked};
 
-/// All of them. A text that begins in such a way can be told by the bytes that follow: blocks of bzip2 begin with the digits of π, pages of
-/// Parquet with a header, and every second byte of Latin text in UTF-16 is zero.
-const FORMATS: [Format; 10] = [
+/// All of them. A text that begins in such a way can be told by the bytes that follow: blocks of
+/// bzip2 begin with the digits of π, pages of Parquet with a header, and every second byte of Latin
+/// text in UTF-16 is zero.
+const FORMATS: [Format; 15] = [
     Format {
         magic: &[Is(0x1f), Is(0x8b)],
         reading: Unpacked(|packed| Ok(Box::new(flate2::read::MultiGzDecoder::new(packed)))),
@@ -83,6 +84,43 @@ const FORMATS: [Format; 10] = [
         magic: &[Is(0xfe), Is(0xff), Is(0), Any],
         reading: Refused("text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | gardenia …"),
     },
+    Format {
+        magic: &[Is(0x1f), Is(0x9d)],
+        reading: Refused("a file of compress (.Z)", "zcat FILE | gardenia …"),
+    },
+    Format {
+        magic: &[Is(0x89), Is(b'G'), Is(b'D'), Is(b'N'), Is(0x0d), Is(0x0a), Is(0x1a), Is(0x0a)],
+        reading: Refused("a Gardenia filter", "name the filter first, or with -F"),
+    },
+    Format {
+        magic: &[Is(b'O'), Is(b'b'), Is(b'j'), Is(1)],
+        reading: Refused("an Avro file", "write the column as text or CSV first"),
+    },
+    Format {
+        magic: &[
+            Is(b'S'),
+            Is(b'Q'),
+            Is(b'L'),
+            Is(b'i'),
+            Is(b't'),
+            Is(b'e'),
+            Is(0x20),
+            Is(b'f'),
+            Is(b'o'),
+            Is(b'r'),
+            Is(b'm'),
+            Is(b'a'),
+            Is(b't'),
+            Is(0x20),
+            Is(b'3'),
+            Is(0),
+        ],
+        reading: Refused("an SQLite database", "sqlite3 FILE 'SELECT …' | gardenia …"),
+    },
+    Format {
+        magic: &[Is(b'E'), Is(b'l'), Is(b'f'), Is(b'F'), Is(b'i'), Is(b'l'), Is(b'e'), Is(0)],
+        reading: Refused("a Windows event log", "export it as text or CSV first"),
+    },
 ];
 
 impl Format {
@@ -121,9 +159,11 @@ impl Read for Lz4 {
 /// A reader that can move to another thread.
 pub(super) type Reader = Box<dyn Read + Send>;
 
-/// What `reader` gives, unpacked if it is compressed, and the bytes of it that were read to know. An error if it is no text.
+/// What `reader` gives, unpacked if it is compressed, and the bytes of it that were read to know.
+/// An error if it is no text.
 ///
-/// A plain input is asked for no more bytes than needed: a slow pipe is answered as its lines arrive.
+/// A plain input is asked for no more bytes than needed: a slow pipe is answered as its lines
+/// arrive.
 pub(super) fn unpack(mut reader: Reader) -> anyhow::Result<(Vec<u8>, Reader)> {
     let mut start = Vec::new();
     while FORMATS.iter().any(|format| format.magic.len() > start.len() && format.can_be(&start)) {
@@ -142,10 +182,34 @@ pub(super) fn unpack(mut reader: Reader) -> anyhow::Result<(Vec<u8>, Reader)> {
             let whole: Reader = Box::new(io::Cursor::new(start).chain(reader));
             Ok((Vec::new(), Box::new(Checked(open(whole)?))))
         }
-        Some(Refused(what, instead)) => {
-            Err(hinted(format!("{what}, which has no lines of text to read"), instead))
-        }
+        Some(Refused(what, instead)) => Err(refused(what, instead)),
     }
+}
+
+/// Whether a file holds text as it is, and not compressed; an error if it holds none.
+pub(crate) fn is_plain(mut file: &std::fs::File) -> anyhow::Result<bool> {
+    let longest = FORMATS.iter().map(|format| format.magic.len()).max().unwrap_or_default();
+    let mut start = Vec::new();
+    file.by_ref().take(longest as u64).read_to_end(&mut start)?;
+    let found = FORMATS.iter().find(|format| format.magic.len() <= start.len() && format.can_be(&start));
+    match found.map(|format| &format.reading) {
+        None => Ok(true),
+        Some(Unpacked(_)) => Ok(false),
+        Some(Refused(what, instead)) => Err(refused(what, instead)),
+    }
+}
+
+/// An error if what an input begins with, unpacked, is a tar archive: its magic comes late, and a
+/// slow pipe is not waited for.
+pub(crate) fn refuse_archives(start: &[u8]) -> anyhow::Result<()> {
+    match start.get(257..262) {
+        Some(b"ustar") => Err(refused("a tar archive", "tar -xOf FILE | gardenia …")),
+        _ => Ok(()),
+    }
+}
+
+fn refused(what: &str, instead: &str) -> anyhow::Error {
+    hinted(format!("{what}, which has no lines of text to read"), instead)
 }
 
 /// Says of what the unpacker finds wrong that it is the input which is wrong.
@@ -155,9 +219,7 @@ impl Read for Checked {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).map_err(|error| match error.kind() {
             io::ErrorKind::Interrupted => error,
-            io::ErrorKind::UnexpectedEof => {
-                io::Error::new(error.kind(), "the compressed input ends in the middle")
-            }
+            io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the compressed input is truncated"),
             _ if error.raw_os_error().is_some() => error,
             kind => io::Error::new(kind, format!("the compressed input is damaged: {error}")),
         })

@@ -53,13 +53,16 @@ fn every_effort_builds_a_filter_that_keeps_its_rate_and_more_effort_a_smaller_on
 fn choices_are_groups_except_for_partitions() {
     let shell = shell();
     for (args, choices) in
-        [(&["--choices", "5"][..], 5), (&["--choices", "32", "--effort", "1"], 32), (&[], 2)]
+        [(&["--choices", "5"][..], 5), (&["--choices", "32", "--effort", "1"], 32), (&["--effort", "0"], 2)]
     {
         let AnyFilter::Choice(filter) = build(&shell, args) else { panic!("another kind") };
         assert_eq!(filter.form(), ChoiceForm::Groups { choices });
     }
-    let AnyFilter::Choice(filter) = build(&shell, &["--effort", "2"]) else { panic!() };
-    assert!(matches!(filter.form(), ChoiceForm::Partitions { .. }));
+    // Without a word, by the effort that gains something.
+    for args in [&["--effort", "2"][..], &[]] {
+        let AnyFilter::Choice(filter) = build(&shell, args) else { panic!() };
+        assert!(matches!(filter.form(), ChoiceForm::Partitions { .. }));
+    }
     let run =
         shell.run(&["build", "-o", "g.gdn", "--kind", "choice", "--choices", "3", "--effort", "2", "keys"]);
     assert!(run.complaint().contains("--effort and --choices are both given"), "{}", run.err);

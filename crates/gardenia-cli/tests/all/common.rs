@@ -2,31 +2,37 @@
 #![allow(dead_code)] // each test file uses its own part
 
 use gardenia::cells::Held;
-use gardenia::{AnyFilter, Filter};
+use gardenia::spec::Param;
+use gardenia::{Ability, AnyFilter, Filter, Kind, Spec};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Kinds of filter, as `--kind` takes them.
-pub(crate) const KINDS: [&str; 10] = [
-    "bloom",
-    "blocked",
-    "counting",
-    "spectral-ms",
-    "spectral-mi",
-    "spectral-rm",
-    "bitwise",
-    "stable",
-    "a2",
-    "choice",
-];
+/// The names of kinds at the shell that hold keys, can do `ability`, and accept all of these
+/// options.
+pub(crate) fn kinds_with(ability: Ability, params: &[Param]) -> Vec<&'static str> {
+    let fits = |kind: Kind| {
+        kind.holds_keys() && kind.can(ability) && params.iter().all(|param| kind.params().contains(param))
+    };
+    let names = Spec::names().map(|(name, _)| name);
+    names.filter(|name| Spec::named(name).is_some_and(|spec| fits(spec.kind()))).collect()
+}
+
+/// Kinds of filter that are sized by items or bits, and as large in a file as in memory.
+pub(crate) fn kinds() -> Vec<&'static str> {
+    let sized = kinds_with(Ability::Insert, &[Param::Items, Param::Fpp, Param::Bits]);
+    let packed = kinds_with(Ability::Send, &[]);
+    sized.into_iter().filter(|name| !packed.contains(name)).collect()
+}
 
 /// Those of them that forget nothing of what they were planned for.
-pub(crate) const KEEPING: [&str; 9] =
-    ["bloom", "blocked", "counting", "spectral-ms", "spectral-mi", "spectral-rm", "bitwise", "a2", "choice"];
+pub(crate) fn keeping() -> Vec<&'static str> {
+    kinds().into_iter().filter(|name| *name != Kind::Stable.name()).collect()
+}
 
-/// Those of them that fill up, and then can no longer tell how many keys came; one with choices counts them.
+/// Those of them that fill up, and then can no longer tell how many keys came; one with choices
+/// counts them.
 pub(crate) const FILLING: [&str; 5] = ["bloom", "blocked", "counting", "spectral-ms", "spectral-rm"];
 
 /// The kind in a file: one for all spectral filters.
@@ -53,8 +59,8 @@ impl Run {
         self.out
     }
 
-    /// Asserts exit code 2, nothing on stdout, and one line `gardenia: …` with at most one hint after it; gives
-    /// that line.
+    /// Asserts exit code 2, nothing on stdout, and one line `gardenia: …` with at most one hint
+    /// after it; gives that line.
     pub(crate) fn complaint(&self) -> &str {
         let lines: Vec<&str> = self.err.lines().collect();
         assert_eq!(self.code, Some(2), "{}", self.err);
@@ -163,6 +169,20 @@ pub(crate) fn numbers(range: std::ops::Range<u64>) -> Vec<u8> {
     let mut text = Vec::new();
     range.for_each(|number| writeln!(text, "{number}").expect("a vector takes all"));
     text
+}
+
+/// A filter file as a program writes it: without the notes that `build` leaves in its header.
+pub(crate) fn without_notes(file: &[u8]) -> Vec<u8> {
+    let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| file[at + i])) as usize;
+    let (notes, header) = (number(44), number(12));
+    let mut bytes = file[..header - 8 - notes].to_vec();
+    bytes[12..16].copy_from_slice(&((header - notes) as u32).to_le_bytes());
+    bytes[44..48].fill(0);
+    let sum = gardenia::KeyHasher::xxh3(0).digest(&bytes).0;
+    bytes.extend(sum.to_le_bytes());
+    bytes.resize(bytes.len().next_multiple_of(64), 0);
+    bytes.extend(&file[header.next_multiple_of(64)..]);
+    bytes
 }
 
 /// Whether this system has a device or a program.

@@ -1,6 +1,7 @@
-//! The vectors in `conformance/`: the command builds the same files from the same keys, and prints the same answers.
+//! The vectors in `conformance/`: the command builds the same files from the same keys, and prints
+//! the same answers.
 
-use crate::common::Shell;
+use crate::common::{Shell, without_notes};
 use crate::vectors;
 use serde_json::Value;
 
@@ -58,12 +59,25 @@ fn the_command_builds_the_filters_of_the_conformance_vectors() {
             if kind == "dynamic" && !asked.contains("items=") && !asked.contains("cells=") {
                 continue;
             }
+            // It is sized by distinct lines, and some of these occur twice.
+            if kind == "retouched"
+                && !["items=", "bits=", "memory="].iter().any(|option| asked.contains(option))
+            {
+                continue;
+            }
+            // And it lets keys choose together, where nothing says otherwise.
+            if kind == "choice"
+                && !["effort=", "choices=", "scheme="].iter().any(|option| asked.contains(option))
+            {
+                continue;
+            }
             let options = options(asked);
             let mut args = vec!["build", "--quiet", "--force", "-o", "f.gdn", "keys"];
             args.extend(options.iter().map(String::as_str));
             args.extend(&extra);
             shell.ok(&args);
-            let built = shell.read("f.gdn");
+            // How the command made the keys is no part of what a program writes.
+            let built = without_notes(&shell.read("f.gdn"));
             assert_eq!(vectors::sha256(vectors::payload(&built)), case["payload_sha256"], "{asked}");
             assert_eq!(vectors::sha256(&built), case["file_sha256"], "{asked}");
 

@@ -1,10 +1,9 @@
 //! `gardenia count` and `gardenia eval`: how often, and how often wrong.
 
-use crate::common::{Shell, numbers};
+use crate::common::{Shell, kinds_with, numbers};
+use gardenia::Ability;
+use gardenia::spec::Param;
 use serde_json::Value;
-
-/// Kinds that count.
-const COUNTING: [&str; 5] = ["counting", "spectral-ms", "spectral-mi", "spectral-rm", "bitwise"];
 
 /// A shell with `f.gdn`: number n below 100 went in 1 + n % 5 times.
 fn shell(kind: &str) -> Shell {
@@ -12,13 +11,13 @@ fn shell(kind: &str) -> Shell {
     let lines: String =
         (0..500).filter(|i| i % 100 % 5 >= i / 100).map(|i| format!("{}\n", i % 100)).collect();
     shell.write("lines", lines);
-    shell.ok(&["build", "-q", "-o", "f.gdn", "--items", "100", "--fpp", "1e-9", "--kind", kind, "lines"]);
+    shell.ok(&["build", "-q", "-o", "f.gdn", "--items", "1000", "--fpp", "1e-6", "--kind", kind, "lines"]);
     shell
 }
 
 #[test]
 fn lines_are_printed_after_their_counts() {
-    for kind in COUNTING {
+    for kind in kinds_with(Ability::Count, &[Param::Items, Param::Fpp]) {
         let shell = shell(kind);
         let run = shell.pipe(b"0\n4\nthistle\n\n99", &["count", "f.gdn"]);
         assert_eq!(run.quietly(), b"1\t0\n5\t4\n0\tthistle\n0\t\n5\t99\n");
@@ -95,7 +94,11 @@ fn a_truth_that_cannot_be_read_is_named() {
     let shell = shell("counting");
     let run = shell.pipe(b"1 0\nrose\n", &["eval", "--each", "f.gdn"]);
     assert_eq!(run.code, Some(2));
-    assert!(run.err.starts_with("gardenia: (stdin): \"rose\" is not a count and a line"), "{}", run.err);
+    assert!(
+        run.err.starts_with("gardenia: (stdin): line 2: \"rose\" is not a count and a line"),
+        "{}",
+        run.err
+    );
 }
 
 #[test]

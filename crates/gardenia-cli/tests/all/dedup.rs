@@ -1,4 +1,5 @@
-//! `gardenia dedup` as users meet it: against exact sets, with files, pipes, states, signals and full disks.
+//! `gardenia dedup` as users meet it: against exact sets, with files, pipes, states, signals and
+//! full disks.
 
 use crate::common::{Run, Shell, has, numbers};
 use std::collections::{HashMap, HashSet};
@@ -215,7 +216,8 @@ fn a_filter_that_was_built_elsewhere_can_be_a_state() {
     }
 }
 
-/// Starts a run that goes on from `s.gdn`, feeds it, and ends it by a signal as soon as `lines` came out of it.
+/// Starts a run that goes on from `s.gdn`, feeds it, and ends it by a signal as soon as `lines`
+/// came out of it.
 fn interrupted(shell: &Shell, input: &[u8], extra: &[&str], signal: &str, lines: usize) -> Vec<u8> {
     let args = [&["dedup", "--state", "s.gdn"], extra].concat();
     let mut child = shell.command(&args).stdin(Stdio::piped()).spawn().unwrap();
@@ -469,16 +471,19 @@ fn a_state_remembers_what_it_was_made_for() {
     shell.ok(&["dedup", "--state", "decay", "--decay", "--memory", "10kB", "--fpp", "1%", "/dev/null"]);
     shell.ok(&["dedup", "--state", "int", "--int", "/dev/null"]);
     for (args, reason) in [
-        (&["grows", "--fpp", "1e-5"][..], "made with --fpp 0.0001, not --fpp 0.00001"),
-        (&["grows", "--items", "10"], "made with no size, not --items 10"),
-        (&["sized", "--items", "2000"], "made with --items 1000, not --items 2000"),
-        (&["capped", "--memory", "20kB"], "made with --memory 10000, not --memory 20000"),
-        (&["window", "--window", "200"], "made with --window 100, not --window 200"),
-        (&["window", "--decay"], "made with --window 100, not --decay"),
-        (&["decay", "--window", "100"], "made with --decay --memory 10000, not --window 100"),
-        (&["decay", "--fpp", "2%"], "made with --fpp 0.01, not --fpp 0.02"),
-        (&["grows", "--int"], "keys are whole lines, not --int"),
-        (&["int"], "keys are --int, not whole lines"),
+        (&["grows", "--fpp", "1e-5"][..], "created with --fpp 0.0001; this run asks for --fpp 0.00001"),
+        (&["grows", "--items", "10"], "created with no fixed size; this run asks for --items 10"),
+        (&["sized", "--items", "2000"], "created with --items 1000; this run asks for --items 2000"),
+        (&["capped", "--memory", "20kB"], "created with --memory 10000; this run asks for --memory 20000"),
+        (&["window", "--window", "200"], "created with --window 100; this run asks for --window 200"),
+        (&["window", "--decay"], "created with --window 100; this run asks for --decay"),
+        (
+            &["decay", "--window", "100"],
+            "created with --decay --memory 10000; this run asks for --window 100",
+        ),
+        (&["decay", "--fpp", "2%"], "created with --fpp 0.01; this run asks for --fpp 0.02"),
+        (&["grows", "--int"], "created for whole lines; this run compares --int"),
+        (&["int"], "created for --int; this run compares whole lines"),
     ] {
         let before = shell.read(args[0]);
         let run = shell.run(&[&["dedup", "/dev/null", "--state"], args].concat());

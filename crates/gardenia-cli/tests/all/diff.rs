@@ -106,7 +106,7 @@ fn full_and_empty_filters_are_told_so() {
     assert!(!shell.run(&["diff", "empty.gdn", "empty.gdn"]).text().contains("Jaccard"));
     let told = json(&shell, "full.gdn", "empty.gdn");
     assert!(told["items_a"].is_null() && told["common"].is_null() && told["jaccard"].is_null());
-    assert!(shell.run(&["diff", "full.gdn", "empty.gdn"]).text().contains("too many to tell"));
+    assert!(shell.run(&["diff", "full.gdn", "empty.gdn"]).text().contains("unknown: a filter is full"));
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn unlike_filters_and_other_files_are_errors() {
     shell.write("short.gdn", &whole[..whole.len() / 2]);
     for (a, b, reason) in [
         ("a.gdn", "seed.gdn", "seed.gdn: differs from a.gdn in seed"),
-        ("a2.gdn", "a2.gdn", "a2.gdn: a filter of kind a2 does not tell it"),
-        ("choice.gdn", "choice.gdn", "choice.gdn: a filter of kind choice does not tell it"),
+        ("a2.gdn", "a2.gdn", "a2.gdn: a filter of kind a2 cannot estimate it"),
+        ("choice.gdn", "choice.gdn", "choice.gdn: a filter of kind choice cannot estimate it"),
         ("a.gdn", "missing.gdn", "missing.gdn: No such file"),
         ("short.gdn", "a.gdn", "short.gdn: truncated"),
         ("a.gdn", "a", "a: not a Gardenia filter"),

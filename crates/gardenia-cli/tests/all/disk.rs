@@ -1,4 +1,5 @@
-//! A full disk, as far as a limit on the size of files goes: what was there stays, and nothing half-written does.
+//! A full disk, as far as a limit on the size of files goes: what was there stays, and nothing
+//! half-written does.
 #![cfg(unix)]
 
 use crate::common::{Shell, has, numbers};

@@ -1,4 +1,5 @@
-//! Every kind of the table at the shell: built, asked, changed and described by what the table says it can do.
+//! Every kind of the table at the shell: built, asked, changed and described by what the table says
+//! it can do.
 
 use crate::common::{Shell, numbers};
 use gardenia::{Ability, Kind, Spec};

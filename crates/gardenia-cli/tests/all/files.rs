@@ -1,4 +1,5 @@
-//! Files that appear, stay or go: two writers at once, killed ones, wrong secrets, full devices, lines without end.
+//! Files that appear, stay or go: two writers at once, killed ones, wrong secrets, full devices,
+//! lines without end.
 #![cfg(unix)]
 
 use crate::common::{Run, Shell, finish_by_itself, has, numbers};
@@ -19,8 +20,9 @@ fn kill(child: &Child, signal: &str) {
     assert!(status.success());
 }
 
-/// Starts a command that writes `file`, and sends it a signal while it writes a temporary file. Writing a large file takes
-/// a while, but the signal may still come too late: then it is tried again.
+/// Starts a command that writes `file`, and sends it a signal while it writes a temporary file.
+/// Writing a large file takes a while, but the signal may still come too late: then it is tried
+/// again.
 fn caught(shell: &Shell, args: &[&str], file: &str, signal: &str) -> Child {
     for _ in 0..20 {
         let known = temporary(shell);
@@ -308,7 +310,8 @@ fn waiting(shell: &Shell) -> (Child, std::io::BufReader<std::process::ChildStdou
     (child, stdout)
 }
 
-/// What a query says that is fed further lines after its filter was changed. It must not answer them.
+/// What a query says that is fed further lines after its filter was changed. It must not answer
+/// them.
 fn after_a_change(shell: &Shell, change: impl Fn(&Shell)) -> String {
     shell
         .run(&["build", "-q", "--force", "--kind", "bloom", "--bits", "8MiB", "-o", "f.gdn", "keys"])
@@ -356,7 +359,7 @@ fn a_filter_that_is_cut_short_or_overwritten_in_use_is_an_error_and_no_answer() 
     };
     let cut = after_a_change(&shell, over("small.gdn"));
     assert!(
-        cut.contains("a filter was cut short while it was being used") || cut.contains("was changed while"),
+        cut.contains("a file was cut short while it was being used") || cut.contains("was changed while"),
         "{cut}"
     );
     assert!(cut.contains("mv it over the old one"), "{cut}");

@@ -79,7 +79,7 @@ fn info_tells_the_keys_and_the_memory_of_a_static_filter() {
     for part in [
         "kind            fuse",
         "3 cells per key",
-        "20,000, all different",
+        "20,000, all distinct",
         "bits per key",
         "0.391% of absent keys",
     ] {

@@ -1,9 +1,10 @@
-//! `gardenia completions` and `gardenia man`. That pages hold all options and examples is a test of the command itself.
+//! `gardenia completions` and `gardenia man`. That pages hold all options and examples is a test of
+//! the command itself.
 
 use crate::common::{Shell, has};
 use std::process::Command;
 
-const SUBCOMMANDS: [&str; 22] = [
+const SUBCOMMANDS: [&str; 24] = [
     "build",
     "query",
     "add",
@@ -18,6 +19,8 @@ const SUBCOMMANDS: [&str; 22] = [
     "tour",
     "bench",
     "lab",
+    "corpus",
+    "explore",
     "merge",
     "diff",
     "convert",

@@ -9,7 +9,8 @@ fn shell(options: &[&str]) -> Shell {
     shell.write("keys", numbers(0..10_000));
     shell.write("absent", numbers(10_000..60_000));
     let build = ["build", "-q", "-o", "f.gdn", "--kind", "choice", "--bits", "80000", "--items", "10000"];
-    shell.ok(&[&build[..], options, &["keys"]].concat());
+    let effort: &[&str] = if options.contains(&"--effort") { &[] } else { &["--effort", "online"] };
+    shell.ok(&[&build[..], effort, options, &["keys"]].concat());
     shell
 }
 
@@ -60,6 +61,8 @@ fn it_is_the_filter_that_rounds_would_have_built() {
         "online.gdn",
         "--kind",
         "choice",
+        "--effort",
+        "online",
         "--bits",
         "80000",
         "--items",
@@ -77,7 +80,7 @@ fn what_is_as_good_already_is_left_alone() {
     let shell = shell(&["--effort", "3", "--choices", "4"]);
     let before = shell.read("f.gdn");
     let run = shell.run(&["improve", "--rounds", "1", "f.gdn", "keys"]);
-    assert_eq!((run.code, &*run.err), (Some(1), "f.gdn: as good as it was; nothing is written\n"));
+    assert_eq!((run.code, &*run.err), (Some(1), "f.gdn: no improvement found; nothing is written\n"));
     assert_eq!(shell.read("f.gdn"), before);
     let run = shell.run(&["improve", "--rounds", "1", "--json", "-o", "g.gdn", "f.gdn", "keys"]);
     let json: Value = serde_json::from_str(run.text()).unwrap();
@@ -116,17 +119,23 @@ fn other_keys_than_those_that_went_in_are_an_error() {
     let before = shell.read("f.gdn");
     shell.write("few", numbers(0..9_000));
     let lost = shell.run(&["improve", "f.gdn", "few"]);
-    assert!(lost.complaint().starts_with("gardenia: f.gdn: 9,000 different keys came, and "), "{}", lost.err);
+    assert!(
+        lost.complaint().starts_with("gardenia: f.gdn: 9,000 distinct keys were given, and "),
+        "{}",
+        lost.err
+    );
     assert!(lost.err.contains("hint: give all files of its keys"));
     let others = shell.run(&["improve", "f.gdn", "absent"]);
     assert!(
-        others.complaint().ends_with(" of 50,000 keys never went in: these are not its keys"),
+        others.complaint().ends_with(" of 50,000 keys were never added: these are not its keys"),
         "{}",
         others.err
     );
     shell.write("more", numbers(10_000..10_500));
     let more = shell.run(&["improve", "f.gdn", "keys", "more"]);
-    assert!(more.complaint().contains(" of 10,500 keys never went in") && more.err.contains("gardenia add"));
+    assert!(
+        more.complaint().contains(" of 10,500 keys were never added") && more.err.contains("gardenia add")
+    );
     assert_eq!(shell.read("f.gdn"), before);
     shell.ok(&["add", "-q", "f.gdn", "more"]);
     shell.ok(&["improve", "-q", "f.gdn", "keys", "more"]);
@@ -141,11 +150,7 @@ fn wrong_kinds_and_files_are_errors_and_leave_all_as_it_is() {
     shell.ok(&["build", "-q", "-o", "parts.gdn", "--kind", "choice", "--effort", "2", "keys"]);
     shell.write("short.gdn", &before[..before.len() - 1]);
     for (args, reason, hint) in [
-        (
-            &["bloom.gdn", "keys"][..],
-            "bloom.gdn: a filter of kind bloom leaves keys nothing",
-            "--kind choice",
-        ),
+        (&["bloom.gdn", "keys"][..], "bloom.gdn: a filter of kind bloom has no choices", "--kind choice"),
         (&["parts.gdn", "keys"], "parts.gdn: the filter is partitioned", "--effort 0, 1 or 3"),
         (&["short.gdn", "keys"], "short.gdn: truncated", "damaged"),
         (&["missing.gdn", "keys"], "missing.gdn: No such file", ""),
@@ -179,6 +184,8 @@ fn a_keyed_filter_keeps_its_secret() {
         "f.gdn",
         "--kind",
         "choice",
+        "--effort",
+        "online",
         "--secret-file",
         "secret",
         "--store-secret",

@@ -7,7 +7,7 @@ use std::io::Write;
 fn found(shell: &Shell, keys: &str, input: impl AsRef<[u8]>, options: &[&str]) -> String {
     shell.write("keys.txt", keys);
     shell.ok(&["build", "--force", "--fpp", "1e-9", "-o", "f.gdn", "keys.txt"]);
-    let run = shell.pipe(input.as_ref(), &[&["query", "f.gdn"], options].concat());
+    let run = shell.pipe(input.as_ref(), &[&["query", "--keys-as-given", "f.gdn"], options].concat());
     assert!(run.code == Some(0) || run.code == Some(1), "{}", run.err);
     String::from_utf8(run.out).unwrap()
 }
@@ -31,7 +31,7 @@ fn records_without_a_key_are_in_no_filter_and_said() {
     let input = b"a:b\na\nc:d\n";
     let run = shell.pipe(input, &["query", "-f2", "--delimiter", ":", "f.gdn"]);
     assert_eq!((run.code, run.text()), (Some(0), "a:b\n"));
-    assert_eq!(run.err, "gardenia: warning: (stdin): 1 record has no field 2\n");
+    assert_eq!(run.err, "gardenia: warning: (stdin): 1 record has no field 2, in line 2\n");
     let run = shell.pipe(input, &["query", "-v", "-n", "-f2", "--delimiter", ":", "f.gdn"]);
     assert_eq!((run.code, run.text()), (Some(0), "2:a\n3:c:d\n"));
     // They go into none either.
@@ -72,7 +72,10 @@ fn json_lines_are_asked_by_a_path() {
     let run = found(&shell, "7\n8\n", lines, &["--json-key", "user.id"]);
     assert_eq!(run, "{\"user\":{\"id\":7}}\n{\"user\":{\"id\":\"8\"}}\n");
     let run = shell.pipe(lines.as_bytes(), &["query", "--json-key", "user.id", "f.gdn"]);
-    assert_eq!(run.err, "gardenia: warning: (stdin): 2 records have no JSON value at user.id\n");
+    assert_eq!(
+        run.err,
+        "gardenia: warning: (stdin): 2 records have no JSON value at user.id, the first in line 3\n"
+    );
 }
 
 #[test]
@@ -98,7 +101,7 @@ fn keys_are_made_alike_before_they_are_hashed() {
     for (options, said) in [
         (&["--upper"][..], "--hash"),
         (&["-f", "x"], "there is no field \"x\""),
-        (&["--delimiter", "ab", "-f1"], "one byte"),
+        (&["--csv", "--delimiter", "ab", "-f1"], "one byte"),
         (&["--delimiter", ","], "--delimiter is of no use without a field"),
         (&["--json-key", "a..b"], "no path"),
         (&["--json-key", "a", "--csv"], "cannot be used with"),
@@ -214,7 +217,7 @@ fn threads_change_nothing() {
         shell.write("short.gz", &bytes[..bytes.len() * 3 / 4]);
         let run = shell.run(&["query", "-v", "-j", threads, "1.gdn", "short.gz", "odd"]);
         assert_eq!(run.code, Some(2));
-        assert!(run.err.contains("short.gz: the compressed input ends in the middle"), "{}", run.err);
+        assert!(run.err.contains("short.gz: the compressed input is truncated"), "{}", run.err);
         let alone = shell.run(&["query", "-v", "1.gdn", "short.gz", "odd"]);
         assert!(!run.out.is_empty() && run.out == alone.out);
     }
@@ -256,6 +259,15 @@ fn a_line_of_a_gigabyte_is_a_line() {
     assert_eq!(short.out, b"0\n");
 }
 
+/// A tar archive of one file.
+fn tar(text: &[u8]) -> Vec<u8> {
+    let mut archive = vec![0; 1024];
+    archive[..5].copy_from_slice(b"lines");
+    archive[257..262].copy_from_slice(b"ustar");
+    archive[512..512 + text.len()].copy_from_slice(text);
+    archive
+}
+
 #[test]
 fn input_that_is_no_text_is_refused_and_the_rest_is_read() {
     let shell = Shell::new();
@@ -267,16 +279,46 @@ fn input_that_is_no_text_is_refused_and_the_rest_is_read() {
         (b"7z\xbc\xaf\x27\x1c\x00", "a 7z archive", "7z x -so"),
         (b"\xff\xfer\0o\0s\0e\0\n\0", "text in UTF-16", "iconv"),
         (b"\xfe\xff\0r\0o\0s\0e\0\n", "text in UTF-16", "iconv"),
+        (b"\x1f\x9d\x90r", "a file of compress", "zcat"),
+        (b"Obj\x01\x04", "an Avro file", "as text or CSV"),
+        (b"SQLite format 3\0\x10", "an SQLite database", "sqlite3"),
+        (b"ElfFile\0\0", "a Windows event log", "export it"),
+        (&shell.read("f.gdn"), "a Gardenia filter", "-F"),
+        (&tar(b"rose\n"), "a tar archive", "tar -xOf"),
     ] {
         shell.write("odd", bytes);
-        let run = shell.run(&["query", "f.gdn", "odd", "lines"]);
+        let run = shell.run(&["query", "--no-filename", "f.gdn", "odd", "lines"]);
         assert_eq!((run.code, &run.out[..]), (Some(2), &b"rose\ntulip\n"[..]), "{what}: {}", run.err);
         assert!(run.err.contains("odd: ") && run.err.contains(what) && run.err.contains(hint), "{}", run.err);
         assert!(shell.run(&["build", "-o", "none.gdn", "odd"]).complaint().contains(what));
         assert!(!shell.path("none.gdn").exists());
     }
+    // Packed archives, and lists, are none either.
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&tar(b"rose\n")).unwrap();
+    shell.write("odd.tgz", packed.finish().unwrap());
+    shell.write("odd", tar(b"rose\n"));
+    for args in [
+        &["query", "f.gdn", "odd.tgz"][..],
+        &["query", "--confirm", "odd.tgz", "lines"],
+        &["query", "--confirm", "odd", "lines"],
+    ] {
+        let run = shell.run(args);
+        assert!(run.complaint().contains("a tar archive"), "{args:?}: {}", run.err);
+    }
     // What only begins like that is text.
-    for text in ["PK", "PAR1\n", "PAR1A\n", "BZh9\n", "BZh91AY&SX\n", "7z\n", "\u{1f}\n"] {
+    for text in [
+        "Obj\n",
+        "SQLite format 3\n",
+        "ElfFile\n",
+        "PK",
+        "PAR1\n",
+        "PAR1A\n",
+        "BZh9\n",
+        "BZh91AY&SX\n",
+        "7z\n",
+        "\u{1f}\n",
+    ] {
         let text = text.as_bytes();
         shell.pipe(text, &["build", "-q", "--force", "--fpp", "1e-9", "-o", "g.gdn"]).quietly();
         let out = shell.pipe(text, &["query", "g.gdn"]).quietly();

@@ -1,6 +1,8 @@
-//! `gardenia merge`: one filter of several.
+//! `gardenia merge`: merges filters.
 
-use crate::common::{Shell, answers, has, numbers};
+use crate::common::{Shell, answers, has, kinds_with, numbers};
+use gardenia::Ability;
+use gardenia::spec::Param;
 
 /// Kinds that can be united, and options that make them small.
 const MERGING: [&[&str]; 8] = [
@@ -11,10 +13,11 @@ const MERGING: [&[&str]; 8] = [
     &["--kind", "spectral-ms"],
     &["--kind", "spectral-mi"],
     &["--kind", "spectral-ms", "--compact"],
-    &["--kind", "choice"],
+    &["--kind", "choice", "--effort", "online"],
 ];
 
-/// A shell with `a.gdn` of 0..1000, `b.gdn` of 500..1500 and `all.gdn` of all of them, built with these options.
+/// A shell with `a.gdn` of 0..1000, `b.gdn` of 500..1500 and `all.gdn` of all of them, built with
+/// these options.
 fn shell(options: &[&str]) -> Shell {
     let shell = Shell::new();
     shell.write("a", numbers(0..1000));
@@ -31,7 +34,7 @@ fn a_union_is_the_filter_of_all_keys() {
         let shell = shell(options);
         let run = shell.run(&["merge", "-o", "u.gdn", "a.gdn", "b.gdn"]);
         assert_eq!((run.code, &*run.out), (Some(0), &b""[..]), "{}", run.err);
-        assert!(run.err.starts_with("u.gdn: 2 filters united; about "), "{}", run.err);
+        assert!(run.err.starts_with("u.gdn: 2 filters merged; about "), "{}", run.err);
         let keys: Vec<String> = (0..1500).map(|key| key.to_string()).collect();
         assert!(answers(&shell.filter("u.gdn"), &keys).iter().all(|found| *found), "{options:?}");
         // Minimum increase and choices depend on the order; all others are the same bit for bit.
@@ -69,10 +72,10 @@ fn counts_add_up() {
 
 #[test]
 fn an_intersection_finds_the_common_keys_and_tells_their_number() {
-    for kind in ["bloom", "blocked", "compressed"] {
+    for kind in kinds_with(Ability::Intersect, &[Param::Fpp]) {
         let shell = shell(&["--kind", kind, "--fpp", "1e-4"]);
         let run = shell.run(&["merge", "--intersect", "-o", "i.gdn", "a.gdn", "b.gdn"]);
-        assert!(run.err.starts_with("i.gdn: what 2 filters have in common; about "), "{}", run.err);
+        assert!(run.err.starts_with("i.gdn: intersection of 2 filters; about "), "{}", run.err);
         assert!(
             run.err.contains(" common keys; estimated") && run.err.contains("would have fewer"),
             "{}",
@@ -107,12 +110,22 @@ fn what_differs_is_named_with_what_to_do() {
     build("mi.gdn", &["--kind", "spectral-mi", "--items", "2000"]);
     build("rm.gdn", &["--kind", "spectral-rm", "--items", "2000"]);
     for (first, other, reason, hint) in [
-        ("a.gdn", "seed.gdn", "seed.gdn: differs from a.gdn in seed: 0x7, not 0x0", "--seed"),
-        ("a.gdn", "size.gdn", "size.gdn: differs from a.gdn in cells: ", "--items and --fpp"),
-        ("a.gdn", "kind.gdn", "kind.gdn: differs from a.gdn in kind: blocked, not bloom", "one kind"),
-        ("ms.gdn", "mi.gdn", "in algorithm: minimum-increase, not minimum-selection", "same options"),
-        ("fuse.gdn", "fuse.gdn", "fuse.gdn: filters of kind fuse cannot be united", "--kind blocked"),
-        ("rm.gdn", "rm.gdn", "rm.gdn: filters of kind spectral cannot be united", "spectral-ms"),
+        (
+            "a.gdn",
+            "seed.gdn",
+            "seed.gdn is bloom seed=7, and a.gdn is bloom seed=0: ",
+            "FILE holds: bloom items=2000 fpp=0.01",
+        ),
+        ("a.gdn", "size.gdn", "size.gdn is bloom items=", "--spec FILE, where FILE holds: bloom items="),
+        ("a.gdn", "kind.gdn", "kind.gdn is blocked ", "--spec FILE"),
+        (
+            "ms.gdn",
+            "mi.gdn",
+            "mi.gdn is spectral policy=minimum-increase, and ms.gdn is spectral policy=minimum-selection",
+            "same options",
+        ),
+        ("fuse.gdn", "fuse.gdn", "fuse.gdn: filters of kind fuse cannot be merged", "--kind blocked"),
+        ("rm.gdn", "rm.gdn", "rm.gdn: filters of kind spectral cannot be merged", "spectral-ms"),
     ] {
         let run = shell.run(&["merge", "-o", "u.gdn", first, other]);
         assert!(run.complaint().contains(reason), "{}", run.err);
@@ -143,7 +156,7 @@ fn files_that_are_no_filters_are_said_before_anything_is_written() {
         shell
             .run(&["merge", "-o", "nowhere/u.gdn", "a.gdn", "b.gdn"])
             .complaint()
-            .contains("the folder nowhere")
+            .contains("the directory nowhere")
     );
     assert!(!shell.path("u.gdn").exists());
     if has("/dev/full") {
@@ -184,7 +197,11 @@ fn keyed_filters_need_their_secret_and_too_many_keys_are_warned_of() {
     );
     let run = shell.run(&["merge", "-o", "u.gdn", "--secret-file", "secret", "a.gdn", "b.gdn"]);
     assert_eq!(run.code, Some(0));
-    assert!(run.err.contains("warning: each was planned for 1,000 keys: false positives "), "{}", run.err);
+    assert!(
+        run.err.contains("warning: each was planned for 1,000 keys: false-positive rate "),
+        "{}",
+        run.err
+    );
     let quiet =
         shell.run(&["merge", "-q", "--force", "-o", "u.gdn", "--secret-file", "secret", "a.gdn", "b.gdn"]);
     assert_eq!(&*quiet.err, "");

@@ -1,7 +1,7 @@
 //! A filter of a million lines gives the same answers everywhere, of whatever kind it is.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "the mapped files are the test's own")]
 
-use crate::common::{KEEPING, Shell, answers, kind_in_file};
+use crate::common::{Shell, answers, keeping, kind_in_file};
 use gardenia::AnyFilter;
 use std::fs::File;
 use std::io::Write;
@@ -22,7 +22,7 @@ fn the_command_the_library_and_a_memory_map_agree_on_a_million_lines() {
     let present = write("present", 0..PRESENT);
     let absent = write("absent", PRESENT..PRESENT + ABSENT);
 
-    for kind in KEEPING {
+    for kind in keeping() {
         let name = format!("{kind}.gdn");
         shell.ok(&["build", "-o", &name, "--kind", kind, "present"]);
         let count = String::from_utf8(shell.ok(&["query", "-c", &name, "present"])).unwrap();

@@ -8,7 +8,8 @@ use std::process::{Command, Output};
 
 const SETPRIV: &str = "/usr/bin/setpriv";
 
-/// Runs the command as somebody whom the system refuses things: root is refused nothing, and becomes nobody.
+/// Runs the command as somebody whom the system refuses things: root is refused nothing, and
+/// becomes nobody.
 fn refused(shell: &Shell, args: &[&str]) -> Output {
     let mut command = shell.command(args);
     if File::open(shell.path("closed")).is_ok() {
@@ -43,7 +44,11 @@ fn what_the_system_refuses_is_said_and_nothing_is_lost() {
     allow("gardenia", 0o755);
 
     for (args, said, out) in [
-        (&["query", "f.gdn", "closed", "open"][..], "gardenia: closed: Permission denied", numbers(0..10)),
+        (
+            &["query", "--no-filename", "f.gdn", "closed", "open"][..],
+            "gardenia: closed: Permission denied",
+            numbers(0..10),
+        ),
         (&["dedup", "closed", "open"], "gardenia: closed: Permission denied", numbers(0..10)),
         (&["query", "hidden.gdn", "open"], "gardenia: hidden.gdn: Permission denied", Vec::new()),
         (&["info", "hidden.gdn"], "gardenia: hidden.gdn: Permission denied", Vec::new()),

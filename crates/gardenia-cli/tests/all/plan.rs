@@ -38,22 +38,25 @@ fn a_need_is_answered_by_a_table_and_a_plot() {
     let run = planner.run(&["plan", "--items", "10M", "--fpp", "0.1%", "--remove", "--memory", "20MiB"]);
     assert_eq!(run.code, Some(0), "{}", run.err);
     let text = run.text();
-    assert!(text.starts_with("10,000,000 keys, 0.1% errors, in 21 MB, remove\n"), "{text}");
+    assert!(text.starts_with("10,000,000 keys, 0.1% false positives, in 21 MB, remove\n"), "{text}");
     let lines: Vec<&str> = text.lines().collect();
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(words(lines[2]), ["kind", "bits/key", "memory", "errs", "at", "most", "lines", "ns"]);
+    assert_eq!(words(lines[2]), ["kind", "bits/key", "memory", "rate", "at", "most", "lines", "ns"]);
     assert_eq!(words(lines[4])[..2], ["1", "cuckoo"]);
     assert!(lines[5].contains("keys come out again"), "{text}");
-    assert!(lines[6].starts_with("   gardenia build --kind cuckoo --items 10000000 --cells "), "{text}");
+    assert!(
+        lines[6].starts_with("   gardenia build --kind cuckoo --items 10M --fpp 0.1% -o OUT.gdn KEYS"),
+        "{text}"
+    );
     assert!(text.contains("bits per key") && text.contains('│') && text.contains('·'), "{text}");
     assert_eq!(
         run.err,
-        "times are those of another machine; `gardenia bench --calibrate` measures this one\n"
+        "times (queries in batches) were measured on a reference machine; run `gardenia bench --calibrate` to measure yours\n"
     );
     // No plot and no remark if they are not wanted.
     let plain = planner.run(&["plan", "-n", "1e7", "-p", "1/1000", "--no-plot", "--quiet"]).quietly();
     let plain = String::from_utf8(plain).unwrap();
-    assert!(plain.starts_with("10,000,000 keys, 0.1% errors\n") && !plain.contains('│'), "{plain}");
+    assert!(plain.starts_with("10,000,000 keys, 0.1% false positives\n") && !plain.contains('│'), "{plain}");
 }
 
 #[test]
@@ -103,7 +106,7 @@ fn every_command_builds_its_design() {
         &["--fixed", "--send"][..],
         &["--remove"],
         &["--count=500"],
-        &["--count", "--unite"],
+        &["--count", "--merge"],
         &["--window"],
         &["--grow"],
         &["--grow", "--remove"],
@@ -150,9 +153,9 @@ fn a_sample_is_counted_first() {
     planner.0.write("it's all.txt", &lines);
     let run = planner.run(&["plan", "--sample", "it's all.txt", "--fpp", "1%", "-q"]);
     let text = run.text();
-    assert!(text.starts_with("1,000 keys, 1% errors\n"), "{text}");
+    assert!(text.starts_with("1,000 keys, 1% false positives\n"), "{text}");
     assert!(
-        text.contains("sample: 2,250 keys, 1,000 different; 55.6% repeat an earlier one, one came 3 times")
+        text.contains("sample: 2,250 keys, 1,000 distinct; 55.6% repeat an earlier one, one came 3 times")
     );
     assert!(text.contains(r"-o OUT.gdn 'it'\''s all.txt'"), "{text}");
     let plan = planner.json(&["--sample", "it's all.txt"]);
@@ -170,7 +173,12 @@ fn a_sample_is_counted_first() {
             for design in plan["designs"].as_array().unwrap() {
                 let words: Vec<&str> = design["command"].as_str().unwrap().split(' ').collect();
                 let run = planner.run(&[&words[1..], &["--force", "--quiet"]].concat());
-                assert_eq!((run.code, &*run.err), (Some(0), ""), "{words:?}");
+                // Cells that several keys share may reach their largest count.
+                assert!(
+                    run.code == Some(0) && (run.err.is_empty() || run.err.contains("largest count")),
+                    "{words:?}: {}",
+                    run.err
+                );
                 assert!(planner.0.filter("OUT.gdn").fpp() <= 0.0102, "{words:?}");
                 let run = planner.run(&["remove", "OUT.gdn", "copies.txt"]);
                 assert!(run.err.contains(" removed;"), "{words:?}: {}", run.err);

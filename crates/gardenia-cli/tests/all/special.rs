@@ -1,4 +1,5 @@
-//! Kinds that are more, or less, than a set of lines: maps, filters that lose lines on purpose, points.
+//! Kinds that are more, or less, than a set of lines: maps, filters that lose lines on purpose,
+//! points.
 
 use crate::common::{Shell, numbers};
 
@@ -161,7 +162,7 @@ fn bits_that_differ_little_are_near() {
     let run = shell.pipe(b"rose\n", &["query", "f.gdn"]);
     assert!(run.complaint().contains("is not bits in hexadecimal digits"), "{}", run.err);
     let run = shell.pipe(all.as_bytes(), &[&build[..], &["-o", "g.gdn"]].concat());
-    assert!(run.complaint().contains("cannot be counted first"), "{}", run.err);
+    assert!(run.complaint().contains("cannot be counted up front"), "{}", run.err);
     let run =
         shell.run(&["build", "--kind", "distance", "--near", "50%", "--far", "40%", "-o", "g.gdn", "hashes"]);
     assert!(run.complaint().contains("--near 0.5 and --far 0.4"), "{}", run.err);

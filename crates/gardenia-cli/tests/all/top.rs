@@ -80,7 +80,10 @@ fn the_top_twenty_of_ten_million_lines_are_the_true_ones_in_bounded_memory() {
     for (lower, upper, line) in &rows {
         assert!((lower..=upper).contains(&&counts[line]), "{lower} to {upper}, but {}", counts[line]);
     }
-    assert_eq!(error, "10,000,000 lines read; all of the 20 printed certainly are among the first 20\n");
+    assert_eq!(
+        error,
+        "10,000,000 lines read; all of the 20 printed are guaranteed to be in the true top 20\n"
+    );
 }
 
 #[test]
@@ -113,7 +116,7 @@ fn every_line_of_a_given_share_is_printed() {
         assert!(*count < 1_000 || listed.contains(line), "{}", String::from_utf8_lossy(line));
     }
     assert!(!listed.is_empty() && listed.len() <= 100);
-    assert!(run.err.contains("certainly are 1% of them or more"), "{}", run.err);
+    assert!(run.err.contains("are guaranteed to be at least 1% of the input"), "{}", run.err);
 }
 
 #[test]
@@ -178,7 +181,7 @@ fn counts_are_saved_printed_merged_and_counted_on() {
         assert!((lower..=upper).contains(&&counts[line]), "{lower} to {upper}, but {}", counts[line]);
     }
     let info = String::from_utf8(quietly(&["info", "--verify", "week.gdn"])).unwrap();
-    assert!(info.contains("60,000 lines counted; 1,024 of 1,024 places hold a line"), "{info}");
+    assert!(info.contains("60,000 lines counted; 1,024 of 1,024 slots hold a line"), "{info}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn the_tour_shows_its_results_and_leaves_nothing_behind() {
         "Saved as bloom.gdn, 1.19 kB, and blocked.gdn, 1.24 kB",
         "the same 50,862 answers",
         "1,000,000 log lines",
-        "of 500,000 different lines; none were passed on twice",
+        "of 500,000 distinct lines; none were passed on twice",
         "Theory: ",
         "  ribbon                8.0",
         "   removes keys",

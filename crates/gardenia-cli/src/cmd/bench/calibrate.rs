@@ -1,7 +1,7 @@
 //! `gardenia bench --calibrate`: ns per cache line of a query, kind by kind, for `gardenia plan`.
 //!
-//! Every kind that can be planned is built for the smallest and the largest number of keys, and asked in batches for
-//! absent and present keys in equal parts.
+//! Every kind that can be planned is built for the smallest and the largest number of keys, and
+//! asked in batches for absent and present keys in equal parts.
 
 use crate::args::BenchArgs;
 use crate::cmd::calibration::{Stored, path};
@@ -18,13 +18,14 @@ use std::io::{self, Write};
 /// Queries of a repeat.
 const QUERIES: usize = 200_000;
 
-/// Bytes per key while filters are built, at most: keys, and the work of static filters and sketches on them.
+/// Bytes per key while filters are built, at most: keys, and the work of static filters and
+/// sketches on them.
 const BYTES: u64 = 100;
 
 pub(super) fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
     let Some(path) = path() else {
-        let hint = "set XDG_DATA_HOME or HOME to the full name of a folder";
-        return Err(hinted("there is no folder for the calibration", hint));
+        let hint = "set XDG_DATA_HOME or HOME to the full name of a directory";
+        return Err(hinted("there is no directory for the calibration", hint));
     };
     let (near, far) = (args.items.iter().min(), args.items.iter().max());
     let (near, far) = (near.copied().unwrap_or(1), far.copied().unwrap_or(1));
@@ -61,7 +62,7 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// A design of this kind for so many keys, at 1 %.
+/// A design of this kind for this many keys, at 1 %.
 fn design(kind: Kind, items: u64) -> Option<Design> {
     let need = || Need::of(items).fpp(0.01);
     let needs = [

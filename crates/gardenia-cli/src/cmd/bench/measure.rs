@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 /// Keys per batch call: about what an engine hands over at a time.
 const BATCH: usize = 8192;
 
-/// The least number of keys in a timed loop: some tenths of a millisecond, which a clock can measure and in
-/// which no branch is learnt by heart.
+/// The least number of keys in a timed loop: some tenths of a millisecond, which a clock can
+/// measure and in which no branch is learnt by heart.
 const FEWEST: usize = 200_000;
 
 /// The largest number of keys that are asked for: more would take longer and tell no more.
@@ -71,7 +71,7 @@ impl Work<Vec<u64>> {
 }
 
 /// Something that keys are put into and asked for.
-pub(super) trait Bed<K> {
+pub(super) trait Timed<K> {
     /// Forgets all keys; this is not timed.
     fn empty(&mut self);
     fn insert(&mut self, key: &K) -> bool;
@@ -81,7 +81,7 @@ pub(super) trait Bed<K> {
     fn count_many(&self, keys: &[K]) -> usize;
 }
 
-impl<K: Key, F: Verbs> Bed<K> for F {
+impl<K: Key, F: Verbs> Timed<K> for F {
     fn empty(&mut self) {
         self.clear();
     }
@@ -107,18 +107,22 @@ fn count(answers: &[bool]) -> usize {
 }
 
 /// Times all verbs, and notes how many absent keys are found.
-pub(super) fn measure<K, B: Bed<K>>(bed: &mut B, work: &Work<Vec<K>>, row: &mut Row) -> anyhow::Result<()> {
-    fill(bed, work, row, Op::Insert, |bed, set| {
+pub(super) fn measure<K, B: Timed<K>>(
+    timed: &mut B,
+    work: &Work<Vec<K>>,
+    row: &mut Row,
+) -> anyhow::Result<()> {
+    fill(timed, work, row, Op::Insert, |timed, set| {
         for key in set {
-            black_box(bed.insert(key));
+            black_box(timed.insert(key));
         }
     });
-    fill(bed, work, row, Op::BatchInsert, |bed, set| {
-        set.chunks(BATCH).for_each(|keys| bed.insert_many(keys));
+    fill(timed, work, row, Op::BatchInsert, |timed, set| {
+        set.chunks(BATCH).for_each(|keys| timed.insert_many(keys));
     });
 
-    let single = |keys: &[K]| keys.iter().filter(|key| black_box(bed.contains(key))).count();
-    let batch = |keys: &[K]| keys.chunks(BATCH).map(|keys| bed.count_many(keys)).sum();
+    let single = |keys: &[K]| keys.iter().filter(|key| black_box(timed.contains(key))).count();
+    let batch = |keys: &[K]| keys.chunks(BATCH).map(|keys| timed.count_many(keys)).sum();
     ask(&work.hits, row, Op::Hit, single);
     let one_by_one = ask(&work.misses, row, Op::Miss, single);
     let hits = ask(&work.hits, row, Op::BatchHit, batch);
@@ -147,9 +151,10 @@ pub(super) fn measure_threads<K: Key + Sync>(
     found(work, hits, misses, row)
 }
 
-/// Times `insert` on each set of keys. Memory was touched before: it is the filter's time, not the system's.
-fn fill<K, B: Bed<K>>(
-    bed: &mut B,
+/// Times `insert` on each set of keys. Memory was touched before: it is the filter's time, not the
+/// system's.
+fn fill<K, B: Timed<K>>(
+    timed: &mut B,
     work: &Work<Vec<K>>,
     row: &mut Row,
     op: Op,
@@ -157,9 +162,9 @@ fn fill<K, B: Bed<K>>(
 ) {
     let mut time = Duration::ZERO;
     for set in work.inserted.chunks_exact(work.items) {
-        bed.empty();
+        timed.empty();
         let start = Instant::now();
-        insert(bed, set);
+        insert(timed, set);
         time += start.elapsed();
     }
     row.add(op, time, work.inserted.len());
@@ -201,7 +206,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// As much memory as a filter of so many bits.
+    /// As much memory as a filter of this many bits.
     pub(super) fn new(bits: u64) -> Result<Self, SizeError> {
         let lines = bits.div_ceil(64 * LINE as u64);
         Ok(Self { words: Owned::zeroed(lines as usize * LINE)? })
@@ -239,7 +244,7 @@ impl Lines {
     }
 }
 
-impl Bed<u64> for Lines {
+impl Timed<u64> for Lines {
     fn empty(&mut self) {
         self.words.as_mut_slice().fill(0);
     }
@@ -308,7 +313,7 @@ mod tests {
         invents: bool,
     }
 
-    impl Bed<u64> for Exact {
+    impl Timed<u64> for Exact {
         fn empty(&mut self) {
             self.keys.clear();
         }
@@ -335,11 +340,11 @@ mod tests {
     fn every_verb_meets_all_its_keys() {
         let work = Work::draw(&mut Numbers::default(), 30_000);
         for bits in [None, Some(1)] {
-            let (mut bed, mut row) = (Exact::default(), Row::new("exact", 1, 30_000, bits));
-            measure(&mut bed, &work, &mut row).unwrap();
+            let (mut timed, mut row) = (Exact::default(), Row::new("exact", 1, 30_000, bits));
+            measure(&mut timed, &work, &mut row).unwrap();
             let queries = work.hits.len();
-            assert_eq!(bed.inserted, [work.inserted.len(); 2]);
-            assert_eq!(bed.asked.map(Cell::into_inner), [2 * queries, 3 * queries]);
+            assert_eq!(timed.inserted, [work.inserted.len(); 2]);
+            assert_eq!(timed.asked.map(Cell::into_inner), [2 * queries, 3 * queries]);
             assert_eq!((row.asked, row.found), (if bits.is_some() { queries as u64 } else { 0 }, 0));
         }
     }
@@ -348,8 +353,8 @@ mod tests {
     fn a_filter_that_errs_where_none_may_is_not_measured() {
         let work = Work::draw(&mut Numbers::default(), 30_000);
         for (forgets, invents, reason) in [(true, false, "lost"), (false, true, "differently in batches")] {
-            let mut bed = Exact { forgets, invents, ..Exact::default() };
-            let error = measure(&mut bed, &work, &mut Row::new("exact", 1, 30_000, Some(1))).unwrap_err();
+            let mut timed = Exact { forgets, invents, ..Exact::default() };
+            let error = measure(&mut timed, &work, &mut Row::new("exact", 1, 30_000, Some(1))).unwrap_err();
             assert!(error.to_string().contains(reason), "{error}");
         }
     }
@@ -359,7 +364,7 @@ mod tests {
         for bits in [1, 512, 100 * 512, 20_000 * 512] {
             let mut lines = Lines::new(bits).unwrap();
             let numbers = Numbers::default().take(5_000);
-            Bed::insert_many(&mut lines, &numbers);
+            Timed::insert_many(&mut lines, &numbers);
             let mut expected = vec![0; bits.div_ceil(512) as usize];
             numbers.iter().for_each(|&number| expected[lines.line(number)] ^= number);
             let words = lines.words.as_slice().chunks_exact(LINE);

@@ -1,12 +1,14 @@
-//! `dedup --exact`: no line lost, in two passes over files.
+//! `dedup --exact`: no line lost, in two passes over files, or three.
 //!
-//! The first pass asks a filter, which errs on one side only: a line that it calls new came for the first time. The others,
-//! repeats and false positives, are kept as they are. So in the second pass a line that was not kept came once, and one
-//! that was kept is printed when it is met first.
+//! The first pass asks a filter, which is wrong in one direction only: a line that it calls new
+//! occurs for the first time. The others, repeats and false positives, are kept as they are. So in
+//! the second pass a line that was not kept came once, and one that was kept is printed when it is
+//! met first. How often those that were kept occur, for `-c` and `-u`, is counted in a pass between
+//! the two.
 
-use super::chain::{Chain, LEAST_FPP};
+use super::growing::{Growing, LEAST_FPP};
 use super::losses::Losses;
-use super::{DedupArgs, Report, estimate, first, print, reading};
+use super::{DedupArgs, Report, print, reading, rewind};
 use crate::input::{Batch, Block, KeyTexts, Keys, Row, Source};
 use crate::message::{self, hinted};
 use crate::{Outcome, human, memory};
@@ -14,7 +16,7 @@ use gardenia::{Digest, KeyHasher};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::io;
+use std::io::{self, Write};
 
 /// A false positive costs memory here and nothing else.
 const FPP: f64 = 0.01;
@@ -26,7 +28,7 @@ const OVERHEAD: u64 = 64;
 const STEP: u64 = 64 << 20;
 
 pub(crate) fn run(args: &DedupArgs, sources: Vec<Source>) -> anyhow::Result<Outcome> {
-    let (sources, missing) = twice(sources, "--exact")?;
+    let Twice { sources, missing, start } = twice(sources, "--exact")?;
     if args.key.int {
         return Err(hinted(
             "--exact compares keys as they are written, and not as numbers",
@@ -34,25 +36,34 @@ pub(crate) fn run(args: &DedupArgs, sources: Vec<Source>) -> anyhow::Result<Outc
         ));
     }
     let (fpp, keys) = (args.fpp(FPP)?, args.key.keys()?);
-    let first = args.items.unwrap_or(first(estimate(&sources)));
     let hasher = args.secret.read()?.map_or(KeyHasher::xxh3(0), KeyHasher::sip13);
     let look = |keys: &Keys, block: Block<'_>, part: &mut BlockKeys| {
         keys.read(&hasher, block, &mut part.batch)?;
         keys.texts_too(block, &mut part.texts)
     };
 
-    let (mut chain, mut kept, mut new) =
-        (Chain::new(fpp.max(LEAST_FPP), first)?, Kept::default(), Vec::new());
+    let (mut seen, mut kept, mut new) =
+        (Growing::new(fpp.max(LEAST_FPP), args.items.unwrap_or(1))?, Kept::default(), Vec::new());
     let mut flag = |block: Block<'_>, part: &mut BlockKeys| {
         let digests = &part.batch.digests;
         new.resize(digests.len(), false);
-        chain.insert(digests, &mut new, || None)?;
+        seen.insert(digests, &mut new)?;
         let known = part.texts.slices(block).into_iter().zip(digests).zip(&new).filter(|(_, new)| !**new);
         known.into_iter().try_for_each(|((key, digest), _)| kept.add(*digest, key))
     };
-    let trouble = reading(args, &sources, &keys, "looking for repeats in").run(look, &mut flag)?;
-    let memory_bytes = chain.memory_bytes() + kept.bytes;
-    drop(chain); // its memory is not needed any more
+    let mut trouble = reading(args, &sources, &keys, "looking for repeats in").run(look, &mut flag)?;
+    let memory_bytes = seen.memory_bytes() + kept.bytes;
+    drop(seen); // its memory is not needed any more
+    rewind(start)?;
+    if args.count || args.unique {
+        let mut count = |block: Block<'_>, part: &mut BlockKeys| {
+            let texts = part.texts.slices(block).into_iter().zip(&part.batch.digests);
+            texts.for_each(|(key, digest)| kept.count(*digest, key));
+            Ok(())
+        };
+        trouble |= reading(args, &sources, &keys, "counting").run_again(look, &mut count)?;
+        rewind(start)?;
+    }
 
     let (mut stdout, mut output, mut first, mut header) =
         (io::stdout().lock(), Vec::new(), Vec::new(), false);
@@ -60,12 +71,18 @@ pub(crate) fn run(args: &DedupArgs, sources: Vec<Source>) -> anyhow::Result<Outc
     let mut once = |block: Block<'_>, part: &mut BlockKeys| {
         let texts = part.texts.slices(block).into_iter().zip(&part.batch.digests);
         first.clear();
-        first.extend(texts.map(|(key, digest)| kept.is_first(*digest, key)));
+        first.extend(
+            texts.map(|(key, digest)| kept.first(*digest, key).filter(|count| !args.unique || *count == 1)),
+        );
         read += part.batch.lines();
-        printed += super::count(&first) + part.batch.lines() - first.len() as u64;
+        printed += first.iter().flatten().count() as u64 + part.batch.lines() - first.len() as u64;
         output.clear();
+        if args.count {
+            write_counts(block, &part.batch, &mut output, |at| first[at]);
+            return print(&mut stdout, &output, args.line_buffered.then_some(block.end()));
+        }
         part.batch.copy(block, &mut output, |row| match row {
-            Row::Key(at) => first[at],
+            Row::Key(at) => first[at].is_some(),
             Row::Keyless => true,
             Row::Header => !std::mem::replace(&mut header, true),
         });
@@ -84,11 +101,43 @@ struct BlockKeys {
     texts: KeyTexts,
 }
 
-/// The inputs that can be read, and whether others were complained about; an error if one cannot be read twice.
-pub(crate) fn twice(sources: Vec<Source>, option: &str) -> anyhow::Result<(Vec<Source>, bool)> {
+/// Records of a block after their counts and a tab; those that are not to be printed have none.
+pub(crate) fn write_counts(
+    block: Block<'_>,
+    batch: &Batch,
+    output: &mut Vec<u8>,
+    count: impl Fn(usize) -> Option<u64>,
+) {
+    for record in batch.records(block) {
+        // A record without a key came once, as far as anybody can tell.
+        let count = match record.row {
+            Row::Key(at) => count(at),
+            Row::Keyless => Some(1),
+            Row::Header => None,
+        };
+        let Some(count) = count else { continue };
+        let _ = write!(output, "{count}\t"); // a vector takes all
+        output.extend_from_slice(block.without_end(record.bytes));
+        output.push(block.end());
+    }
+}
+
+/// Inputs that can be read more than once.
+pub(crate) struct Twice {
+    pub(crate) sources: Vec<Source>,
+    /// Whether others were complained about.
+    pub(crate) missing: bool,
+    /// Where stdin begins, if it is one of them.
+    pub(crate) start: Option<u64>,
+}
+
+/// The inputs that can be read; an error if one cannot be read twice.
+pub(crate) fn twice(sources: Vec<Source>, option: &str) -> anyhow::Result<Twice> {
+    let start =
+        sources.iter().any(|source| matches!(source, Source::Stdin)).then(super::stdin_start).flatten();
     for source in &sources {
         let once = match source {
-            Source::Stdin => true,
+            Source::Stdin => start.is_none(),
             Source::File(path) => crate::open::is_stream(path),
         };
         if once {
@@ -101,7 +150,7 @@ pub(crate) fn twice(sources: Vec<Source>, option: &str) -> anyhow::Result<(Vec<S
     let complain = |source: &Source| source.check().map_err(|error| message::complain(&error)).is_ok();
     let readable: Vec<Source> = sources.into_iter().filter(complain).collect();
     let missing = readable.len() < all;
-    Ok((readable, missing))
+    Ok(Twice { sources: readable, missing, start })
 }
 
 /// Digests are hashed already.
@@ -132,12 +181,13 @@ struct Kept {
 
 struct Line {
     text: Box<[u8]>,
+    count: u64,
     printed: bool,
 }
 
 impl Kept {
     fn add(&mut self, digest: Digest, text: &[u8]) -> anyhow::Result<()> {
-        let line = || Line { text: text.into(), printed: false };
+        let line = || Line { text: text.into(), count: 0, printed: false };
         match self.lines.entry(digest.0) {
             Entry::Vacant(place) => drop(place.insert(line())),
             Entry::Occupied(place) if *place.get().text == *text => return Ok(()),
@@ -153,13 +203,25 @@ impl Kept {
         Ok(())
     }
 
-    /// Whether a line is to be printed now.
-    fn is_first(&mut self, digest: Digest, text: &[u8]) -> bool {
-        let line = match self.lines.get_mut(&digest.0) {
-            None => return true,
-            Some(line) if *line.text == *text => Some(line),
-            Some(_) => self.others.iter_mut().find(|other| *other.text == *text),
-        };
-        line.is_none_or(|line| !std::mem::replace(&mut line.printed, true))
+    /// A line that was kept.
+    fn find(&mut self, digest: Digest, text: &[u8]) -> Option<&mut Line> {
+        match self.lines.get_mut(&digest.0)? {
+            line if *line.text == *text => Some(line),
+            _ => self.others.iter_mut().find(|other| *other.text == *text),
+        }
+    }
+
+    /// Counts a line, if it was kept.
+    fn count(&mut self, digest: Digest, text: &[u8]) {
+        if let Some(line) = self.find(digest, text) {
+            line.count += 1;
+        }
+    }
+
+    /// How often a line occurs, if it is met for the first time now; what was not kept occurs once.
+    fn first(&mut self, digest: Digest, text: &[u8]) -> Option<u64> {
+        let Some(line) = self.find(digest, text) else { return Some(1) };
+        let printed = std::mem::replace(&mut line.printed, true);
+        (!printed).then_some(line.count)
     }
 }

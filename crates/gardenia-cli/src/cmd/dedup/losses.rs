@@ -1,7 +1,7 @@
 //! How many lines were probably lost: new ones that the filter took for known.
 //!
-//! Each new line is lost with the rate that the filter has when it comes, so that the number expected is the sum of that
-//! rate over the new lines, and the number itself is nearly Poisson's.
+//! Each new line is lost with the rate that the filter has when it comes, so that the number
+//! expected is the sum of that rate over the new lines, and the number itself is nearly Poisson's.
 
 /// The number expected so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,13 +12,14 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    /// Notes that so many lines were found to be new at this rate.
+    /// Notes that this many lines were found to be new at this rate.
     pub(crate) fn at_rate(&mut self, new: u64, rate: f64) {
         self.expected += new as f64 * odds(rate);
     }
 
-    /// Notes that a filter of so many keys has this rate, where the rate is too dear to be measured for every block.
-    /// Between two measurements it is taken for a power of the keys, as that of a Bloom filter nearly is.
+    /// Notes that a filter of this many keys has this rate, where the rate is too dear to be
+    /// measured for every block. Between two measurements it is taken for a power of the keys, as
+    /// that of a Bloom filter nearly is.
     pub(crate) fn measured(&mut self, keys: f64, rate: f64) {
         let rate = odds(rate);
         if let Some((before, old)) = self.last.replace((keys, rate))
@@ -32,7 +33,8 @@ impl Losses {
         }
     }
 
-    /// As [`measured`](Self::measured), when what came since was noted by [`at_rate`](Self::at_rate).
+    /// As [`measured`](Self::measured), when what came since was noted by
+    /// [`at_rate`](Self::at_rate).
     pub(crate) fn begin(&mut self, keys: f64, rate: f64) {
         self.last = Some((keys, odds(rate)));
     }

@@ -1,13 +1,15 @@
 //! What lines were seen: a filter of any kind, asked a block at a time.
 //!
-//! With a state, keys are put in only once their lines are printed: what `ask` finds to be new waits for `commit`. So
-//! whatever happens in between, the state holds nothing that was not printed.
+//! With a state, keys are put in only once their lines are printed: what `ask` finds to be new
+//! waits for `commit`. So whatever happens in between, the state holds nothing that was not
+//! printed.
 
-use super::chain::Chain;
+use super::growing::Growing;
 use super::losses::Losses;
 use gardenia::{AnyFilter, Digest, Filter};
 
-/// Growth of the number of keys between two measurements of the rate: each counts all bits of a filter.
+/// Growth of the number of keys between two measurements of the rate: each counts all bits of a
+/// filter.
 const STEP: f64 = 1.15;
 
 /// A block of more keys than this part of all changes the rate.
@@ -19,7 +21,7 @@ const FEW: f64 = 1.0 / 2048.0;
 /// What remembers lines.
 pub(crate) enum Memory {
     /// As many as come, in this process.
-    Chain(Chain),
+    Growing(Growing),
     /// A filter that can be stored.
     Filter(Box<AnyFilter>),
 }
@@ -38,8 +40,8 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// `later` if keys are to wait for [`commit`](Self::commit). A filter that forgets cannot wait: within a block it may
-    /// forget, and learn again.
+    /// `later` if keys are to wait for [`commit`](Self::commit). A filter that forgets cannot wait:
+    /// within a block it may forget, and learn again.
     pub(crate) fn new(memory: Memory, later: bool) -> Self {
         let (keys, most) = match &memory {
             Memory::Filter(filter) => match &**filter {
@@ -51,7 +53,7 @@ impl Seen {
                     (if about.is_finite() { about } else { 1e18 }, f64::INFINITY)
                 }
             },
-            Memory::Chain(_) => (0.0, f64::INFINITY),
+            Memory::Growing(_) => (0.0, f64::INFINITY),
         };
         let waiting = later.then(Waiting::default);
         let mut seen = Self { memory, waiting, losses: Losses::default(), keys, measure_at: 0.0, most };
@@ -59,15 +61,10 @@ impl Seen {
         seen
     }
 
-    /// Tells of each key whether it is new; `expected` tells how many more will be, if it can.
-    pub(crate) fn ask(
-        &mut self,
-        digests: &[Digest],
-        new: &mut [bool],
-        expected: impl Fn() -> Option<u64>,
-    ) -> anyhow::Result<()> {
+    /// Tells of each key whether it is new.
+    pub(crate) fn ask(&mut self, digests: &[Digest], new: &mut [bool]) -> anyhow::Result<()> {
         match (&mut self.memory, &mut self.waiting) {
-            (Memory::Chain(chain), _) => chain.insert(digests, new, expected),
+            (Memory::Growing(growing), _) => growing.insert(digests, new),
             (Memory::Filter(filter), None) => {
                 let inserted = filter.insert_digests(digests, new);
                 inserted.map_err(|error| crate::message::insert(error, filter))
@@ -80,10 +77,10 @@ impl Seen {
         }
     }
 
-    /// Notes that what was new is printed: so many lines.
+    /// Notes that what was new is printed: this many lines.
     pub(crate) fn commit(&mut self, new: u64) -> anyhow::Result<()> {
-        if let Memory::Chain(chain) = &self.memory {
-            self.losses.at_rate(new, chain.fpp());
+        if let Memory::Growing(growing) = &self.memory {
+            self.losses.at_rate(new, growing.fpp());
             return Ok(());
         }
         // Keys that wait were asked at the rate from before their block, which matters if they are many.
@@ -133,7 +130,7 @@ impl Seen {
     /// The rate at which new lines are lost: now, or when it was last measured.
     pub(crate) fn fpp(&self) -> f64 {
         match &self.memory {
-            Memory::Chain(chain) => chain.fpp(),
+            Memory::Growing(growing) => growing.fpp(),
             Memory::Filter(_) => self.losses.rate(),
         }
     }
@@ -141,7 +138,7 @@ impl Seen {
     /// Bytes of the filters.
     pub(crate) fn memory_bytes(&self) -> u64 {
         match &self.memory {
-            Memory::Chain(chain) => chain.memory_bytes(),
+            Memory::Growing(growing) => growing.memory_bytes(),
             Memory::Filter(filter) => filter.memory_bytes() as u64,
         }
     }
@@ -195,10 +192,10 @@ mod tests {
             let key = |at| Digest(Digest(Digest(at).word(1) % 3_000).word(2));
             let digests: Vec<Digest> = (500 * block..500 * (block + 1)).map(key).collect();
             let truth: Vec<bool> = digests.iter().map(|digest| set.insert(*digest)).collect();
-            now.ask(&digests, &mut told, || None).unwrap();
+            now.ask(&digests, &mut told).unwrap();
             // Asked, and asked again: nothing went in meanwhile.
-            later.ask(&digests, &mut waited, || None).unwrap();
-            later.ask(&digests, &mut waited, || None).unwrap();
+            later.ask(&digests, &mut waited).unwrap();
+            later.ask(&digests, &mut waited).unwrap();
             assert!(told == truth && waited == truth, "block {block}");
             later.commit(truth.iter().filter(|new| **new).count() as u64).unwrap();
         }

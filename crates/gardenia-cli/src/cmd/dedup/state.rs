@@ -1,4 +1,5 @@
-//! What `--state` keeps from one day to the next: an ordinary filter file, and in its metadata what it was made for.
+//! What `--state` keeps from one day to the next: an ordinary filter file, and in its metadata what
+//! it was made for.
 
 use super::DedupArgs;
 use crate::lock::{Claim, claim};
@@ -18,11 +19,11 @@ pub(crate) enum Mode {
     Growing,
     /// So many, at the rate.
     Items(u64),
-    /// As many as fit so many bytes, at the rate.
+    /// As many as fit this many bytes, at the rate.
     Memory(u64),
     /// The last so many different ones.
     Window(u64),
-    /// The latest, in so many bytes.
+    /// The latest, in this many bytes.
     Decay(u64),
 }
 
@@ -30,7 +31,7 @@ impl Mode {
     /// As it is asked for.
     fn option(self) -> String {
         match self {
-            Self::Growing => "no size".to_owned(),
+            Self::Growing => "no fixed size".to_owned(),
             Self::Items(items) => format!("--items {items}"),
             Self::Memory(bytes) => format!("--memory {bytes}"),
             Self::Window(lines) => format!("--window {lines}"),
@@ -49,7 +50,7 @@ impl Mode {
 pub(crate) struct Note {
     pub(crate) dedup: Mode,
     pub(crate) fpp: f64,
-    /// What of a line is its key; `None` in a filter that was built elsewhere.
+    /// What of a line is its key; `None` in a filter that a program built.
     pub(crate) keys: Option<String>,
 }
 
@@ -59,20 +60,23 @@ impl Note {
         let (items, planned) = (filter.about().planned_items(), filter.about().planned_fpp());
         let (dedup, fpp) = match filter {
             AnyFilter::Scalable(filter) => (Mode::Growing, filter.target()),
+            AnyFilter::Infini(filter) => (Mode::Growing, filter.target()),
+            AnyFilter::ScalableBlocked(filter) => (Mode::Growing, filter.target()),
             AnyFilter::Bloom(_) | AnyFilter::Blocked(_) => (Mode::Items(items), planned),
             AnyFilter::A2(filter) => (Mode::Window(filter.window()), planned),
             AnyFilter::Stable(stable) => (Mode::Decay(filter.memory_bytes() as u64), stable.stable_fpp()),
             _ => return None,
         };
         let written = serde_json::from_slice(filter.about().metadata()).ok();
-        Some(written.unwrap_or(Self { dedup, fpp: if fpp > 0.0 { fpp } else { super::FPP }, keys: None }))
+        let keys = input::described(filter.about());
+        Some(written.unwrap_or(Self { dedup, fpp: if fpp > 0.0 { fpp } else { super::FPP }, keys }))
     }
 
     /// An error if the command line asks for something else.
     fn check(&self, args: &DedupArgs) -> anyhow::Result<()> {
         let differs = |made: String, asked: String, option: &str| {
-            let hint = format!("leave out {option}, or begin another state");
-            Err(hinted(format!("the state was made with {made}, not {asked}"), hint))
+            let hint = format!("leave out {option}, or start another state");
+            Err(hinted(format!("the state was created with {made}; this run asks for {asked}"), hint))
         };
         match args.mode() {
             Some(mode) if mode != self.dedup => {
@@ -90,8 +94,11 @@ impl Note {
         }
         match &self.keys {
             Some(keys) if *keys != args.key.describe() => {
-                let hint = "give the same options for keys, or begin another state";
-                Err(hinted(format!("the state's keys are {keys}, not {}", args.key.describe()), hint))
+                let hint = "give the same options for keys, or start another state";
+                Err(hinted(
+                    format!("the state was created for {keys}; this run compares {}", args.key.describe()),
+                    hint,
+                ))
             }
             _ => Ok(()),
         }
@@ -101,7 +108,7 @@ impl Note {
 /// The file that a run goes on from and leaves behind.
 pub(crate) struct State {
     path: PathBuf,
-    _claim: Claim,
+    claim: Claim,
 }
 
 impl State {
@@ -110,7 +117,7 @@ impl State {
         let name = || input::name(path);
         check(path, args).with_context(name)?;
         open::refuse_split(path)?;
-        let state = Self { path: path.to_owned(), _claim: claim(path)? };
+        let state = Self { path: path.to_owned(), claim: claim(path)? };
         // Another process may have made it in the meantime.
         check(path, args).with_context(name)?;
         if fs::metadata(path).is_ok_and(|file| file.len() == 0) {
@@ -127,6 +134,13 @@ impl State {
         Ok((state, Some((filter, note))))
     }
 
+    /// As [`save`](Self::save), of a state that is worked with further: the new file is taken, too.
+    pub(crate) fn save_and_go_on(&mut self, filter: &AnyFilter) -> anyhow::Result<()> {
+        self.save(filter)?;
+        self.claim = claim(&self.path)?;
+        Ok(())
+    }
+
     /// Replaces the file, whole or not at all.
     pub(crate) fn save(&self, filter: &AnyFilter) -> anyhow::Result<()> {
         let saved = filter.save(&self.path).map_err(message::encode);
@@ -137,7 +151,7 @@ impl State {
 /// What is wrong with the path, if anything.
 fn check(path: &Path, args: &DedupArgs) -> anyhow::Result<()> {
     if open::is_dash(path) {
-        return Err(hinted("the state cannot come from a pipe", "give a file that it can be saved to"));
+        return Err(hinted("the state cannot come from a pipe", "give a regular file"));
     }
     let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
     if metadata.is_dir() {

@@ -1,20 +1,22 @@
-//! `dedup --count`: each line once, after the number of times that it came, in two passes over files.
+//! `dedup --count`: each line once, after the number of times that it came, in two passes over
+//! files.
 //!
-//! What a line's count is, is known when the last line is read, and the lines are not kept. So the first pass counts them
-//! in a Count-Min sketch, and the second prints each when it is met first, with what the sketch tells.
+//! What a line's count is, is known when the last line is read, and the lines are not kept. So the
+//! first pass counts them in a Count-Min sketch, and the second prints each when it is met first,
+//! with what the sketch tells.
 
-use super::chain::{Chain, FIRST};
-use super::exact::twice;
+use super::exact::{Twice, twice, write_counts};
+use super::growing::Growing;
 use super::losses::Losses;
 use super::seen::{Memory, Seen};
-use super::{DedupArgs, FPP, Report, estimate, first, print, reading};
+use super::{DedupArgs, FPP, Report, estimate, print, reading, rewind};
 use crate::cmd::sketch;
-use crate::input::{Batch, Block, Keys, Row, Source};
+use crate::input::{Batch, Block, Keys, Source};
 use crate::message::{self, say};
 use crate::{Outcome, memory};
 use gardenia::cells::CellKind;
 use gardenia::{CountMin, KeyHasher};
-use std::io::{self, Write};
+use std::io;
 
 /// Bytes of the sketch for each line that may come, and the least and the most of them.
 const PER_LINE: u64 = 4;
@@ -22,16 +24,15 @@ const LEAST: u64 = 1 << 20;
 const MOST: u64 = 1 << 30;
 
 pub(crate) fn run(args: &DedupArgs, sources: Vec<Source>) -> anyhow::Result<Outcome> {
-    let (sources, missing) = twice(sources, "-c")?;
+    let Twice { sources, missing, start } = twice(sources, "-c")?;
     let hasher = args.secret.read()?.map_or(KeyHasher::xxh3(0), KeyHasher::sip13);
-    let lines = args.items.or(estimate(&sources)).unwrap_or(FIRST);
+    let lines = args.items.or(estimate(&sources)).unwrap_or(1 << 20);
     let bytes = lines.saturating_mul(PER_LINE).clamp(LEAST, MOST);
     let builder = CountMin::builder().cells(CellKind::Merging8).bytes(bytes).rows(4).hasher(hasher.clone());
-    let first = args.items.unwrap_or(first(Some(lines)));
     memory::require(bytes, "counting", "lower --items")?;
-    let chain = Chain::new(args.fpp(FPP)?.max(super::LEAST_FPP), first)?;
+    let growing = Growing::new(args.fpp(FPP)?.max(super::LEAST_FPP), args.items.unwrap_or(1))?;
     let mut sketch = builder.build().map_err(message::sketch_size)?;
-    let mut seen = Seen::new(Memory::Chain(chain), false);
+    let mut seen = Seen::new(Memory::Growing(growing), false);
     let look = |keys: &Keys, block: Block<'_>, batch: &mut Batch| keys.read(&hasher, block, batch);
 
     let (keys, mut answers, mut lines) = (args.key.keys()?, Vec::new(), 0);
@@ -43,27 +44,18 @@ pub(crate) fn run(args: &DedupArgs, sources: Vec<Source>) -> anyhow::Result<Outc
     };
     let trouble = reading(args, &sources, &keys, "counting").run(look, &mut tally)?;
 
+    rewind(start)?;
     let (mut stdout, mut output, mut counts, mut printed) = (io::stdout().lock(), Vec::new(), Vec::new(), 0);
     let mut once = |block: Block<'_>, batch: &mut Batch| {
         let digests = &batch.digests;
         answers.resize(digests.len(), false);
-        seen.ask(digests, &mut answers, || None)?;
+        seen.ask(digests, &mut answers)?;
         counts.resize(digests.len(), 0);
         sketch.count_digests(digests, &mut counts);
         seen.commit(super::count(&answers))?;
         output.clear();
-        for record in batch.records(block) {
-            // A record without a key came once, as far as anybody can tell.
-            let count = match record.row {
-                Row::Key(at) if answers[at] => counts[at],
-                Row::Keyless => 1,
-                Row::Key(_) | Row::Header => continue,
-            };
-            printed += 1;
-            let _ = write!(output, "{count}\t"); // a vector takes all
-            output.extend_from_slice(block.without_end(record.bytes));
-            output.push(block.end());
-        }
+        write_counts(block, batch, &mut output, |at| answers[at].then_some(counts[at]));
+        printed += super::count(&answers) + batch.lines() - digests.len() as u64;
         print(&mut stdout, &output, args.line_buffered.then_some(block.end()))
     };
     let again = reading(args, &sources, &keys, "printing").run_again(look, &mut once)?;

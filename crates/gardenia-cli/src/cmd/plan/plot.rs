@@ -10,8 +10,8 @@ pub(crate) struct Curve {
 const WIDTH: usize = 72;
 const HEIGHT: usize = 14;
 
-/// The curves, the first on top of the others, with a dotted line at `rate` if it is given. Empty if there is nothing
-/// to draw.
+/// The curves, the first on top of the others, with a dotted line at `rate` if it is given. Empty
+/// if there is nothing to draw.
 pub(crate) fn draw(curves: &[Curve], rate: Option<f64>) -> Vec<String> {
     let points = || curves.iter().flat_map(|curve| &curve.points).filter(|(_, rate)| *rate > 0.0);
     if points().count() == 0 {
@@ -35,7 +35,7 @@ pub(crate) fn draw(curves: &[Curve], rate: Option<f64>) -> Vec<String> {
             grid[row(*rate).min(HEIGHT - 1)][column(*bits).min(WIDTH - 1)] = curve.mark;
         }
     }
-    let mut lines = Vec::new();
+    let mut lines = vec!["false-positive rate; the numbers are those of the designs".to_owned()];
     for (number, cells) in grid.iter().enumerate() {
         // A label where a power of ten falls on the row.
         let power = (bottom as i32..=top as i32).rev().find(|power| row(10f64.powi(*power)) == number);
@@ -70,7 +70,8 @@ mod tests {
             &[line('a', &[(5.0, 0.1), (15.0, 0.001)]), line('b', &[(15.0, 0.1), (15.0, 0.001)])],
             Some(0.01),
         );
-        assert_eq!(plot.len(), HEIGHT + 2);
+        assert_eq!(plot.len(), HEIGHT + 3);
+        let plot = &plot[1..];
         assert!(
             plot[0].starts_with("      10% │") && plot[HEIGHT - 1].starts_with("     0.1% │"),
             "{plot:#?}"

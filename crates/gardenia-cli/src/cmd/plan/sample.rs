@@ -1,9 +1,10 @@
-//! How many different keys a sample has, in bounded memory: the smallest digests, counted.
+//! How many distinct keys a sample has, in bounded memory: the smallest digests, counted.
 //!
-//! Digests are as if drawn at random, so that the k-th smallest of n different ones is about k/n of all numbers: n is
-//! told by (k − 1)/U, with a standard error of 1/√(k − 2) of itself (Bar-Yossef et al. 2002). Up to k different keys are
-//! counted exactly. A digest that is among the smallest in the end always was, so that all its repeats are counted: they
-//! are a fair sample of how often keys come.
+//! Digests are as if drawn at random, so that the k-th smallest of n different ones is about k/n of
+//! all numbers: n is told by (k − 1)/U, with a standard error of 1/√(k − 2) of itself (Bar-Yossef
+//! et al. 2002). Up to k distinct keys are counted exactly. A digest that is among the smallest in
+//! the end always was, so that all its repeats are counted: they are a fair sample of how often
+//! keys occur.
 
 use gardenia::Digest;
 
@@ -74,7 +75,8 @@ impl Smallest {
 }
 
 impl Estimate {
-    /// Keys to plan for: three standard errors more than estimated, but no more than there are lines.
+    /// Keys to plan for: three standard errors more than estimated, but no more than there are
+    /// lines.
     pub(crate) fn items(&self) -> u64 {
         ((self.distinct + 3.0 * self.std_error).ceil() as u64).min(self.lines).max(1)
     }
