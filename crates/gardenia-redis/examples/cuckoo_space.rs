@@ -1,5 +1,5 @@
-//! What cuckoo filters take and how often they err, ours beside RedisBloom's layout: the figures at the top of
-//! `values/cuckoo.rs` and in `docs/redis.md`.
+//! What cuckoo filters take and how often they err, ours beside RedisBloom's layout: the figures at
+//! the top of `values/cuckoo.rs` and in `docs/redis.md`.
 //!
 //! `cargo run --release -p gardenia-redis --example cuckoo_space`
 

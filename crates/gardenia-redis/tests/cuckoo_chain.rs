@@ -1,4 +1,5 @@
-//! Cuckoo filters in a list, against an exact count of keys, against their own rate, and against RedisBloom's.
+//! Cuckoo filters in a list, against an exact count of keys, against their own rate, and against
+//! RedisBloom's.
 
 use gardenia_redis::redisbloom::cuckoo::{CuckooChain, Limits};
 use gardenia_redis::values::cuckoo::{Chain, CuckooPlan, Refused};
@@ -22,7 +23,7 @@ fn filled(plan: CuckooPlan, keys: u64) -> Chain {
     chain
 }
 
-/// How many of so many keys that are not in are found.
+/// How many of this many absent keys are found.
 fn wrong(keys: u64, contains: impl Fn(&[u8]) -> bool) -> f64 {
     (0..keys).filter(|number| contains(&key(1 << 40 | number))).count() as f64
 }

@@ -1,5 +1,6 @@
-//! Filters that were damaged where they are stored, with all sums put right again: an error or a filter that works, and no
-//! more memory than their bytes account for. (That damage is found by its sums, `tests/server/test_gd.py` shows.)
+//! Filters that were damaged where they are stored, with all sums put right again: an error or a
+//! filter that works, and no more memory than their bytes account for. (That damage is found by its
+//! sums, `tests/server/test_gd.py` shows.)
 
 use gardenia::{AnyFilter, Digest, Filter, KeyHasher};
 use gardenia_redis::engine::alloc::peak_of;

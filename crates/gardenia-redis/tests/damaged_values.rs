@@ -1,5 +1,5 @@
-//! Values of our own that were damaged where they are stored: an error or a value that works, and no more memory than
-//! allowed.
+//! Values of our own that were damaged where they are stored: an error or a value that works, and
+//! no more memory than allowed.
 
 use gardenia_redis::redisbloom::layout::Field;
 use gardenia_redis::values::count_min::by_dim;

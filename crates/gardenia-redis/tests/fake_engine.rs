@@ -1,8 +1,8 @@
-//! An engine of a few functions that does what real ones do seldom: panics inside a command, memory that is aligned to 8
-//! bytes only, no memory at all, and functions that are missing.
+//! An engine of a few functions that does what real ones do seldom: panics inside a command, memory
+//! that is aligned to 8 bytes only, no memory at all, and functions that are missing.
 //!
-//! A process loads the module once, so the test runs itself again for engines that cannot resize memory, or only without
-//! reporting a failure.
+//! A process loads the module once, so the test runs itself again for engines that cannot resize
+//! memory, or only without reporting a failure.
 #![allow(unsafe_code)] // it plays the engine
 #![allow(missing_docs)]
 
@@ -38,6 +38,8 @@ static MOST: AtomicUsize = AtomicUsize::new(usize::MAX);
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
 /// How often the engine was asked to resize memory.
 static RESIZED: AtomicUsize = AtomicUsize::new(0);
+/// How often memory was put elsewhere.
+static MOVED: AtomicUsize = AtomicUsize::new(0);
 /// How many of [`LATER`] this engine does not have.
 static WITHOUT: AtomicUsize = AtomicUsize::new(0);
 
@@ -77,6 +79,17 @@ unsafe extern "C" fn try_alloc(size: usize) -> *mut c_void {
     }
 }
 
+unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    // SAFETY: so many bytes are given, if any.
+    unsafe {
+        let memory = try_alloc(count * size);
+        if !memory.is_null() {
+            memory.write_bytes(0, count * size);
+        }
+        memory
+    }
+}
+
 unsafe extern "C" fn free(memory: *mut c_void) {
     // SAFETY: it came from `try_alloc`; or from the system, before the module was loaded, and is left where it is: that
     // has a word before it, too.
@@ -104,6 +117,22 @@ unsafe extern "C" fn try_realloc(memory: *mut c_void, size: usize) -> *mut c_voi
             moved.cast::<u8>().copy_from_nonoverlapping(memory.cast(), old.min(size));
             free(memory);
         }
+        moved
+    }
+}
+
+/// Puts everything elsewhere that it is offered.
+unsafe extern "C" fn defrag_alloc(_: *mut c_void, memory: *mut c_void) -> *mut c_void {
+    MOVED.fetch_add(1, Relaxed);
+    // SAFETY: the memory came from `try_alloc`, which the mark shows, and the new one is as large.
+    unsafe {
+        let words = memory.cast::<usize>();
+        assert_eq!(words.sub(1).read(), MARK, "only memory of the engine is offered");
+        let size = words.sub(2).read();
+        let moved = try_alloc(size);
+        moved.cast::<u8>().copy_from_nonoverlapping(memory.cast(), size);
+        memory.write_bytes(0xaa, size);
+        free(memory);
         moved
     }
 }
@@ -271,6 +300,8 @@ unsafe extern "C" fn get_api(name: *const c_char, found: *mut *mut c_void) -> c_
         name if LATER[..WITHOUT.load(Relaxed)].contains(&name) => return 1,
         b"RedisModule_TryAlloc" | b"RedisModule_Alloc" => try_alloc as *mut c_void,
         b"RedisModule_TryRealloc" | b"RedisModule_Realloc" => try_realloc as *mut c_void,
+        b"RedisModule_DefragAlloc" => defrag_alloc as *mut c_void,
+        b"RedisModule_Calloc" => calloc as *mut c_void,
         b"RedisModule_Free" => free as *mut c_void,
         b"RedisModule_SetModuleOptions" => set_options as *mut c_void,
         b"RedisModule_IsKeysPositionRequest" => is_keys_position_request as *mut c_void,
@@ -361,7 +392,8 @@ fn run(line: &str) -> String {
     String::from_utf8(std::mem::take(&mut *SENT.lock().unwrap())).unwrap()
 }
 
-/// However a command ends, its client gets one reply: as many elements as were announced, and nothing behind them.
+/// However a command ends, its client gets one reply: as many elements as were announced, and
+/// nothing behind them.
 fn a_reply_is_complete_however_a_command_ends() {
     let cases = [
         ("before", "", 1),
@@ -385,7 +417,8 @@ fn a_reply_is_complete_however_a_command_ends() {
     assert_eq!(run("cms.merge sketch 1 rose"), "-CMS: key does not exist\r\n");
 }
 
-/// A destination that is its own source, once and twice. The engine above fails if two keys are open.
+/// A destination that is its own source, once and twice. The engine above fails if two keys are
+/// open.
 fn one_key_may_be_merged_with_itself() {
     let check = |command: &str, wanted: &str| assert_eq!(run(command), wanted, "{command}");
     check("cms.initbydim sketch 100 5", "+OK\r\n");
@@ -411,7 +444,8 @@ fn one_key_may_be_merged_with_itself() {
     check("gd.count new rose", "*1\r\n:12\r\n");
 }
 
-/// Memory that is resized is aligned, holds the bytes that it held, and is resized by the engine wherever that is safe.
+/// Memory that is resized is aligned, holds the bytes that it held, and is resized by the engine
+/// wherever that is safe.
 fn resized_memory_is_the_engines() {
     let before = GIVEN.load(Relaxed);
     // An engine that reports missing memory when it allocates has to do so when it resizes.
@@ -440,6 +474,49 @@ fn resized_memory_is_the_engines() {
         }
     }
     assert_eq!(GIVEN.load(Relaxed), before);
+}
+
+/// A value that is defragmented answers as before, its arrays lie elsewhere, and no memory is lost.
+fn defragmentation_moves_a_value_and_its_arrays() {
+    // More than the digests that a scalable filter keeps before it has a table.
+    const MANY: &str = "gd.add grown rose 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20";
+    let values = [
+        ("gd.reserve small kind blocked items 100", "gd.add small rose", "gd.exists small rose lily", 2),
+        ("gd.reserve few kind scalable items 100", "gd.add few rose", "gd.exists few rose lily", 1),
+        ("gd.reserve grown kind scalable items 100", MANY, "gd.exists grown rose lily", 3),
+        ("cms.initbydim counts 50 4", "cms.incrby counts rose 3", "cms.query counts rose lily", 2),
+        ("gd.reserve large kind blocked items 100000", "gd.add large rose", "gd.exists large rose lily", 1),
+    ];
+    for (make, add, ask, least) in values {
+        assert_eq!(run(make), "+OK\r\n");
+        run(add);
+        let (answer, given, moved) = (run(ask), GIVEN.load(Relaxed), MOVED.load(Relaxed));
+        defragment(make.split(' ').nth(1).unwrap().as_bytes());
+        assert_eq!(run(ask), answer, "{make}");
+        let moved = MOVED.load(Relaxed) - moved;
+        assert!(if least == 1 { moved <= 1 } else { moved >= least }, "{make}: {moved}");
+        // A copy may have room for more slices than its original, but only once.
+        let again = GIVEN.load(Relaxed);
+        assert!(again <= given + 256, "{make}: {given} {again}");
+        defragment(make.split(' ').nth(1).unwrap().as_bytes());
+        assert_eq!(run(ask), answer, "{make}");
+        assert_eq!(GIVEN.load(Relaxed), again, "{make}");
+    }
+}
+
+/// Calls the callback that defragments the value under a key.
+fn defragment(name: &[u8]) {
+    type Defrag = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut *mut c_void) -> c_int;
+    let Stored { kind, value } = VALUES.lock().unwrap()[name];
+    // SAFETY: the type is one of `create_type`, and its fourteenth word is the callback that defragments.
+    let value = unsafe {
+        let methods = *ptr::with_exposed_provenance::<[usize; 14]>(kind);
+        let defrag: Defrag = std::mem::transmute(ptr::with_exposed_provenance::<()>(methods[13]));
+        let (mut context, mut value) = (0u64, ptr::with_exposed_provenance_mut::<c_void>(value));
+        assert_eq!(defrag((&raw mut context).cast(), ptr::null_mut(), &raw mut value), 0);
+        value.expose_provenance()
+    };
+    VALUES.lock().unwrap().insert(name.to_vec(), Stored { kind, value });
 }
 
 fn main() {
@@ -472,6 +549,7 @@ fn main() {
 
     a_reply_is_complete_however_a_command_ends();
     one_key_may_be_merged_with_itself();
+    defragmentation_moves_a_value_and_its_arrays();
 
     // Memory is the engine's, aligned as asked for, zero if asked for, and all of it goes back.
     let before = GIVEN.load(Relaxed);

@@ -1,4 +1,5 @@
-//! RedisBloom's layouts: against what a server wrote, against exact models, and against damaged bytes.
+//! RedisBloom's layouts: against what a server wrote, against exact models, and against damaged
+//! bytes.
 
 use gardenia_redis::redisbloom::bloom::{self, BloomChain};
 use gardenia_redis::redisbloom::count_min::{self, CountMinTable, WeightedSum};
@@ -155,7 +156,8 @@ fn unpacked(mut packed: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A dump of type 7 (a module's value): its id, then fields with marks 2 (number) and 5 (string, here packed), then 0.
+/// A dump of type 7 (a module's value): its id, then fields with marks 2 (number) and 5 (string,
+/// here packed), then 0.
 #[test]
 fn a_servers_count_min_sketch_loads_and_answers() {
     let (dumps, keys, _) = interop();
@@ -385,7 +387,8 @@ proptest! {
     }
 }
 
-/// The rate of false positives, against what the bits that are set imply, within five standard errors.
+/// The rate of false positives, against what the bits that are set imply, within five standard
+/// errors.
 #[test]
 fn absent_keys_are_found_as_often_as_the_bits_say() {
     let mut chain = BloomChain::new(0.02, 10_000, None, ALL).unwrap();
@@ -404,7 +407,8 @@ fn absent_keys_are_found_as_often_as_the_bits_say() {
 const DAMAGED: u64 = 10_000;
 /// The memory that they may take.
 const LIMIT: u64 = 64 << 10;
-/// Memory beside what is counted: the list of 1024 layers that fields may announce, and what the test itself takes.
+/// Memory beside what is counted: the list of 1024 layers that fields may announce, and what the
+/// test itself takes.
 const BESIDE: usize = 80 << 10;
 
 /// A chain of three layers.

@@ -1,7 +1,8 @@
 //! `BF.*`: Bloom filters, with RedisBloom's arguments, replies and error texts.
 //!
-//! Beyond RedisBloom's, BF.RESERVE accepts `SEED`, `TIGHTENING`, `PEAK` and `SCHEME`: what decides the bits of a filter. A filter that
-//! is made here is passed on with all of them, so that replicas and files hold the same bits.
+//! Beyond RedisBloom's, BF.RESERVE accepts `SEED`, `TIGHTENING`, `PEAK` and `SCHEME`: what decides
+//! the bits of a filter. A filter that is made here is passed on with all of them, so that replicas
+//! and files hold the same bits.
 //!
 //! Filters that came from RedisBloom keep its layout, and answer to the same commands.
 
@@ -11,6 +12,7 @@ use super::{commands, parse_integer, parse_number};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
 use crate::engine::ffi::{Either, Key, Keys, Setting, Str};
 use crate::engine::settings::{ErrorRate, ExpansionFactor, InitialSize, MAX_CAPACITY, MAX_EXPANSION};
+use crate::engine::stats::{Counter, resized};
 use crate::redisbloom::bloom::{BloomChain, InsertError};
 use crate::redisbloom::layout::{ChunkError, LayoutError};
 use crate::values::BATCH;
@@ -20,22 +22,55 @@ use gardenia::index::SchemeId;
 use std::ffi::CStr;
 
 commands! { c"bloom":
-    Reserve c"bf.reserve" c"write deny-oom fast" => reserve;
-    Add c"bf.add" c"write deny-oom fast" => add;
-    MultiAdd c"bf.madd" c"write deny-oom" => madd;
-    Insert c"bf.insert" c"write deny-oom" => insert;
-    Exists c"bf.exists" c"readonly fast" => exists;
-    MultiExists c"bf.mexists" c"readonly" => mexists;
-    Card c"bf.card" c"readonly fast" => card;
-    Info c"bf.info" c"readonly fast" => info;
-    ScanDump c"bf.scandump" c"readonly" => scandump;
-    LoadChunk c"bf.loadchunk" c"write deny-oom" => loadchunk;
-    Debug c"bf.debug" c"readonly" => debug;
+    Reserve c"bf.reserve" c"write deny-oom fast",
+        "key error:f capacity:n [EXPANSION expansion:n] [NONSCALING] [SEED seed:n] [TIGHTENING share:f] [PEAK slice:n] [SCHEME scheme]",
+        c"Creates an empty Bloom filter.",
+        c"O(1)" => reserve;
+    Add c"bf.add" c"write deny-oom fast",
+        "key item",
+        c"Adds an item to a Bloom filter, which is created if there is none.",
+        c"O(k), where k is the number of hashes of all sub-filters" => add;
+    MultiAdd c"bf.madd" c"write deny-oom",
+        "key item...",
+        c"Adds items to a Bloom filter, which is created if there is none.",
+        c"O(k * n), where k is the number of hashes and n the number of items" => madd;
+    Insert c"bf.insert" c"write deny-oom",
+        "key [CAPACITY capacity:n] [ERROR error:f] [EXPANSION expansion:n] [NOCREATE] [NONSCALING] ITEMS item...",
+        c"Adds items to a Bloom filter, which is created with these options if there is none.",
+        c"O(k * n), where k is the number of hashes and n the number of items" => insert;
+    Exists c"bf.exists" c"readonly fast",
+        "key item",
+        c"Returns whether an item may be in a Bloom filter.",
+        c"O(k), where k is the number of hashes of all sub-filters" => exists;
+    MultiExists c"bf.mexists" c"readonly",
+        "key item...",
+        c"Returns of each item whether it may be in a Bloom filter.",
+        c"O(k * n), where k is the number of hashes and n the number of items" => mexists;
+    Card c"bf.card" c"readonly fast",
+        "key",
+        c"Returns the number of items that were added to a Bloom filter.",
+        c"O(1)" => card;
+    Info c"bf.info" c"readonly fast",
+        "key [CAPACITY|SIZE|FILTERS|ITEMS|EXPANSION]",
+        c"Returns what a Bloom filter is made of.",
+        c"O(1)" => info;
+    ScanDump c"bf.scandump" c"readonly",
+        "key iterator:n",
+        c"Returns a Bloom filter in chunks.",
+        c"O(n), where n is the size of the filter" => scandump;
+    LoadChunk c"bf.loadchunk" c"write deny-oom",
+        "key iterator:n data",
+        c"Restores a Bloom filter from its chunks.",
+        c"O(n), where n is the size of the filter" => loadchunk;
+    Debug c"bf.debug" c"readonly",
+        "key",
+        c"Returns a line for each sub-filter of a Bloom filter.",
+        c"O(1)" => debug;
 }
 
 const NOT_FOUND: Failure = Failure::Text(c"ERR not found");
 const EXISTS: Failure = Failure::Text(c"ERR item exists");
-const NO_MEMORY: Failure = Failure::Text(c"ERR Insufficient memory to create filter");
+const NO_MEMORY: Failure = Failure::Text(c"ERR Insufficient memory to create filter: see bf.memory-limit");
 const NOT_MADE: Failure = Failure::Text(c"ERR could not create filter");
 
 const WORDS: Words = Words {
@@ -43,14 +78,18 @@ const WORDS: Words = Words {
     bad_data: c"ERR received bad data",
     offset: c"ERR invalid offset - no link found",
     too_big: c"ERR invalid chunk - Too big for current filter",
-    no_memory: c"ERR Insufficient memory to create filter",
+    no_memory: c"ERR Insufficient memory to create filter: see bf.memory-limit",
     not_made: c"ERR could not create filter",
 };
 const FULL: &CStr = c"ERR non scaling filter is full";
 const NOT_INSERTED: &CStr = c"ERR problem inserting into filter";
+const NOT_GROWN: &CStr = c"ERR problem inserting into filter: it may not grow, see bf.memory-limit";
 
 /// Why a filter could not be made, in words.
 fn not_made(refused: Refused) -> Failure {
+    if refused == Refused::Memory {
+        Counter::RefusedMemory.add(1);
+    }
     match refused {
         Refused::Memory => NO_MEMORY,
         Refused::Full | Refused::Shape => NOT_MADE,
@@ -60,8 +99,15 @@ fn not_made(refused: Refused) -> Failure {
 /// Why an item was not added, in words.
 fn not_added(refused: Refused) -> &'static CStr {
     match refused {
-        Refused::Full => FULL,
-        Refused::Memory | Refused::Shape => NOT_INSERTED,
+        Refused::Full => {
+            Counter::RefusedFull.add(1);
+            FULL
+        }
+        Refused::Memory => {
+            Counter::RefusedMemory.add(1);
+            NOT_GROWN
+        }
+        Refused::Shape => NOT_INSERTED,
     }
 }
 
@@ -225,7 +271,12 @@ impl Filter<'_> {
     fn insert(&mut self, item: &[u8], limit: impl FnOnce() -> u64) -> Result<bool, Refused> {
         match self {
             Self::Ours(filter) => filter.insert(item, limit),
-            Self::RedisBloom(chain) => chain.insert(item, limit()).map_err(Refused::from),
+            Self::RedisBloom(chain) => {
+                let before = chain.size();
+                let new = chain.insert(item, limit()).map_err(Refused::from);
+                resized(before as usize, chain.size() as usize);
+                new
+            }
         }
     }
 
@@ -238,10 +289,19 @@ impl Filter<'_> {
         match self {
             Self::Ours(filter) => filter.insert_all(items, new, limit),
             Self::RedisBloom(chain) => {
+                let before = chain.size();
+                let mut result = Ok(());
                 for (at, (item, new)) in items.iter().zip(new).enumerate() {
-                    *new = chain.insert(item.bytes(), limit()).map_err(|why| (at, why.into()))?;
+                    match chain.insert(item.bytes(), limit()) {
+                        Ok(absent) => *new = absent,
+                        Err(why) => {
+                            result = Err((at, why.into()));
+                            break;
+                        }
+                    }
                 }
-                Ok(())
+                resized(before as usize, chain.size() as usize);
+                result
             }
         }
     }
@@ -256,7 +316,7 @@ impl Filter<'_> {
     /// The lines of BF.DEBUG.
     fn describe(&self) -> Vec<String> {
         match self {
-            Self::Ours(filter) => filter.describe().collect(),
+            Self::Ours(filter) => filter.describe(),
             Self::RedisBloom(chain) => chain.describe().collect(),
         }
     }
@@ -378,6 +438,7 @@ fn add(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
             drop(key);
             engine.reply_bool(new);
             if new {
+                Counter::Added.add(1);
                 engine.replicate_verbatim();
                 engine.changed(*name);
                 keys.notify(c"bf.add", *name);
@@ -400,6 +461,7 @@ fn add(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
         }
     };
     drop(key);
+    Counter::Added.add(1);
     engine.reply_bool(new);
     pass_on(ctx, *name, &made);
     engine.replicate(c"BF.ADD", *name, &[*item]);
@@ -423,8 +485,9 @@ fn insert(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     add_many(ctx, keys, *name, &rest[items..], create.then_some(asked), false)
 }
 
-/// Adds items, to a filter that is made of `asked` if there is none. What was accepted is passed on: as it came if it came
-/// `plain` as BF.MADD and all of it was, else as BF.MADD of the accepted items.
+/// Adds items, to a filter that is made of `asked` if there is none. What was accepted is passed
+/// on: as it came if it came `plain` as BF.MADD and all of it was, else as BF.MADD of the accepted
+/// items.
 fn add_many<'a>(
     ctx: &Context<'a>,
     keys: &mut Keys<'_>,
@@ -471,6 +534,7 @@ fn add_many<'a>(
         keys.notify(c"bf.reserve", name);
     }
     if new.contains(&true) {
+        Counter::Added.add(new.iter().filter(|new| **new).count());
         if plain && made.is_none() && error.is_none() {
             engine.replicate_verbatim();
         } else {
@@ -569,7 +633,7 @@ impl Fact {
             (Self::Capacity, Filter::RedisBloom(chain)) => Some(chain.capacity()),
             (Self::Size, Filter::Ours(filter)) => Some((size_of::<Bloom>() + filter.memory()) as u64),
             (Self::Size, Filter::RedisBloom(chain)) => Some(chain.size()),
-            (Self::Filters, Filter::Ours(filter)) => Some(filter.filter().slices().count() as u64),
+            (Self::Filters, Filter::Ours(filter)) => Some(filter.slices() as u64),
             (Self::Filters, Filter::RedisBloom(chain)) => Some(chain.layers().len() as u64),
             (Self::Items, filter) => Some(filter.items()),
             (Self::Expansion, Filter::Ours(filter)) => Some(filter.expansion().into()).filter(|&by| by > 0),

@@ -1,7 +1,7 @@
 //! `CF.*`: cuckoo filters, with RedisBloom's arguments, replies and error texts.
 //!
-//! Beyond RedisBloom's, CF.RESERVE takes `SEED`. A filter that is made here is passed on with it, so that replicas and files
-//! hold the same bits.
+//! Beyond RedisBloom's, CF.RESERVE takes `SEED`. A filter that is made here is passed on with it,
+//! so that replicas and files hold the same bits.
 //!
 //! Filters that came from RedisBloom keep its layout, and answer to the same commands.
 
@@ -9,10 +9,12 @@ use super::chunks::{self, Words};
 use super::found::{Found, STILL_LOADING, reply_each};
 use super::{commands, parse_integer};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
-use crate::engine::ffi::{Either, Key, Keys, Setting, Str};
+use crate::engine::ffi::{Among, Either, Key, Keys, Setting, Str};
 use crate::engine::settings::{
-    CuckooBucketSize, CuckooExpansion, CuckooIterations, CuckooSize, MAX_CAPACITY, MAX_EXPANSION,
+    CuckooBucketSize, CuckooExpansion, CuckooFilters, CuckooIterations, CuckooSize, MAX_CAPACITY,
+    MAX_EXPANSION,
 };
+use crate::engine::stats::{Counter, resized};
 use crate::redisbloom::cuckoo::{CuckooChain, InsertError, Limits};
 use crate::redisbloom::layout::LayoutError;
 use crate::values::BATCH;
@@ -22,45 +24,97 @@ use crate::values::stored::Whole;
 use std::ffi::CStr;
 
 commands! { c"cuckoo":
-    Reserve c"cf.reserve" c"write deny-oom fast" => reserve;
-    Add c"cf.add" c"write deny-oom fast" => add;
-    AddAbsent c"cf.addnx" c"write deny-oom fast" => addnx;
-    Insert c"cf.insert" c"write deny-oom" => insert;
-    InsertAbsent c"cf.insertnx" c"write deny-oom" => insertnx;
-    Exists c"cf.exists" c"readonly fast" => exists;
-    MultiExists c"cf.mexists" c"readonly" => mexists;
-    Count c"cf.count" c"readonly fast" => count;
-    Delete c"cf.del" c"write fast" => del;
-    Info c"cf.info" c"readonly fast" => info;
-    ScanDump c"cf.scandump" c"readonly" => scandump;
-    LoadChunk c"cf.loadchunk" c"write deny-oom" => loadchunk;
-    Compact c"cf.compact" c"write" => compact;
-    Debug c"cf.debug" c"readonly fast" => debug;
+    Reserve c"cf.reserve" c"write deny-oom fast",
+        "key capacity:n [BUCKETSIZE bucketsize:n] [MAXITERATIONS iterations:n] [EXPANSION expansion:n] [SEED seed:n]",
+        c"Creates an empty cuckoo filter.",
+        c"O(1)" => reserve;
+    Add c"cf.add" c"write deny-oom fast",
+        "key item",
+        c"Adds an item to a cuckoo filter, which is created if there is none.",
+        c"O(n), where n is the number of sub-filters" => add;
+    AddAbsent c"cf.addnx" c"write deny-oom fast",
+        "key item",
+        c"Adds an item to a cuckoo filter if it is certainly not in it.",
+        c"O(n), where n is the number of sub-filters" => addnx;
+    Insert c"cf.insert" c"write deny-oom",
+        "key [CAPACITY capacity:n] [NOCREATE] ITEMS item...",
+        c"Adds items to a cuckoo filter, which is created with this capacity if there is none.",
+        c"O(n * m), where n is the number of items and m the number of sub-filters" => insert;
+    InsertAbsent c"cf.insertnx" c"write deny-oom",
+        "key [CAPACITY capacity:n] [NOCREATE] ITEMS item...",
+        c"Adds those items to a cuckoo filter that are certainly not in it.",
+        c"O(n * m), where n is the number of items and m the number of sub-filters" => insertnx;
+    Exists c"cf.exists" c"readonly fast",
+        "key item",
+        c"Returns whether an item may be in a cuckoo filter.",
+        c"O(n), where n is the number of sub-filters" => exists;
+    MultiExists c"cf.mexists" c"readonly",
+        "key item...",
+        c"Returns of each item whether it may be in a cuckoo filter.",
+        c"O(n * m), where n is the number of items and m the number of sub-filters" => mexists;
+    Count c"cf.count" c"readonly fast",
+        "key item",
+        c"Returns how often an item may be in a cuckoo filter.",
+        c"O(n), where n is the number of sub-filters" => count;
+    Delete c"cf.del" c"write fast",
+        "key item",
+        c"Removes an item from a cuckoo filter once.",
+        c"O(n), where n is the number of sub-filters" => del;
+    Info c"cf.info" c"readonly fast",
+        "key",
+        c"Returns what a cuckoo filter is made of.",
+        c"O(n), where n is the number of sub-filters" => info;
+    ScanDump c"cf.scandump" c"readonly",
+        "key iterator:n",
+        c"Returns a cuckoo filter in chunks.",
+        c"O(n), where n is the size of the filter" => scandump;
+    LoadChunk c"cf.loadchunk" c"write deny-oom",
+        "key iterator:n data",
+        c"Restores a cuckoo filter from its chunks.",
+        c"O(n), where n is the size of the filter" => loadchunk;
+    Compact c"cf.compact" c"write",
+        "key",
+        c"Moves items of a cuckoo filter to older sub-filters and drops empty ones.",
+        c"O(n), where n is the size of the newest sub-filters" => compact;
+    Debug c"cf.debug" c"readonly fast",
+        "key",
+        c"Returns a line about a cuckoo filter.",
+        c"O(n), where n is the number of sub-filters" => debug;
 }
 
 const NOT_FOUND: Failure = Failure::Text(c"ERR not found");
 const NO_FILTER: Failure = Failure::Text(c"Cuckoo filter was not found");
 const EXISTS: Failure = Failure::Text(c"ERR item exists");
-const NO_MEMORY: Failure = Failure::Text(c"ERR Insufficient memory");
+const NO_MEMORY: Failure = Failure::Text(c"ERR Insufficient memory: see bf.memory-limit");
 const NOT_MADE: Failure = Failure::Text(c"Couldn't create filter!");
+const EXPANSIONS: Failure = Failure::Text(c"Maximum expansions reached");
 
 const WORDS: Words = Words {
     not_found: c"ERR not found",
     bad_data: c"Couldn't load chunk!",
     offset: c"Couldn't load chunk!",
     too_big: c"Couldn't load chunk!",
-    no_memory: c"Couldn't create filter!",
+    no_memory: c"Couldn't create filter! Insufficient memory: see bf.memory-limit",
     not_made: c"Couldn't create filter!",
 };
-/// What is said about the first piece of a dump.
+/// The error about the first piece of a dump.
 const HEADER_WORDS: Words = Words { bad_data: c"Invalid header", ..WORDS };
 
 /// Why a filter was not made, or a key not added, in words.
 fn refused(why: Refused) -> Failure {
     match why {
-        Refused::Full => Failure::Text(c"Filter is full"),
-        Refused::Expansions => Failure::Text(c"Maximum expansions reached"),
-        Refused::Memory => NO_MEMORY,
+        Refused::Full => {
+            Counter::RefusedFull.add(1);
+            Failure::Text(c"Filter is full")
+        }
+        Refused::Expansions => {
+            Counter::RefusedFull.add(1);
+            EXPANSIONS
+        }
+        Refused::Memory => {
+            Counter::RefusedMemory.add(1);
+            NO_MEMORY
+        }
     }
 }
 
@@ -96,7 +150,7 @@ impl CuckooReserve {
     }
 }
 
-/// An option of CF.RESERVE, with what is said if its value is none, or is out of range.
+/// An option of CF.RESERVE, with the error if its value is no number, or is out of range.
 struct Choice {
     word: &'static [u8],
     least: i64,
@@ -185,10 +239,12 @@ pub fn parse_insert(args: &[impl AsRef<[u8]>], settings: CuckooReserve) -> Resul
                 Err(Failure::Arity)
             };
         } else if option.eq_ignore_ascii_case(b"CAPACITY") {
-            let capacity = options.next().and_then(|(_, value)| parse_integer(value));
-            let capacity = capacity.filter(|n| (1..=MAX_CAPACITY).contains(n)).ok_or(c"Bad capacity")?;
-            // What CF.RESERVE takes: it is passed on as one.
-            asked.capacity = capacity.unsigned_abs().max(2 * u64::from(asked.bucket_size));
+            let capacity =
+                options.next().and_then(|(_, value)| parse_integer(value)).ok_or(c"Bad capacity")?;
+            if !(2 * i64::from(asked.bucket_size)..=MAX_CAPACITY).contains(&capacity) {
+                return Err(c"Capacity must be in the range [cf-bucket-size * 2, 1073741824]".into());
+            }
+            asked.capacity = capacity.unsigned_abs();
         } else if option.eq_ignore_ascii_case(b"NOCREATE") {
             create = false;
         } else {
@@ -216,9 +272,10 @@ impl From<InsertError> for Refused {
     }
 }
 
-/// How far a filter in RedisBloom's layout may grow.
-fn limits(max_bytes: u64) -> Limits {
-    Limits { max_bytes, ..Limits::default() }
+/// How far a filter may grow. What was accepted elsewhere is accepted here.
+fn limits(ctx: &Context<'_>) -> Limits {
+    let max_tables = if ctx.engine().is_repeated() { u64::MAX } else { CuckooFilters::get().unsigned_abs() };
+    Limits { max_bytes: ctx.limit(), max_tables }
 }
 
 /// What became of an item.
@@ -226,7 +283,7 @@ fn limits(max_bytes: u64) -> Limits {
 enum Outcome {
     Added,
     Present,
-    Refused,
+    Refused(Refused),
 }
 
 impl Filter<'_> {
@@ -254,25 +311,33 @@ impl Filter<'_> {
     }
 
     /// Adds an item, unless it has to be absent and is not; true if it went in.
-    fn insert(&mut self, item: &[u8], absent: bool, limit: impl FnOnce() -> u64) -> Result<bool, Refused> {
+    fn insert(&mut self, item: &[u8], absent: bool, limit: impl FnOnce() -> Limits) -> Result<bool, Refused> {
         match self {
             Self::Ours(chain) if absent => chain.insert_if_absent(item, limit),
             Self::Ours(chain) => chain.insert(item, limit).map(|()| true),
-            Self::RedisBloom(chain) if absent => Ok(chain.insert_if_absent(item, limits(limit()))?),
-            Self::RedisBloom(chain) => Ok(chain.insert(item, limits(limit())).map(|()| true)?),
+            Self::RedisBloom(chain) => {
+                let before = chain.size();
+                let added = match absent {
+                    true => chain.insert_if_absent(item, limit()),
+                    false => chain.insert(item, limit()).map(|()| true),
+                };
+                resized(before as usize, chain.size() as usize);
+                Ok(added?)
+            }
         }
     }
 
     /// Adds items in order, and tells what became of each.
-    fn insert_all(&mut self, items: &[Str<'_>], absent: bool, limit: impl Fn() -> u64) -> Vec<Outcome> {
+    fn insert_all(&mut self, items: &[Str<'_>], absent: bool, limit: impl Fn() -> Limits) -> Vec<Outcome> {
         let mut outcomes = Vec::with_capacity(items.len());
         if let Self::Ours(chain) = self
             && !absent
         {
             for items in items.chunks(BATCH) {
                 let mut added = [false; BATCH];
-                chain.insert_all(items, &mut added[..items.len()], &limit);
-                let outcome = |added: &bool| if *added { Outcome::Added } else { Outcome::Refused };
+                let why = chain.insert_all(items, &mut added[..items.len()], &limit).err();
+                let refused = Outcome::Refused(why.unwrap_or(Refused::Full));
+                let outcome = |added: &bool| if *added { Outcome::Added } else { refused };
                 outcomes.extend(added[..items.len()].iter().map(outcome));
             }
             return outcomes;
@@ -280,7 +345,7 @@ impl Filter<'_> {
         outcomes.extend(items.iter().map(|item| match self.insert(item.bytes(), absent, &limit) {
             Ok(true) => Outcome::Added,
             Ok(false) => Outcome::Present,
-            Err(_) => Outcome::Refused,
+            Err(why) => Outcome::Refused(why),
         }));
         outcomes
     }
@@ -297,8 +362,9 @@ impl Filter<'_> {
         match self {
             Self::Ours(chain) => chain.compact(),
             Self::RedisBloom(chain) => {
-                let changes = chain.tables() > 1 || chain.deletes() > 0;
+                let (changes, before) = (chain.tables() > 1 || chain.deletes() > 0, chain.size());
                 chain.compact();
+                resized(before as usize, chain.size() as usize);
                 changes
             }
         }
@@ -344,13 +410,13 @@ impl Filter<'_> {
 
 #[inline]
 fn find<'k>(key: &'k mut Key<'_>) -> Found<Filter<'k>> {
-    match key.either::<Cuckoos, StoredCuckooChain>() {
-        Either::First(Cuckoos::Whole(chain)) => Found::Filter(Filter::Ours(chain)),
-        Either::Second(StoredCuckooChain::Whole(chain)) => Found::Filter(Filter::RedisBloom(chain)),
-        Either::First(Cuckoos::Arriving(_)) | Either::Second(StoredCuckooChain::Arriving(_)) => {
-            Found::Arriving
+    match key.among::<Cuckoos, CuckooChain, StoredCuckooChain>() {
+        Among::First(Cuckoos::Whole(chain)) => Found::Filter(Filter::Ours(chain)),
+        Among::Second(chain) | Among::Third(StoredCuckooChain::Whole(chain)) => {
+            Found::Filter(Filter::RedisBloom(chain))
         }
-        Either::Neither => Found::Other,
+        Among::First(Cuckoos::Arriving(_)) | Among::Third(StoredCuckooChain::Arriving(_)) => Found::Arriving,
+        Among::None => Found::Other,
     }
 }
 
@@ -376,8 +442,11 @@ fn make(ctx: &Context<'_>, key: &mut Key<'_>, asked: CuckooReserve) -> Result<Ma
     if ctx.makes_redisbloom(asked.seed) {
         let CuckooReserve { capacity, bucket_size, iterations, expansion, .. } = asked;
         let chain = CuckooChain::new(capacity, bucket_size, iterations, expansion, u64::MAX);
-        let chain = StoredCuckooChain::Whole(chain.map_err(|_| NO_MEMORY)?);
-        return if key.set(chain) { Ok(Made::RedisBloom(asked)) } else { Err(NOT_MADE) };
+        return if key.set(chain.map_err(|_| NO_MEMORY)?) {
+            Ok(Made::RedisBloom(asked))
+        } else {
+            Err(NOT_MADE)
+        };
     }
     let plan = asked.plan(|| ctx.random());
     let chain = plan.build(ctx.limit()).map_err(refused)?;
@@ -444,10 +513,11 @@ fn add_one(ctx: &Context<'_>, keys: &mut Keys<'_>, absent: bool, event: &CStr) -
     let engine = ctx.engine();
     match find(&mut key) {
         Found::Filter(mut filter) => {
-            let added = filter.insert(item.bytes(), absent, || ctx.limit()).map_err(refused)?;
+            let added = filter.insert(item.bytes(), absent, || limits(ctx)).map_err(refused)?;
             drop(key);
             engine.reply_bool(added);
             if added {
+                Counter::Added.add(1);
                 engine.replicate_verbatim();
                 engine.changed(*name);
                 keys.notify(event, *name);
@@ -462,11 +532,12 @@ fn add_one(ctx: &Context<'_>, keys: &mut Keys<'_>, absent: bool, event: &CStr) -
     }
     let made = make(ctx, &mut key, CuckooReserve::by_settings())?;
     let Found::Filter(mut filter) = find(&mut key) else { return Err(NOT_MADE) };
-    if let Err(why) = filter.insert(item.bytes(), false, || ctx.limit()) {
+    if let Err(why) = filter.insert(item.bytes(), false, || limits(ctx)) {
         key.delete();
         return Err(refused(why));
     }
     drop(key);
+    Counter::Added.add(1);
     engine.reply_bool(true);
     pass_on(ctx, *name, &made);
     engine.replicate(c"CF.ADD", *name, &[*item]);
@@ -484,8 +555,21 @@ fn insertnx(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     add_many(ctx, keys, true, c"cf.insertnx")
 }
 
-/// Adds items, unless they have to be absent and are not. What was accepted is passed on, as CF.INSERT of a key that is
-/// there.
+/// The error in place of an item that was refused: none for a filter that does not grow and is
+/// full, which is -1.
+fn refusal(outcome: &Outcome) -> Option<Failure> {
+    match outcome {
+        Outcome::Refused(why @ (Refused::Expansions | Refused::Memory)) => Some(refused(*why)),
+        Outcome::Refused(Refused::Full) => {
+            Counter::RefusedFull.add(1);
+            None
+        }
+        _ => None,
+    }
+}
+
+/// Adds items, unless they have to be absent and are not. What was accepted is passed on, as
+/// CF.INSERT of a key that is there.
 fn add_many(ctx: &Context<'_>, keys: &mut Keys<'_>, absent: bool, event: &CStr) -> Result<(), Failure> {
     let [_, name, rest @ ..] = ctx.args() else { return Err(Failure::Arity) };
     let Insertion { asked, create, items } = parse_insert(rest, CuckooReserve::by_settings())?;
@@ -496,13 +580,27 @@ fn add_many(ctx: &Context<'_>, keys: &mut Keys<'_>, absent: bool, event: &CStr) 
     if key.is_empty() {
         made = Some(make(ctx, &mut key, create.then_some(asked).ok_or(NOT_FOUND)?)?);
     }
-    let outcomes = find(&mut key).filter()?.insert_all(items, absent, || ctx.limit());
+    let outcomes = find(&mut key).filter()?.insert_all(items, absent, || limits(ctx));
     drop(key);
+    let accepted = outcomes.iter().filter(|outcome| **outcome == Outcome::Added).count();
+    Counter::Added.add(accepted);
+    let refusals: Vec<Option<Failure>> = outcomes.iter().map(refusal).collect();
+    // A reply that would hold nothing but errors is the error itself, as in RedisBloom.
+    if let (None, Some(Some(why))) = (&made, refusals.first())
+        && refusals.iter().all(Option::is_some)
+    {
+        return Err(*why);
+    }
     engine.reply_array(outcomes.len());
-    for outcome in &outcomes {
+    for (outcome, refusal) in outcomes.iter().zip(&refusals) {
+        // In the third protocol -1 would be a truth value, which would not tell that the item is lost.
+        if let Some(Failure::Text(text)) = refusal {
+            engine.reply_error(text);
+            continue;
+        }
         match outcome {
             // Where keys may be there already, a truth value would not tell why one was not added.
-            Outcome::Refused if absent || !engine.is_resp3() => engine.reply_integer(-1),
+            Outcome::Refused(_) if absent || !engine.is_resp3() => engine.reply_integer(-1),
             outcome if absent => engine.reply_integer((*outcome == Outcome::Added).into()),
             outcome => engine.reply_bool(*outcome == Outcome::Added),
         }
@@ -511,7 +609,6 @@ fn add_many(ctx: &Context<'_>, keys: &mut Keys<'_>, absent: bool, event: &CStr) 
         pass_on(ctx, name, made);
         keys.notify(c"cf.reserve", name);
     }
-    let accepted = outcomes.iter().filter(|outcome| **outcome == Outcome::Added).count();
     if accepted > 0 {
         let command = |accepted: &[Str<'_>]| {
             let words = [&b"NOCREATE"[..], b"ITEMS"].map(|word| engine.string(word));
@@ -584,6 +681,7 @@ fn del(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let engine = ctx.engine();
     engine.reply_bool(removed);
     if removed {
+        Counter::Removed.add(1);
         engine.replicate_verbatim();
         engine.changed(*name);
         keys.notify(c"cf.del", *name);
@@ -621,12 +719,12 @@ fn scandump(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
         engine.reply_null();
         Ok(())
     };
-    match key.either::<Cuckoos, StoredCuckooChain>() {
-        Either::First(Cuckoos::Whole(chain)) if chain.items() == 0 => none(),
-        Either::Second(StoredCuckooChain::Whole(chain)) if chain.items() == 0 => none(),
-        Either::First(chain) => chunks::scandump(ctx, chain, at, &WORDS),
+    match key.among::<Cuckoos, CuckooChain, StoredCuckooChain>() {
+        Among::First(Cuckoos::Whole(chain)) if chain.items() == 0 => none(),
+        Among::Second(chain) | Among::Third(StoredCuckooChain::Whole(chain)) if chain.items() == 0 => none(),
+        Among::First(chain) => chunks::scandump(ctx, chain, at, &WORDS),
         // As RedisBloom gives it.
-        Either::Second(StoredCuckooChain::Whole(chain)) => {
+        Among::Second(chain) | Among::Third(StoredCuckooChain::Whole(chain)) => {
             if at == 0 {
                 chunks::reply_chunk(ctx, 1, &chain.header());
                 return Ok(());
@@ -635,8 +733,8 @@ fn scandump(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
             chunks::reply_chunk(ctx, next as i64, bytes);
             Ok(())
         }
-        Either::Second(arriving) => chunks::scandump(ctx, arriving, at, &WORDS),
-        Either::Neither => Err(WRONG_TYPE),
+        Among::Third(arriving) => chunks::scandump(ctx, arriving, at, &WORDS),
+        Among::None => Err(WRONG_TYPE),
     }
 }
 
@@ -654,7 +752,8 @@ fn loadchunk(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes the first piece of a dump: of our own, of RedisBloom's layout as we write it, or of RedisBloom.
+/// Takes the first piece of a dump: of our own, of RedisBloom's layout as we write it, or of
+/// RedisBloom.
 fn load_header(ctx: &Context<'_>, key: &mut Key<'_>, bytes: &[u8]) -> Result<(), Failure> {
     let any_filter = |key: &mut Key<'_>| !find(key).is_other();
     if Cuckoos::is_announced(bytes) {
@@ -667,20 +766,20 @@ fn load_header(ctx: &Context<'_>, key: &mut Key<'_>, bytes: &[u8]) -> Result<(),
         return Err(WRONG_TYPE);
     }
     let chain = CuckooChain::from_header(bytes, ctx.limit()).map_err(|error| match error {
-        LayoutError::TooLarge { .. } | LayoutError::Memory { .. } => NOT_MADE,
+        LayoutError::TooLarge { .. } | LayoutError::Memory { .. } => Failure::Text(WORDS.no_memory),
         _ => Failure::Text(HEADER_WORDS.bad_data),
     })?;
-    if key.set(StoredCuckooChain::Whole(chain)) { Ok(()) } else { Err(NOT_MADE) }
+    if key.set(chain) { Ok(()) } else { Err(NOT_MADE) }
 }
 
 /// Takes another piece of a dump: what it belongs to is there.
 fn load(ctx: &Context<'_>, key: &mut Key<'_>, at: i64, bytes: &[u8]) -> Result<(), Failure> {
-    match key.value::<StoredCuckooChain>() {
-        Some(StoredCuckooChain::Whole(chain)) => {
+    match key.either::<CuckooChain, StoredCuckooChain>() {
+        Either::First(chain) | Either::Second(StoredCuckooChain::Whole(chain)) => {
             chain.load_chunk(at.unsigned_abs(), bytes).map_err(|_| WORDS.offset.into())
         }
-        Some(_) => chunks::loadchunk::<CuckooChain>(ctx, key, at, bytes, &WORDS, |_| false),
-        None => chunks::loadchunk::<Chain>(ctx, key, at, bytes, &WORDS, |_| false),
+        Either::Second(_) => chunks::loadchunk::<CuckooChain>(ctx, key, at, bytes, &WORDS, |_| false),
+        Either::Neither => chunks::loadchunk::<Chain>(ctx, key, at, bytes, &WORDS, |_| false),
     }
 }
 
@@ -704,7 +803,7 @@ fn compact(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
 
 fn debug(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let [_, name] = ctx.args() else { return Err(Failure::Arity) };
-    let facts = with_filter(keys, *name, NO_FILTER, |filter| filter.facts())?;
+    let facts = with_filter(keys, *name, NOT_FOUND, |filter| filter.facts())?;
     let [
         (_, size),
         (_, buckets),
@@ -784,8 +883,8 @@ mod tests {
     fn insert_says_what_is_wrong() {
         let cases: [(&str, &CStr); 6] = [
             ("CAPACITY rose ITEMS a", c"Bad capacity"),
-            ("CAPACITY 0 ITEMS a", c"Bad capacity"),
-            ("CAPACITY -5 ITEMS a", c"Bad capacity"),
+            ("CAPACITY 3 ITEMS a", c"Capacity must be in the range [cf-bucket-size * 2, 1073741824]"),
+            ("CAPACITY -5 ITEMS a", c"Capacity must be in the range [cf-bucket-size * 2, 1073741824]"),
             ("CAPACITY", c"Bad capacity"),
             ("ROSES ITEMS a", c"Unknown argument received"),
             ("NOCREATE a", c"Unknown argument received"),
@@ -808,7 +907,7 @@ mod tests {
             assert_eq!(parse_reserve(&creation(&plan), SETTINGS).unwrap().plan(|| 0), plan);
         }
         // The smallest that CF.INSERT makes, too.
-        let plan = parse_insert(&words("CAPACITY 1 ITEMS a"), SETTINGS).unwrap().asked.plan(|| 7);
+        let plan = parse_insert(&words("CAPACITY 4 ITEMS a"), SETTINGS).unwrap().asked.plan(|| 7);
         assert_eq!(parse_reserve(&creation(&plan), SETTINGS).unwrap().plan(|| 0), plan);
     }
 }

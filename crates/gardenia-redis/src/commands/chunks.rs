@@ -1,12 +1,15 @@
 //! `SCANDUMP` and `LOADCHUNK`: values in pieces.
 //!
-//! Iterator 0 asks for the header, and a header is loaded with iterator 1. From there on an iterator is one more than the
-//! bytes so far: the one that a chunk came with is the one that it is loaded with.
+//! Iterator 0 asks for the header, and a header is loaded with iterator 1. From there on an
+//! iterator is one more than the bytes so far: the one that a chunk came with is the one that it is
+//! loaded with.
 
 use super::parse_integer;
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
 use crate::engine::ffi::{Key, Keys, Str};
-use crate::values::stored::{BadChunk, Stored, Whole};
+use crate::engine::stats::resized;
+use crate::engine::types::Value as _;
+use crate::values::stored::{BadChunk, CHUNK, Stored, Whole};
 use std::ffi::CStr;
 
 /// What a family of commands says to chunks that it does not take.
@@ -50,17 +53,28 @@ pub fn scandump<T: Whole>(
     at: i64,
     words: &Words,
 ) -> Result<(), Failure> {
+    scandump_some(ctx, value, at, CHUNK, words)
+}
+
+/// The same, with at most this many bytes.
+pub fn scandump_some<T: Whole>(
+    ctx: &Context<'_>,
+    value: &Stored<T>,
+    at: i64,
+    most: usize,
+    words: &Words,
+) -> Result<(), Failure> {
     if at == 0 {
         reply_chunk(ctx, 1, &value.dump_header());
         return Ok(());
     }
-    let bytes = value.dump(offset(at).unwrap_or(u64::MAX)).ok_or(words.no_memory)?;
+    let bytes = value.dump(offset(at).unwrap_or(u64::MAX), most).ok_or(words.no_memory)?;
     reply_chunk(ctx, if bytes.is_empty() { 0 } else { at + bytes.len() as i64 }, &bytes);
     Ok(())
 }
 
-/// Takes a piece of a value of our own; a header replaces what `replaces` tells to be of the same family. It does not
-/// answer.
+/// Takes a piece of a value of our own; a header replaces what `replaces` tells to be of the same
+/// family. It does not answer.
 pub fn loadchunk<T: Whole>(
     ctx: &Context<'_>,
     key: &mut Key<'_>,
@@ -83,15 +97,21 @@ pub fn loadchunk<T: Whole>(
         return Err(words.not_found.into());
     }
     let value = key.value::<Stored<T>>().ok_or(WRONG_TYPE)?;
+    let before = value.memory();
     let Stored::Arriving(arriving) = value else { return Err(words.offset.into()) };
-    match arriving.take(offset(at).ok_or(words.bad_data)?, bytes) {
-        Ok(None) => {}
-        Ok(Some(whole)) => *value = Stored::Whole(whole),
-        Err(BadChunk::Offset) => return Err(words.offset.into()),
-        Err(BadChunk::TooBig) => return Err(words.too_big.into()),
-        Err(BadChunk::Data) => return Err(words.bad_data.into()),
-    }
-    Ok(())
+    let taken = arriving.take(offset(at).ok_or(words.bad_data)?, bytes);
+    let result = match taken {
+        Ok(None) => Ok(()),
+        Ok(Some(whole)) => {
+            *value = Stored::Whole(whole);
+            Ok(())
+        }
+        Err(BadChunk::Offset) => Err(words.offset.into()),
+        Err(BadChunk::TooBig) => Err(words.too_big.into()),
+        Err(BadChunk::Data) => Err(words.bad_data.into()),
+    };
+    resized(before, value.memory());
+    result
 }
 
 /// Tells everybody that a chunk was taken, and answers.

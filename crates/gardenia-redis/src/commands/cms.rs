@@ -1,18 +1,20 @@
 //! `CMS.*`: Count-Min sketches, with RedisBloom's arguments, replies and error texts.
 //!
-//! New keys are sketches of our own; sketches that came from RedisBloom keep its layout and answer to the same commands. What
-//! is refused changes nothing: all arguments are read before the first count.
+//! New keys are sketches of our own; sketches that came from RedisBloom keep its layout and answer
+//! to the same commands. What is refused changes nothing: all arguments are read before the first
+//! count.
 //!
-//! Beyond RedisBloom's, the commands that make a sketch take `SEED`, and one that is made here is passed on with it. So one that
-//! comes from a primary or a file without it was made by RedisBloom, and is made in its layout: else it could not be merged
-//! with those that came before.
+//! Beyond RedisBloom's, the commands that make a sketch take `SEED`, and one that is made here is
+//! passed on with it. So one that comes from a primary or a file without it was made by RedisBloom,
+//! and is made in its layout: else it could not be merged with those that came before.
 //!
-//! CMS.MERGE has as many keys as its second argument says. The engine is told all of them, so that access to sources is
-//! checked, and sources in another slot are refused.
+//! CMS.MERGE has as many keys as its second argument says. The engine is told all of them, so that
+//! access to sources is checked, and sources in another slot are refused.
 
 use super::{commands, parse_integer, parse_number};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
 use crate::engine::ffi::{Either, Key, Keys, Str};
+use crate::engine::stats::Counter;
 use crate::redisbloom::count_min::{CountMinTable, WeightedSum};
 use crate::values::count_min::{Counts, NotMade, NotMerged, TOP, add_weighted, by_dim, shape};
 use gardenia::CountMin;
@@ -20,18 +22,36 @@ use std::ffi::CStr;
 use std::ops::Range;
 
 commands! { c"cms":
-    InitByDim c"cms.initbydim" c"write deny-oom fast" => init_by_dim;
-    InitByProb c"cms.initbyprob" c"write deny-oom fast" => init_by_prob;
-    IncrBy c"cms.incrby" c"write deny-oom" => incrby;
-    Query c"cms.query" c"readonly" => query;
-    MergeAll c"cms.merge" c"write deny-oom getkeys-api" sources sources => merge;
-    Info c"cms.info" c"readonly fast" => info;
+    InitByDim c"cms.initbydim" c"write deny-oom fast",
+        "key width:n depth:n [SEED seed:n]",
+        c"Creates a Count-Min sketch of this width and depth.",
+        c"O(1)" => init_by_dim;
+    InitByProb c"cms.initbyprob" c"write deny-oom fast",
+        "key error:f probability:f [SEED seed:n]",
+        c"Creates a Count-Min sketch for this error and its probability.",
+        c"O(1)" => init_by_prob;
+    IncrBy c"cms.incrby" c"write deny-oom",
+        "key (item increment:n)...",
+        c"Raises the counts of items in a Count-Min sketch.",
+        c"O(n), where n is the number of items" => incrby;
+    Query c"cms.query" c"readonly",
+        "key item...",
+        c"Returns the counts of items in a Count-Min sketch.",
+        c"O(n), where n is the number of items" => query;
+    MergeAll c"cms.merge" c"write deny-oom getkeys-api" sources sources,
+        "key numkeys:n source... [WEIGHTS weight:n...]",
+        c"Overwrites a Count-Min sketch with the weighted sum of others.",
+        c"O(n), where n is the size of all sources" => merge;
+    Info c"cms.info" c"readonly fast",
+        "key",
+        c"Returns width, depth and total count of a Count-Min sketch.",
+        c"O(1)" => info;
 }
 
 const NO_KEY: Failure = Failure::Text(c"CMS: key does not exist");
 const EXISTS: Failure = Failure::Text(c"CMS: key already exists");
 const STILL_LOADING: Failure = Failure::Text(c"CMS: the sketch is still being loaded");
-const NO_MEMORY: Failure = Failure::Text(c"CMS: Insufficient memory to create the key");
+const NO_MEMORY: Failure = Failure::Text(c"CMS: Insufficient memory to create the key: see bf.memory-limit");
 const LOST_COUNT: &CStr = c"CMS: INCRBY overflow";
 
 impl From<NotMade> for Failure {
@@ -92,8 +112,8 @@ pub fn parse_increments(pairs: &[impl AsRef<[u8]>]) -> Result<Vec<u64>, Failure>
     pairs.iter().map(increment).collect()
 }
 
-/// Parses what follows the destination of CMS.MERGE: how many of the words behind the number are sources, and the weights
-/// of those.
+/// Parses what follows the destination of CMS.MERGE: how many of the words behind the number are
+/// sources, and the weights of those.
 pub fn parse_merge(args: &[impl AsRef<[u8]>]) -> Result<(usize, Vec<i64>), Failure> {
     let [count, words @ ..] = args else { return Err(Failure::Arity) };
     if words.is_empty() {
@@ -164,7 +184,7 @@ impl Sketch<'_> {
 
 /// What sources are added up in: one key is open at a time, because any two may be the same.
 enum Sum {
-    Ours(CountMin),
+    Ours(Box<CountMin>),
     RedisBloom(WeightedSum),
 }
 
@@ -174,7 +194,7 @@ impl Sum {
             Sketch::Ours(sketch) => {
                 let mut sum = CountMin::to_owned(sketch)?;
                 sum.clear();
-                Ok(Self::Ours(sum))
+                Ok(Self::Ours(Box::new(sum)))
             }
             Sketch::RedisBloom(table) => {
                 WeightedSum::like(table).map(Self::RedisBloom).map_err(|_| NotMerged::Memory)
@@ -282,6 +302,7 @@ fn incrby(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
         }
     }
     drop(key);
+    Counter::Added.add(increments.len());
     if increments.iter().any(|by| *by > 0) {
         engine.replicate_verbatim();
         engine.changed(*name);
@@ -316,7 +337,7 @@ fn merge(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let mut key = keys.open_mut(*name)?;
     // In its place: the key keeps what else is known of it, such as when it expires.
     match (find(&mut key)?, sum) {
-        (Sketch::Ours(sketch), Sum::Ours(sum)) => *sketch = sum,
+        (Sketch::Ours(sketch), Sum::Ours(sum)) => *sketch = *sum,
         (Sketch::RedisBloom(table), Sum::RedisBloom(sum)) => {
             *table = sum.finish().map_err(|_| NotMerged::Memory)?.ok_or(NotMerged::Overflow)?;
         }

@@ -35,7 +35,8 @@ impl<F> Found<F> {
     }
 }
 
-/// Answers of each item whether `contains` says that it is in; it is asked for up to [`BATCH`] at a time.
+/// Answers of each item whether `contains` says that it is in; it is asked for up to [`BATCH`] at a
+/// time.
 pub fn reply_each(ctx: &Context<'_>, items: &[Str<'_>], contains: impl Fn(&[Str<'_>], &mut [bool])) {
     let engine = ctx.engine();
     engine.reply_array(items.len());

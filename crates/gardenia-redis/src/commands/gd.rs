@@ -13,9 +13,11 @@
 //! | `GD.DUMP key` | the filter as a `.gdn` file |
 //! | `GD.LOAD key bytes [REPLACE]` | OK; takes such a file |
 //! | `GD.HADD key digests`, `GD.HEXISTS key digests` | one bit per digest of 8 bytes |
+//! | `GD.VERSION` | Gardenia's version |
 //! | `GD.SCANDUMP key iterator`, `GD.LOADCHUNK key iterator bytes` | any value of our own, in pieces |
 //!
-//! All but `GD.RESERVE` and `GD.LOAD` take keys of `BF.*` of our own layout, too, and `GD.DUMP` sketches of `CMS.*`.
+//! All but `GD.RESERVE` and `GD.LOAD` take keys of `BF.*` of our own layout, too, and `GD.DUMP`
+//! sketches of `CMS.*`.
 
 mod digests;
 mod items;
@@ -23,41 +25,91 @@ mod reserve;
 mod whole;
 
 use super::chunks::{self, Words};
-use super::commands;
 use super::found::{Found, STILL_LOADING};
+use super::{commands, parse_integer};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
 use crate::engine::ffi::{Either, Key, Keys, Str};
+use crate::engine::stats::Counter;
 use crate::redisbloom::count_min::CountMinTable;
 use crate::redisbloom::cuckoo::CuckooChain;
 use crate::values::any::{Any, Kept, Refused};
 use crate::values::bloom::{Bloom, Scaling};
 use crate::values::cuckoo::Chain;
-use crate::values::redisbloom::{COUNT_MIN_MARK, count_min_len, dump_count_min, undump_count_min};
-use crate::values::stored::{DUMP_HEADER, Stored};
+use crate::values::redisbloom::{
+    COUNT_MIN_MARK, TOP_K_MARK, TopKTable, count_min_len, dump_count_min, undump_count_min,
+};
+use crate::values::stored::{CHUNK, DUMP_HEADER, Stored};
 use crate::values::top_k::TopK;
 use gardenia::{AnyFilter, CountMin};
 use std::ffi::{CStr, CString};
 
 commands! { c"gardenia":
-    ScanDump c"gd.scandump" c"readonly" => scandump;
-    LoadChunk c"gd.loadchunk" c"write deny-oom" => loadchunk;
-    Reserve c"gd.reserve" c"write deny-oom" => reserve::reserve;
-    Add c"gd.add" c"write deny-oom" => items::add;
-    Exists c"gd.exists" c"readonly" => items::exists;
-    Del c"gd.del" c"write" => items::del;
-    Count c"gd.count" c"readonly" => items::count;
-    Card c"gd.card" c"readonly" => whole::card;
-    Info c"gd.info" c"readonly" => whole::info;
-    Merge c"gd.merge" c"write deny-oom" keys (1, -1, 1) => whole::merge;
-    Dump c"gd.dump" c"readonly" => whole::dump;
-    Load c"gd.load" c"write deny-oom" => whole::load;
-    HashAdd c"gd.hadd" c"write deny-oom" => digests::add;
-    HashExists c"gd.hexists" c"readonly" => digests::exists;
+    ScanDump c"gd.scandump" c"readonly",
+        "key iterator:n [COUNT bytes:n]",
+        c"Returns any value of the module in chunks.",
+        c"O(n), where n is the size of the value" => scandump;
+    LoadChunk c"gd.loadchunk" c"write deny-oom",
+        "key iterator:n data",
+        c"Restores any value of the module from its chunks.",
+        c"O(n), where n is the size of the value" => loadchunk;
+    Reserve c"gd.reserve" c"write deny-oom",
+        "key KIND kind [option...]",
+        c"Creates an empty filter of a kind of the library.",
+        c"O(1)" => reserve::reserve;
+    Add c"gd.add" c"write deny-oom",
+        "key item...",
+        c"Adds items to a filter of any kind.",
+        c"O(n), where n is the number of items" => items::add;
+    Exists c"gd.exists" c"readonly",
+        "key item...",
+        c"Returns of each item whether it may be in a filter of any kind.",
+        c"O(n), where n is the number of items" => items::exists;
+    Del c"gd.del" c"write",
+        "key item...",
+        c"Removes items from a filter of a kind that can.",
+        c"O(n), where n is the number of items" => items::del;
+    Count c"gd.count" c"readonly",
+        "key item...",
+        c"Returns how often each item is in a filter.",
+        c"O(n), where n is the number of items" => items::count;
+    Card c"gd.card" c"readonly",
+        "key",
+        c"Returns an estimate of the number of items in a filter.",
+        c"O(n), where n is the size of the filter" => whole::card;
+    Info c"gd.info" c"readonly",
+        "key",
+        c"Returns what a filter is made of.",
+        c"O(n), where n is the size of the filter" => whole::info;
+    Merge c"gd.merge" c"write deny-oom" keys (1, -1, 1),
+        "key source...",
+        c"Adds the items of filters to a filter of the same shape.",
+        c"O(n), where n is the size of all filters" => whole::merge;
+    Dump c"gd.dump" c"readonly",
+        "key",
+        c"Returns a filter as a .gdn file.",
+        c"O(n), where n is the size of the filter" => whole::dump;
+    Load c"gd.load" c"write deny-oom",
+        "key data [REPLACE]",
+        c"Stores a filter from a .gdn file.",
+        c"O(n), where n is the size of the file" => whole::load;
+    HashAdd c"gd.hadd" c"write deny-oom",
+        "key digests",
+        c"Adds items by their digests of 8 bytes each.",
+        c"O(n), where n is the number of digests" => digests::add;
+    HashExists c"gd.hexists" c"readonly",
+        "key digests",
+        c"Returns a bit for each digest of 8 bytes: whether its item may be in.",
+        c"O(n), where n is the number of digests" => digests::exists;
+    Version c"gd.version" c"readonly fast" keys (0, 0, 0),
+        "",
+        c"Returns Gardenia's version.",
+        c"O(1)" => version;
 }
 
 const NOT_FOUND: Failure = Failure::Text(c"ERR not found");
 const EXISTS: Failure = Failure::Text(c"ERR item exists");
-const NO_MEMORY: Failure = Failure::Text(c"ERR Insufficient memory to create the key");
+const NO_MEMORY: Failure = Failure::Text(c"ERR Insufficient memory to create the key: see bf.memory-limit");
+const BAD_COUNT: Failure = Failure::Text(c"ERR COUNT must be a number of bytes in the range [1, 16777216]");
 const NOT_MADE: Failure = Failure::Text(c"ERR could not create the key");
 
 const WORDS: Words = Words {
@@ -65,7 +117,7 @@ const WORDS: Words = Words {
     bad_data: c"ERR received bad data",
     offset: c"ERR invalid offset - it is not the next chunk",
     too_big: c"ERR invalid chunk - more bytes than were announced",
-    no_memory: c"ERR Insufficient memory to create the key",
+    no_memory: c"ERR Insufficient memory to create the key: see bf.memory-limit",
     not_made: c"ERR could not create the key",
 };
 
@@ -84,11 +136,29 @@ macro_rules! each {
     };
 }
 
+fn version(ctx: &Context<'_>, _: &mut Keys<'_>) -> Result<(), Failure> {
+    let [_] = ctx.args() else { return Err(Failure::Arity) };
+    ctx.engine().reply_bytes(crate::VERSION.as_bytes());
+    Ok(())
+}
+
 fn scandump(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
-    let [_, name, at] = ctx.args() else { return Err(Failure::Arity) };
+    let (name, at, most) = match ctx.args() {
+        [_, name, at] => (name, at, CHUNK),
+        [_, name, at, word, most] if word.bytes().eq_ignore_ascii_case(b"COUNT") => {
+            let most = parse_integer(most.bytes()).and_then(|most| usize::try_from(most).ok());
+            (name, at, most.filter(|most| (1..=CHUNK).contains(most)).ok_or(BAD_COUNT)?)
+        }
+        _ => return Err(Failure::Arity),
+    };
     let at = chunks::iterator(*at, c"ERR Second argument must be numeric")?;
     let mut key = keys.open(*name).ok_or(NOT_FOUND)?;
-    each!(T => key.value::<Stored<T>>().map(|value| chunks::scandump(ctx, value, at, &WORDS)));
+    each!(T => key.value::<Stored<T>>().map(|value| chunks::scandump_some(ctx, value, at, most, &WORDS)));
+    if let Some(table) = key.value::<TopKTable>() {
+        let dump = if at == 0 { table.dump() } else { Vec::new() };
+        chunks::reply_chunk(ctx, (at == 0).into(), &dump);
+        return Ok(());
+    }
     let table = key.value::<CountMinTable>().ok_or(WRONG_TYPE)?;
     let mut dump = Vec::new();
     if at == 0 {
@@ -105,7 +175,7 @@ fn load(ctx: &Context<'_>, key: &mut Key<'_>, at: i64, bytes: &[u8]) -> Result<(
         each!(T => Stored::<T>::is_announced(bytes).then(|| {
             chunks::loadchunk::<T>(ctx, key, at, bytes, &WORDS, |key| key.value::<Stored<T>>().is_some())
         }));
-        return load_count_min(ctx, key, bytes);
+        return load_redisbloom(ctx, key, bytes);
     }
     if key.is_empty() {
         return Err(NOT_FOUND);
@@ -116,16 +186,26 @@ fn load(ctx: &Context<'_>, key: &mut Key<'_>, at: i64, bytes: &[u8]) -> Result<(
     Err(WRONG_TYPE)
 }
 
-/// Takes a sketch of RedisBloom's, which comes all in one.
-fn load_count_min(ctx: &Context<'_>, key: &mut Key<'_>, bytes: &[u8]) -> Result<(), Failure> {
-    if !bytes.starts_with(&COUNT_MIN_MARK) {
+/// Takes a sketch, or a table of frequent items, of RedisBloom's, which comes all in one.
+fn load_redisbloom(ctx: &Context<'_>, key: &mut Key<'_>, bytes: &[u8]) -> Result<(), Failure> {
+    let is_top_k = bytes.starts_with(&TOP_K_MARK);
+    if !is_top_k && !bytes.starts_with(&COUNT_MIN_MARK) {
         return Err(WORDS.bad_data.into());
     }
-    if !key.is_empty() && key.value::<CountMinTable>().is_none() {
+    let fits = match key.either::<CountMinTable, TopKTable>() {
+        Either::First(_) => !is_top_k,
+        Either::Second(_) => is_top_k,
+        Either::Neither => key.is_empty(),
+    };
+    if !fits {
         return Err(WRONG_TYPE);
     }
     if bytes.len() as u64 > ctx.limit() {
         return Err(WORDS.no_memory.into());
+    }
+    if is_top_k {
+        let table = TopKTable::undump(bytes).ok_or(WORDS.bad_data)?;
+        return if key.set(table) { Ok(()) } else { Err(WORDS.not_made.into()) };
     }
     let table = undump_count_min(bytes).ok_or(WORDS.bad_data)?;
     if key.set(table) { Ok(()) } else { Err(WORDS.not_made.into()) }
@@ -201,6 +281,11 @@ fn told(ctx: &Context<'_>, result: Result<(), Refusal>) -> Result<(), Failure> {
 
 /// Why an item was not added or removed.
 fn refused(why: Refused) -> Refusal {
+    match why {
+        Refused::Full | Refused::Copies => Counter::RefusedFull.add(1),
+        Refused::Memory => Counter::RefusedMemory.add(1),
+        _ => {}
+    }
     match why {
         Refused::Fixed => {
             c"ERR the filter is static: its items are fixed, so build it again and load it".into()

@@ -1,30 +1,55 @@
 //! `TOPK.*`: the most frequent items, with RedisBloom's arguments, replies and error texts.
 //!
-//! The value holds the state of its random numbers, so that the same commands make the same value everywhere, and commands are
-//! passed on as they came. An item for which there is no memory ends its command: the reply is that of the items before it and
-//! an error behind them, and those before it are passed on.
+//! The value holds the state of its random numbers, so that the same commands make the same value
+//! everywhere, and commands are passed on as they came. An item for which there is no memory ends
+//! its command: the reply is that of the items before it and an error behind them, and those before
+//! it are passed on.
 
 use super::{commands, parse_integer, parse_number};
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
-use crate::engine::ffi::{Key, Keys, Str};
+use crate::engine::ffi::{Either, Key, Keys, Str};
+use crate::engine::stats::Counter;
+use crate::values::redisbloom::TopKTable;
 use crate::values::top_k::{DEFAULTS, MAX_INCREMENT, Top, TopK};
 use std::ffi::CStr;
 
 commands! { c"topk":
-    Reserve c"topk.reserve" c"write deny-oom fast" => reserve;
-    Add c"topk.add" c"write deny-oom" => add;
-    IncrBy c"topk.incrby" c"write deny-oom" => incrby;
-    Query c"topk.query" c"readonly" => query;
-    Count c"topk.count" c"readonly" => count;
-    List c"topk.list" c"readonly" => list;
-    Info c"topk.info" c"readonly fast" => info;
+    Reserve c"topk.reserve" c"write deny-oom fast",
+        "key k:n [width:n depth:n decay:f]",
+        c"Creates an empty table of the k most frequent items.",
+        c"O(k)" => reserve;
+    Add c"topk.add" c"write deny-oom",
+        "key item...",
+        c"Counts items, and returns those that left the table.",
+        c"O(n * log k), where n is the number of items" => add;
+    IncrBy c"topk.incrby" c"write deny-oom",
+        "key (item increment:n)...",
+        c"Counts items several times, and returns those that left the table.",
+        c"O(n * (i + log k)), where n is the number of items and i the largest increment" => incrby;
+    Query c"topk.query" c"readonly",
+        "key item...",
+        c"Returns of each item whether it is in the table.",
+        c"O(n), where n is the number of items" => query;
+    Count c"topk.count" c"readonly",
+        "key item...",
+        c"Returns an estimate of how often each item was counted.",
+        c"O(n), where n is the number of items" => count;
+    List c"topk.list" c"readonly",
+        "key [WITHCOUNT]",
+        c"Returns the items of the table.",
+        c"O(k * log k)" => list;
+    Info c"topk.info" c"readonly fast",
+        "key",
+        c"Returns k, width, depth and decay of the table.",
+        c"O(1)" => info;
 }
 
 const NO_KEY: Failure = Failure::Text(c"TopK: key does not exist");
 const EXISTS: Failure = Failure::Text(c"TopK: key already exists");
 const STILL_LOADING: Failure = Failure::Text(c"TopK: the table is still being loaded");
-const NO_MEMORY: Failure = Failure::Text(c"ERR Insufficient memory to create topk data structure");
-const NOT_ADDED: &CStr = c"TopK: Insufficient memory to add the item";
+const NO_MEMORY: Failure =
+    Failure::Text(c"ERR Insufficient memory to create topk data structure: see bf.memory-limit");
+const NOT_ADDED: &CStr = c"TopK: Insufficient memory to add the item: see bf.memory-limit";
 const INCREMENT: Failure = Failure::Text(
     c"TopK: increment must be an integer greater or equal to 0 and smaller or equal to 100,000",
 );
@@ -78,10 +103,10 @@ fn find<'k>(key: &'k mut Key<'_>) -> Result<&'k mut TopK, Failure> {
     if key.is_empty() {
         return Err(NO_KEY);
     }
-    match key.value::<Top>() {
-        Some(Top::Whole(top)) => Ok(top),
-        Some(Top::Arriving(_)) => Err(STILL_LOADING),
-        None => Err(WRONG_TYPE),
+    match key.either::<Top, TopKTable>() {
+        Either::First(Top::Whole(top)) | Either::Second(TopKTable(top)) => Ok(top),
+        Either::First(Top::Arriving(_)) => Err(STILL_LOADING),
+        Either::Neither => Err(WRONG_TYPE),
     }
 }
 
@@ -134,7 +159,8 @@ fn incrby(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     add_all(ctx, keys, name, pairs, 2, items, c"topk.incrby")
 }
 
-/// Counts items, and passes on those that were, as the same command: each of them is `step` of its `words`.
+/// Counts items, and passes on those that were, as the same command: each of them is `step` of its
+/// `words`.
 fn add_all<'a>(
     ctx: &Context<'a>,
     keys: &mut Keys<'_>,
@@ -160,6 +186,8 @@ fn add_all<'a>(
         counted |= by > 0;
     }
     drop(key);
+    Counter::Added.add(pushed_out.len());
+    Counter::RefusedMemory.add(end.is_some().into());
     engine.reply_array(pushed_out.len() + usize::from(end.is_some()));
     for out in &pushed_out {
         match out {

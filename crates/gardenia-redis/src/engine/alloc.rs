@@ -1,9 +1,11 @@
 //! Memory from the engine, so that it is counted there, and falls under its limits.
 //!
-//! The engine promises 8 bytes of alignment and no more (its own builds may put a length before the memory), while the
-//! library asks for cache lines. So what needs more is taken larger, and begins at the next multiple; the word before it
-//! tells where the engine's memory begins. What cannot be had is null, which the library's fallible calls turn into
-//! errors. Memory of up to 8 bytes of alignment is resized by the engine, which can often do so in place; other memory is copied.
+//! The engine promises 8 bytes of alignment and no more (its own builds may put a length before the
+//! memory), while the library asks for cache lines. So what needs more is taken larger, and begins
+//! at the next multiple; the word before it tells where the engine's memory begins. Memory that
+//! cannot be had is null, which the library's fallible calls turn into errors. Memory of up to 8
+//! bytes of alignment is resized by the engine, which can often do so in place; other memory is
+//! copied.
 #![allow(unsafe_code)] // an allocator is unsafe by its trait
 
 use super::ffi;
@@ -34,8 +36,8 @@ fn note(change: impl FnOnce(usize) -> usize) {
     });
 }
 
-/// The most memory that `work` held at one time beyond what was held before; outside an engine, which counts by itself.
-/// Tests tell by it what a decoder takes.
+/// The most memory that `work` held at one time beyond what was held before; outside an engine,
+/// which counts by itself. Tests tell by it what a decoder takes.
 ///
 /// ```
 /// let (bytes, peak) = gardenia_redis::engine::alloc::peak_of(|| vec![0u8; 1_000].len());
@@ -46,6 +48,32 @@ pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     HELD.set((before, before));
     let result = work();
     (result, HELD.get().1 - before)
+}
+
+/// Bytes that are asked of the engine for an array of so many, in whole cache lines and aligned to
+/// one.
+///
+/// ```
+/// assert_eq!(gardenia_redis::engine::alloc::aligned_bytes(100), 128 + 64);
+/// ```
+#[must_use]
+pub fn aligned_bytes(bytes: usize) -> usize {
+    bytes.next_multiple_of(64) + 64
+}
+
+/// Whether the system has this many bytes at once: they are taken, and given back untouched.
+///
+/// For engines that can fail to allocate, but not to allocate zeros (Redis before 7.4).
+pub(super) fn system_has(bytes: usize) -> bool {
+    let Ok(layout) = Layout::from_size_align(bytes, ALIGNED) else { return false };
+    // SAFETY: `bytes` is not 0 where large memory is asked for, and what was given is given back.
+    unsafe {
+        let memory = System.alloc(layout);
+        if !memory.is_null() {
+            System.dealloc(memory, layout);
+        }
+        !memory.is_null()
+    }
 }
 
 /// Memory for `layout`.
@@ -63,12 +91,13 @@ fn take(layout: Layout, zeroed: bool) -> Option<*mut u8> {
         let found: Result<_, ffi::NoEngine> = ffi::allocate(size, zeroed).or_else(system);
         return found.ok().flatten().map(|memory| memory.as_ptr());
     }
-    let room = size.checked_add(align)?.checked_add(ALIGNED)?;
+    // Memory begins at a multiple of 8, so that a word and the way to the next multiple of `align` fit in `align` bytes.
+    let room = size.checked_add(align)?;
     match ffi::allocate(room, zeroed) {
         Err(none) => system(none).ok().flatten().map(|memory| memory.as_ptr()),
         Ok(memory) => {
             let start = memory?.as_ptr();
-            // SAFETY: the next multiple of `align` behind a word is at most `align + 8` bytes off, and `size` bytes
+            // SAFETY: the next multiple of `align` behind a word is at most `align` bytes off, and `size` bytes
             // follow it; the word before it lies in the same memory and is aligned.
             unsafe {
                 let behind = start.add(ALIGNED);

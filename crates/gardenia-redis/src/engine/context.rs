@@ -5,7 +5,8 @@ use super::settings;
 use std::ffi::{CStr, c_int};
 use std::ops::Range;
 
-/// The places of the keys that a command reads, among its arguments with the command's name: any arguments.
+/// The places of the keys that a command reads, among its arguments with the command's name: any
+/// arguments.
 pub type Sources = fn(&[Str<'_>]) -> Range<usize>;
 
 /// A command of the module.
@@ -18,12 +19,17 @@ pub trait Command {
     const CATEGORIES: &'static CStr;
     /// First key, last key, step.
     const KEYS: (c_int, c_int, c_int) = (1, 1, 1);
-    /// Where the arguments themselves say how many keys there are: which of them are read, beside the first argument, which
-    /// is changed. The flags then have `getkeys-api`, the keys above are (0, 0, 0), and the engine asks before it checks
-    /// access and slots.
+    /// Where the arguments themselves say how many keys there are: which of them are read, beside
+    /// the first argument, which is changed. The flags then have `getkeys-api`, the keys above are
+    /// (0, 0, 0), and the engine asks before it checks access and slots.
     const SOURCES: Option<Sources> = None;
+    /// How it is called (see [`syntax`](super::syntax)); `None` if it is not described.
+    const SYNTAX: Option<&'static str> = None;
+    /// What it does, and what that costs.
+    const ABOUT: (&'static CStr, &'static CStr) = (c"", c"");
 
-    /// Answers a call: one reply, or the error that becomes one. An error or a panic within a reply becomes the rest of it.
+    /// Answers a call: one reply, or the error that becomes one. An error or a panic within a reply
+    /// becomes the rest of it.
     fn run(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure>;
 }
 
@@ -71,17 +77,24 @@ impl<'a> Context<'a> {
         self.ctx
     }
 
-    /// The most bytes that one object may take now. Commands that were accepted elsewhere have none: a replica, or a
-    /// file, that refuses them would end in another state.
+    /// The most bytes that one object may take now. Commands that were accepted elsewhere have
+    /// none: a replica, or a file, that refuses them would end in another state.
     #[must_use]
     pub fn limit(&self) -> u64 {
         if self.ctx.is_repeated() { u64::MAX } else { settings::memory_limit() }
     }
 
+    /// Whether the command was accepted elsewhere before, and is not to be refused here.
+    #[must_use]
+    pub fn is_repeated(&self) -> bool {
+        self.ctx.is_repeated()
+    }
+
     /// Whether a value is to be made in RedisBloom's layout.
     ///
-    /// Who makes values here passes them on with a seed. A creation without one, from a primary or a file, is RedisBloom's,
-    /// and is done as it does it: then all that follows finds the cells that it has there.
+    /// Who makes values here passes them on with a seed. A creation without one, from a primary or
+    /// a file, is RedisBloom's, and is done as it does it: then all that follows finds the cells
+    /// that it has there.
     #[must_use]
     pub fn makes_redisbloom<T>(&self, seed: Option<T>) -> bool {
         seed.is_none() && self.ctx.is_repeated()

@@ -1,11 +1,16 @@
-//! The engine's C interface: the functions, looked up by name, and thin handles around its pointers.
+//! The engine's C interface: the functions, looked up by name, and thin handles around its
+//! pointers.
 //!
-//! Redis and Valkey hand a module one function that finds all others by name, so nothing is linked and one file serves
-//! both. What a version of the engine lacks is `None` here if the module can do without, and refuses to load otherwise.
-//! No pointer leaves this file: the handles below own what they point to, or borrow it for as long as it lives.
+//! Redis and Valkey hand a module one function that finds all others by name, so nothing is linked
+//! and one file serves both. What a version of the engine lacks is `None` here if the module can do
+//! without, and refuses to load otherwise. No pointer leaves this file: the handles below own what
+//! they point to, or borrow it for as long as it lives.
 #![allow(unsafe_code)] // calls into the engine, and the functions that it calls
 
+mod about;
+
 use super::context::{Command, Context, Failure, WRONG_TYPE};
+use super::stats::{self, Tally};
 use super::types::Value;
 use std::cell::Cell;
 use std::ffi::{CStr, CString, NulError, c_char, c_int, c_long, c_longlong, c_uint, c_void};
@@ -45,6 +50,8 @@ opaque! {
     RawCommand,
     /// The state of a defragmentation.
     RawDefrag,
+    /// What is written to INFO.
+    RawInfo,
 }
 
 /// What the engine calls for a command.
@@ -188,6 +195,7 @@ functions! {
         DigestEndSequence: fn(*mut RawDigest);
         GetRandomBytes: fn(*mut u8, usize);
         Alloc: fn(usize) -> *mut c_void;
+        Calloc: fn(usize, usize) -> *mut c_void;
         Realloc: fn(*mut c_void, usize) -> *mut c_void;
         Free: fn(*mut c_void);
     }
@@ -195,13 +203,22 @@ functions! {
         Replicate: fn(*mut RawCtx, *const c_char, *const c_char, ...) -> c_int;
         EmitAOF: fn(*mut RawIo, *const c_char, *const c_char, ...);
         Log: fn(*mut RawCtx, *const c_char, *const c_char, ...);
+        Call: fn(*mut RawCtx, *const c_char, *const c_char, ...) -> *mut c_void;
     }
     optional {
+        IsModuleNameBusy: fn(*const c_char) -> c_int;
         TryAlloc: fn(usize) -> *mut c_void;
         TryCalloc: fn(usize, usize) -> *mut c_void;
         TryRealloc: fn(*mut c_void, usize) -> *mut c_void;
         AddACLCategory: fn(*mut RawCtx, *const c_char) -> c_int;
         GetCommand: fn(*mut RawCtx, *const c_char) -> *mut RawCommand;
+        SetCommandInfo: fn(*mut RawCommand, *const about::CommandInfo) -> c_int;
+        RegisterInfoFunc: fn(*mut RawCtx, about::InfoFn) -> c_int;
+        InfoAddSection: fn(*mut RawInfo, *const c_char) -> c_int;
+        InfoBeginDictField: fn(*mut RawInfo, *const c_char) -> c_int;
+        InfoEndDictField: fn(*mut RawInfo) -> c_int;
+        InfoAddFieldULongLong: fn(*mut RawInfo, *const c_char, u64) -> c_int;
+        InfoAddFieldCString: fn(*mut RawInfo, *const c_char, *const c_char) -> c_int;
         SetCommandACLCategories: fn(*mut RawCommand, *const c_char) -> c_int;
         RegisterNumericConfig: fn(
             *mut RawCtx, *const c_char, c_longlong, c_uint, c_longlong, c_longlong,
@@ -211,6 +228,8 @@ functions! {
             *mut RawCtx, *const c_char, *const c_char, c_uint, GetText, SetText, Option<Apply>, *mut c_void
         ) -> c_int;
         LoadConfigs: fn(*mut RawCtx) -> c_int;
+        SubscribeToServerEvent: fn(*mut RawCtx, Event, OnEvent) -> c_int;
+        MallocSize: fn(*mut c_void) -> usize;
         DefragAlloc: fn(*mut RawDefrag, *mut c_void) -> *mut c_void;
     }
 }
@@ -226,15 +245,27 @@ fn api() -> &'static Api {
     }
 }
 
-/// Memory from the engine, zeroed if asked for; `None` if there is none. Aligned to 8 bytes and no more.
+/// From this many bytes on zeros are left to the engine, whose fresh pages are zero and stay
+/// untouched.
+const LARGE: usize = 64 << 10;
+
+/// Memory from the engine, zeroed if asked for; `None` if there is none. Aligned to 8 bytes and no
+/// more.
 ///
 /// `Err` before the module is loaded, when there is no engine to ask.
 #[inline]
 pub(super) fn allocate(bytes: usize, zeroed: bool) -> Result<Option<NonNull<u8>>, NoEngine> {
     let api = API.get().ok_or(NoEngine)?;
     let found = match (zeroed, api.TryCalloc, api.TryAlloc) {
-        // SAFETY: any size may be asked for; the engine answers null where it has not so much.
-        (true, Some(try_calloc), _) => return Ok(NonNull::new(unsafe { try_calloc(1, bytes) }.cast())),
+        (true, Some(try_calloc), _) => {
+            // SAFETY: any size may be asked for; the engine answers null where it has not so much.
+            return Ok(NonNull::new(unsafe { try_calloc(1, bytes) }.cast()).map(placed));
+        }
+        (true, None, _) if bytes >= LARGE => {
+            // SAFETY: as above, but that the engine ends where memory does: so the system is asked before.
+            let taken = super::alloc::system_has(bytes).then(|| unsafe { (api.Calloc)(1, bytes) });
+            return Ok(taken.and_then(|memory| NonNull::new(memory.cast())));
+        }
         // SAFETY: as above.
         (_, _, Some(try_alloc)) => unsafe { try_alloc(bytes) },
         // SAFETY: as above, but that the engine ends where memory does.
@@ -245,16 +276,18 @@ pub(super) fn allocate(bytes: usize, zeroed: bool) -> Result<Option<NonNull<u8>>
         // SAFETY: the engine gave so many bytes.
         unsafe { memory.write_bytes(0, bytes) };
     }
-    Ok(found)
+    Ok(found.map(placed))
 }
 
-/// Resizes memory and keeps its bytes, as many as fit; `None` if there is no memory, and then nothing has changed.
+/// Resizes memory and keeps its bytes, as many as fit; `None` if there is no memory, and then
+/// nothing has changed.
 ///
-/// `Err` where the engine can fail to allocate but not to resize, as Redis before 7.4: there a resize that finds no memory
-/// ends the engine, while [`allocate`] reports it.
+/// `Err` where the engine can fail to allocate but not to resize, as Redis before 7.4: there a
+/// resize that finds no memory ends the engine, while [`allocate`] reports it.
 ///
 /// # Safety
-/// The memory came from [`allocate`] or from here, `bytes` is not 0, and the old address is not used after a success.
+/// The memory came from [`allocate`] or from here, `bytes` is not 0, and the old address is not
+/// used after a success.
 #[inline]
 pub(super) unsafe fn reallocate(memory: *mut u8, bytes: usize) -> Result<Option<NonNull<u8>>, CannotFail> {
     let api = api();
@@ -349,19 +382,21 @@ impl AsRef<[u8]> for Str<'_> {
 
 /// The engine's side of a call.
 ///
-/// A client waits for exactly one reply to a command, and would read what follows as the reply to its next command. So replies
-/// are counted: an array is one reply, after which its elements are due. What is still due when a command ends, because it
-/// panicked or failed in the middle, is sent as errors, one for each element: null would read as "no" to a client that asked
-/// which items are there. A reply too many is not sent.
+/// A client waits for exactly one reply to a command, and would read what follows as the reply to
+/// its next command. So replies are counted: an array is one reply, after which its elements are
+/// due. What is still due when a command ends, because it panicked or failed in the middle, is sent
+/// as errors, one for each element: null would read as "no" to a client that asked which items are
+/// there. A reply too many is not sent.
 ///
-/// Closing the connection instead would not be enough. A command that a script or another module calls has a client without a
-/// connection; the engine itself reads that reply, and relies on its lengths. And a client would lose the replies to other
-/// commands that it had already sent.
+/// Closing the connection instead would not be enough. A command that a script or another module
+/// calls has a client without a connection; the engine itself reads that reply, and relies on its
+/// lengths. And a client would lose the replies to other commands that it had already sent.
 #[derive(Clone, Copy)]
 pub struct Ctx<'a> {
     raw: *mut RawCtx,
     api: &'static Api,
-    /// Replies that the client waits for: one at the start, then what is left of the arrays that have begun.
+    /// Replies that the client waits for: one at the start, then what is left of the arrays that
+    /// have begun.
     due: &'a Cell<usize>,
 }
 
@@ -369,6 +404,8 @@ pub struct Ctx<'a> {
 const REPLICATED: c_int = 1 << 12;
 /// The command comes from a file that is loaded.
 const LOADING: c_int = 1 << 13;
+/// The server receives the data of its primary.
+const TRANSFERRING: c_int = 1 << 16;
 /// Events of the types of modules.
 const NOTIFY_MODULE: c_int = 1 << 13;
 const READ: c_int = 1;
@@ -465,8 +502,8 @@ impl<'a> Ctx<'a> {
         self.reply(0, |api, ctx| unsafe { (api.ReplyWithDouble)(ctx, value) });
     }
 
-    /// Tells the engine which of so many arguments are keys, if it asks for that in place of running the command: the first,
-    /// which is changed, and the `sources`, which are read.
+    /// Tells the engine which of so many arguments are keys, if it asks for that in place of
+    /// running the command: the first, which is changed, and the `sources`, which are read.
     fn tells_keys(self, args: usize, sources: impl FnOnce() -> Range<usize>) -> bool {
         const OVERWRITTEN: c_int = 1 << 2 | 1 << 5;
         const READ: c_int = 1 | 1 << 4;
@@ -489,7 +526,8 @@ impl<'a> Ctx<'a> {
         unsafe { (self.api.GetContextFlags)(self.raw) & flag != 0 }
     }
 
-    /// Whether the command was accepted elsewhere before: it comes from the primary, or from a file.
+    /// Whether the command was accepted elsewhere before: it comes from the primary, or from a
+    /// file.
     #[must_use]
     pub fn is_repeated(self) -> bool {
         self.has(REPLICATED | LOADING)
@@ -568,10 +606,24 @@ pub enum Either<'k, A, B> {
     Neither,
 }
 
-/// The keys of the database, of which a command has one open at a time: two names may be the same key.
+/// A value of one of three types.
+pub enum Among<'k, A, B, C> {
+    /// Of the first.
+    First(&'k mut A),
+    /// Of the second.
+    Second(&'k mut B),
+    /// Of the third.
+    Third(&'k mut C),
+    /// Of another, or nothing.
+    None,
+}
+
+/// The keys of the database, of which a command has one open at a time: two names may be the same
+/// key.
 ///
-/// A call of a command gets one of these, and nothing else opens keys. An open key borrows it, and a value borrows its key, so
-/// whoever has a value knows that nobody else has it. One key after the other compiles:
+/// A call of a command gets one of these, and nothing else opens keys. An open key borrows it, and
+/// a value borrows its key, so whoever has a value knows that nobody else has it. One key after the
+/// other compiles:
 ///
 /// ```
 /// # use gardenia_redis::engine::{context::Failure, ffi::{Keys, Str}};
@@ -638,11 +690,11 @@ impl Keys<'_> {
         // SAFETY: the context is that of the call, which outlives the key. A key that has expired is deleted here, which frees its
         // value and calls other modules: but no value is borrowed, since no key is open.
         let raw = unsafe { (api.OpenKey)(self.ctx.raw, name.raw.as_ptr(), mode) };
-        Some(Key { raw: NonNull::new(raw)?, api, keys: PhantomData })
+        Some(Key { raw: NonNull::new(raw)?, api, tally: None, keys: PhantomData })
     }
 
-    /// Sends an event to those who listen. Other modules are called at once, and may call commands of this one on any key: so
-    /// none is open.
+    /// Sends an event to those who listen. Other modules are called at once, and may call commands
+    /// of this one on any key: so none is open.
     pub fn notify(&mut self, event: &CStr, key: Str<'_>) {
         let api = self.ctx.api;
         // SAFETY: the context is that of the call, and the event ends in a zero byte.
@@ -654,12 +706,15 @@ impl Keys<'_> {
 pub struct Key<'k> {
     raw: NonNull<RawKey>,
     api: &'static Api,
+    /// That of the type whose value was last asked for.
+    tally: Option<&'static Tally>,
     keys: PhantomData<&'k mut RawCtx>,
 }
 
 impl Drop for Key<'_> {
     #[inline]
     fn drop(&mut self) {
+        stats::settle(self.tally);
         // SAFETY: opened once, closed once.
         unsafe { (self.api.CloseKey)(self.raw.as_ptr()) };
     }
@@ -694,6 +749,17 @@ impl Key<'_> {
     #[inline]
     #[must_use]
     pub fn either<A: Value, B: Value>(&mut self) -> Either<'_, A, B> {
+        match self.among::<A, B, B>() {
+            Among::First(value) => Either::First(value),
+            Among::Second(value) | Among::Third(value) => Either::Second(value),
+            Among::None => Either::Neither,
+        }
+    }
+
+    /// The value, if it is of one of three types.
+    #[inline]
+    #[must_use]
+    pub fn among<A: Value, B: Value, C: Value>(&mut self) -> Among<'_, A, B, C> {
         let kind = self.kind();
         let is = |own: *mut RawType| !kind.is_null() && own == kind;
         // SAFETY: the key is open. A value of the engine's type `kind` is what `set` or a callback of that type boxed (see
@@ -704,25 +770,36 @@ impl Key<'_> {
         unsafe {
             let value = || (self.api.ModuleTypeGetValue)(self.raw.as_ptr());
             if is(A::handle().kind()) {
-                return value().cast::<A>().as_mut().map_or(Either::Neither, Either::First);
+                self.tally = Some(&A::handle().tally);
+                return value().cast::<A>().as_mut().map_or(Among::None, Among::First);
             }
             if is(B::handle().kind()) {
-                return value().cast::<B>().as_mut().map_or(Either::Neither, Either::Second);
+                self.tally = Some(&B::handle().tally);
+                return value().cast::<B>().as_mut().map_or(Among::None, Among::Second);
+            }
+            if is(C::handle().kind()) {
+                self.tally = Some(&C::handle().tally);
+                return value().cast::<C>().as_mut().map_or(Among::None, Among::Third);
             }
         }
-        Either::Neither
+        Among::None
     }
 
-    /// Stores a value in place of what was there; false if the type is not registered, or if the engine refuses, which it does
-    /// to no key open for writing.
+    /// Stores a value in place of what was there; false if the type is not registered, or if the
+    /// engine refuses, which it does to no key open for writing.
     pub fn set<T: Value>(&mut self, value: T) -> bool {
         let kind = T::handle().kind();
         if kind.is_null() {
             return false;
         }
+        let bytes = held(&value);
         let value = Box::into_raw(Box::new(value));
+        // What is pending belongs to the value that is replaced.
+        stats::settle(self.tally);
         // SAFETY: the key is open, the type is registered, and the value was boxed for its callbacks.
         if unsafe { (self.api.ModuleTypeSetValue)(self.raw.as_ptr(), kind, value.cast()) } == OK {
+            T::handle().tally.add(bytes);
+            self.tally = Some(&T::handle().tally);
             return true;
         }
         // SAFETY: the engine did not take it.
@@ -732,6 +809,7 @@ impl Key<'_> {
 
     /// Deletes what is stored.
     pub fn delete(&mut self) {
+        stats::settle(self.tally);
         // SAFETY: the key is open.
         unsafe { (self.api.DeleteKey)(self.raw.as_ptr()) };
     }
@@ -739,23 +817,27 @@ impl Key<'_> {
 
 /// The engine's number of the data type whose values are `T`, once it is registered.
 ///
-/// Only [`Loading::add_type`] writes to one, and only the number that the engine returned for the callbacks of `T`: so a key
-/// whose type has this number holds a `T`.
+/// Only [`Loading::add_type`] writes to one, and only the number that the engine returned for the
+/// callbacks of `T`: so a key whose type has this number holds a `T`.
 #[derive(Debug)]
-pub struct TypeHandle<T>(AtomicPtr<RawType>, PhantomData<fn() -> T>);
+pub struct TypeHandle<T> {
+    kind: AtomicPtr<RawType>,
+    tally: Tally,
+    values: PhantomData<fn() -> T>,
+}
 
 impl<T> TypeHandle<T> {
     /// A type that is not yet registered.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "for statics only")]
     pub const fn new() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()), PhantomData)
+        Self { kind: AtomicPtr::new(ptr::null_mut()), tally: Tally::new(), values: PhantomData }
     }
 
     /// The number, null before the type is registered.
     #[inline]
     fn kind(&self) -> *mut RawType {
-        self.0.load(Ordering::Relaxed)
+        self.kind.load(Ordering::Relaxed)
     }
 }
 
@@ -890,11 +972,21 @@ fn guarded<R>(other: R, work: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(other)
 }
 
-unsafe extern "C" fn rdb_load<T: Value>(io: *mut RawIo, version: c_int) -> *mut c_void {
-    guarded(ptr::null_mut(), || match T::load(&mut Io::new(io), version) {
-        Some(value) => Box::into_raw(Box::new(value)).cast(),
-        None => ptr::null_mut(),
+/// Bytes of a value with all that it holds.
+fn held<T: Value>(value: &T) -> usize {
+    size_of::<T>() + value.memory()
+}
+
+/// A value for the engine, or null.
+fn given<T: Value>(value: Option<T>) -> *mut c_void {
+    value.map_or(ptr::null_mut(), |value| {
+        T::handle().tally.add(held(&value));
+        Box::into_raw(Box::new(value)).cast()
     })
+}
+
+unsafe extern "C" fn rdb_load<T: Value>(io: *mut RawIo, version: c_int) -> *mut c_void {
+    guarded(ptr::null_mut(), || given(T::load(&mut Io::new(io), version)))
 }
 
 unsafe extern "C" fn rdb_save<T: Value>(io: *mut RawIo, value: *mut c_void) {
@@ -912,8 +1004,28 @@ unsafe extern "C" fn aof_rewrite<T: Value>(io: *mut RawIo, key: *mut RawString, 
 }
 
 unsafe extern "C" fn mem_usage<T: Value>(value: *const c_void) -> usize {
-    // SAFETY: see above.
-    guarded(0, || size_of::<T>() + unsafe { &*value.cast::<T>() }.memory())
+    guarded(0, || {
+        // With the engine's object and its note of type and value, two pointers each, which it does not count itself.
+        let mut sum = taken_for(size_of::<T>()) + 2 * taken_for(2 * size_of::<usize>());
+        // SAFETY: see above.
+        unsafe { &*value.cast::<T>() }.parts(&mut |bytes| sum += taken_for(bytes));
+        sum
+    })
+}
+
+/// What the engine's allocator takes for this many bytes: it rounds them up, by rules of its own.
+/// So memory is taken, asked for its size, and given back; it is not touched.
+fn taken_for(bytes: usize) -> usize {
+    let (Some(size_of), true) = (api().MallocSize, bytes > 0) else { return bytes };
+    match allocate(bytes, false) {
+        // SAFETY: the memory came from the engine just now, and nobody else has it.
+        Ok(Some(memory)) => unsafe {
+            let size = size_of(memory.as_ptr().cast());
+            release(memory.as_ptr());
+            size.max(bytes)
+        },
+        _ => bytes,
+    }
 }
 
 unsafe extern "C" fn digest<T: Value>(digest: *mut RawDigest, value: *mut c_void) {
@@ -926,8 +1038,11 @@ unsafe extern "C" fn digest<T: Value>(digest: *mut RawDigest, value: *mut c_void
 }
 
 unsafe extern "C" fn free<T: Value>(value: *mut c_void) {
-    // SAFETY: see above; the engine frees a value once. It may do so in another thread, which `Value: Send` allows.
-    guarded((), || drop(unsafe { Box::from_raw(value.cast::<T>()) }));
+    guarded((), || {
+        // SAFETY: see above; the engine frees a value once. It may do so in another thread, which `Value: Send` allows.
+        let value = unsafe { Box::from_raw(value.cast::<T>()) };
+        T::handle().tally.remove(held(&*value));
+    });
 }
 
 unsafe extern "C" fn free_effort<T: Value>(_key: *mut RawString, value: *const c_void) -> usize {
@@ -941,29 +1056,63 @@ unsafe extern "C" fn copy<T: Value>(
     value: *const c_void,
 ) -> *mut c_void {
     // SAFETY: see above.
-    guarded(ptr::null_mut(), || match unsafe { &*value.cast::<T>() }.copy() {
-        Some(copy) => Box::into_raw(Box::new(copy)).cast(),
-        None => ptr::null_mut(),
-    })
+    guarded(ptr::null_mut(), || given(unsafe { &*value.cast::<T>() }.copy()))
 }
 
-/// Moves the value itself where the engine has a better place; what it holds is large, and large memory is never moved.
+/// Memory up to this size lies in slabs with other memory, and can keep a whole slab from being
+/// given back; larger memory is the allocator's by itself. That of jemalloc, which is the only one
+/// that engines defragment with.
+const SLAB_MEMORY: usize = 14 << 10;
+
+/// The defragmentation under way, in which new memory is offered to the engine to be put elsewhere.
+static DEFRAG: AtomicPtr<RawDefrag> = AtomicPtr::new(ptr::null_mut());
+
+/// Where the engine would rather have memory that was just taken; the same address if it is good
+/// there.
+#[inline]
+fn placed(memory: NonNull<u8>) -> NonNull<u8> {
+    let defrag = DEFRAG.load(Ordering::Relaxed);
+    if defrag.is_null() {
+        return memory;
+    }
+    // SAFETY: the memory came from the engine just now and nobody has seen its address; the engine frees the old place itself.
+    let moved =
+        api().DefragAlloc.and_then(|offer| NonNull::new(unsafe { offer(defrag, memory.as_ptr().cast()) }));
+    moved.map_or(memory, NonNull::cast)
+}
+
+/// Moves the value where the engine has a better place for it, and so what it holds. The arrays of
+/// a filter are the library's, which does not tell where they lie: a small value is copied, into
+/// memory of the engine's choice, and the copy takes its place.
 unsafe extern "C" fn defrag<T: Value>(
     ctx: *mut RawDefrag,
     _key: *mut RawString,
     value: *mut *mut c_void,
 ) -> c_int {
-    if let Some(defrag) = api().DefragAlloc {
+    let Some(offer) = api().DefragAlloc else { return 0 };
+    guarded((), || {
         // SAFETY: a box of alignment 8 or less is memory of the engine as it was given (see `alloc.rs`), and moving the
-        // bytes of a value moves it. The engine frees the old place itself.
-        unsafe {
+        // bytes of a value moves it. The engine frees the old place itself, and nobody else has the value.
+        let value = unsafe {
             if align_of::<T>() <= super::alloc::ALIGNED
-                && let Some(moved) = NonNull::new(defrag(ctx, *value))
+                && let Some(moved) = NonNull::new(offer(ctx, *value))
             {
                 *value = moved.as_ptr();
             }
+            &mut *(*value).cast::<T>()
+        };
+        let before = value.memory();
+        if before > SLAB_MEMORY {
+            return;
         }
-    }
+        DEFRAG.store(ctx, Ordering::Relaxed);
+        let copy = guarded(None, || value.copy());
+        DEFRAG.store(ptr::null_mut(), Ordering::Relaxed);
+        if let Some(copy) = copy {
+            *value = copy;
+            T::handle().tally.resized(before, value.memory());
+        }
+    });
     0
 }
 
@@ -996,7 +1145,8 @@ unsafe extern "C" fn trampoline<C: Command>(
     OK
 }
 
-/// All categories of a command: its own, and those that follow from its flags, which engines do not add themselves.
+/// All categories of a command: its own, and those that follow from its flags, which engines do not
+/// add themselves.
 fn categories<C: Command>() -> Result<CString, NulError> {
     let has = |flag: &str| C::FLAGS.to_string_lossy().split(' ').any(|one| one == flag);
     let access = if has("write") { "write" } else { "read" };
@@ -1031,8 +1181,13 @@ impl Loading<'_> {
         let (ctx, api) = (self.ctx.raw, self.ctx.api);
         // SAFETY: the engine copies the methods and the name.
         let kind = unsafe { (api.CreateDataType)(ctx, T::NAME.as_ptr(), T::VERSION, &raw const methods) };
-        T::handle().0.store(kind, Ordering::Relaxed);
-        if kind.is_null() { Err("a data type is taken by another module") } else { Ok(()) }
+        // Only a type that was registered: the values of one that was registered before are still there.
+        if kind.is_null() {
+            return Err("a data type is taken by another module");
+        }
+        T::handle().kind.store(kind, Ordering::Relaxed);
+        stats::add_type(T::NAME, &T::handle().tally);
+        Ok(())
     }
 
     /// Registers a category for access control, where the engine has them for modules.
@@ -1060,6 +1215,7 @@ impl Loading<'_> {
                 }
             }
         }
+        self.describe::<C>();
         Ok(())
     }
 
@@ -1144,6 +1300,43 @@ impl Loading<'_> {
     }
 }
 
+/// Something that happens to the server, and the version of what is told about it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Event {
+    id: u64,
+    version: u64,
+}
+
+/// What the engine calls when something happens.
+type OnEvent = unsafe extern "C" fn(*mut RawCtx, Event, u64, *mut c_void);
+
+impl Loading<'_> {
+    /// Calls `look` before the data of the server are given up for those of its primary.
+    pub fn before_synchronisation<L: Look>(&self) {
+        const FLUSH: Event = Event { id: 2, version: 1 };
+        unsafe extern "C" fn flush<L: Look>(ctx: *mut RawCtx, _: Event, end: u64, _: *mut c_void) {
+            // SAFETY: the context is that of the call.
+            let transferring = unsafe { (api().GetContextFlags)(ctx) } & TRANSFERRING != 0;
+            // SAFETY: as above. The reply is never freed: the server ends.
+            let save = || _ = unsafe { (api().Call)(ctx, c"SAVE".as_ptr(), c"".as_ptr()) };
+            if end == 0 && transferring {
+                guarded((), || L::look(save));
+            }
+        }
+        if let Some(subscribe) = self.ctx.api.SubscribeToServerEvent {
+            // SAFETY: the context is that of the call.
+            unsafe { subscribe(self.ctx.raw, FLUSH, flush::<L>) };
+        }
+    }
+}
+
+/// What is done before a synchronisation.
+pub trait Look {
+    /// Does it; `save` writes what the server has into its own file.
+    fn look(save: impl FnOnce());
+}
+
 /// A setting of the module.
 pub trait Setting<T> {
     /// Its name, which the engine puts behind the module's.
@@ -1178,11 +1371,21 @@ pub unsafe fn load(module: &Module, ctx: *mut RawCtx, argv: *mut *mut RawString,
     const NO_IMPLICIT_SIGNAL_MODIFIED: c_int = 2;
     /// Values of two databases may be there at once, since they share nothing.
     const HANDLE_REPL_ASYNC_LOAD: c_int = 4;
-    /// Valkey's: a slot is moved by the commands that rewrite a file, and by those that are passed on, which is exact.
+    /// Valkey's: a slot is moved by the commands that rewrite a file, and by those that are passed
+    /// on, which is exact.
     const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 32;
     // SAFETY: by the caller's promise. Nothing was allocated before, so that all memory comes from the engine.
     let Ok(found) = (unsafe { Api::find(ctx) }) else { return ERR };
     let api = API.get_or_init(|| found);
+    // A file that is loaded twice has one set of statics, which serve the module that is there: nothing may change them.
+    // SAFETY: the name ends in a zero byte.
+    if api.IsModuleNameBusy.is_some_and(|is_busy| unsafe { is_busy(module.name.as_ptr()) } != 0) {
+        log(
+            Level::Warning,
+            "not loaded: a module with this name is loaded already. hint: restart the server to replace it",
+        );
+        return ERR;
+    }
     // The library may have been built with its memory maps for another program of the workspace.
     gardenia::cells::use_allocator_alone();
     let due = Cell::new(0);
@@ -1203,7 +1406,10 @@ pub unsafe fn load(module: &Module, ctx: *mut RawCtx, argv: *mut *mut RawString,
         (module.load)(&loading, args)
     });
     match result {
-        Ok(()) => OK,
+        Ok(()) => {
+            log(Level::Notice, concat!("Gardenia ", env!("CARGO_PKG_VERSION"), " is loaded"));
+            OK
+        }
         Err(why) => {
             log(Level::Warning, &format!("not loaded: {why}"));
             ERR

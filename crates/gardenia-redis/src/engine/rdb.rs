@@ -1,5 +1,5 @@
-//! Long byte strings in the database's file: pieces of one MiB, so that neither side holds a second copy of a large
-//! filter in one block.
+//! Long byte strings in the database's file: pieces of one MiB, so that neither side holds a second
+//! copy of a large filter in one block.
 
 use super::ffi::{Buffer, Io};
 use std::io::{self, Read, Write};
@@ -43,7 +43,8 @@ impl Write for PieceWriter<'_, '_> {
     }
 }
 
-/// A string of pieces, all loaded: what it claims of itself can then be compared with what is there.
+/// A string of pieces, all loaded: what it claims of itself can then be compared with what is
+/// there.
 pub struct Pieces<B> {
     pieces: Vec<B>,
     len: u64,

@@ -1,7 +1,9 @@
-//! Settings: what a filter is made for when a command does not say, and how large one object may be.
+//! Settings: what a filter is made for when a command does not say, and how large one object may
+//! be.
 //!
-//! They are set by arguments of `loadmodule` (`INITIAL_SIZE 1000 ERROR_RATE 0.001`), by the engine's configuration file, or
-//! by `CONFIG SET bf.initial-size 1000`. A replica gets the values that a filter was made with, and needs no settings.
+//! They are set by arguments of `loadmodule` (`INITIAL_SIZE 1000 ERROR_RATE 0.001`), by the
+//! engine's configuration file, or by `CONFIG SET bf.initial-size 1000`. A replica gets the values
+//! that a filter was made with, and needs no settings.
 
 use super::ffi::{Loading, Setting};
 use std::ffi::CStr;
@@ -68,6 +70,10 @@ number!(
     CuckooExpansion, c"cf-expansion-factor", 0, MAX_EXPANSION, 1
 );
 number!(
+    /// The most filters that one of them grows to.
+    CuckooFilters, c"cf-max-expansions", 1, 65_535, 32
+);
+number!(
     /// The most bytes of one object.
     MemoryLimit, c"memory-limit", 0, i64::MAX, 128 << 20
 );
@@ -116,10 +122,11 @@ pub fn take_arguments(args: &[impl AsRef<[u8]>]) -> Result<(), &'static str> {
             b"CF_BUCKET_SIZE" => whole.is_some_and(CuckooBucketSize::set),
             b"CF_MAX_ITERATIONS" => whole.is_some_and(CuckooIterations::set),
             b"CF_EXPANSION_FACTOR" => whole.is_some_and(CuckooExpansion::set),
+            b"CF_MAX_EXPANSIONS" => whole.is_some_and(CuckooFilters::set),
             _ => {
                 return Err(
                     "an argument is unknown: INITIAL_SIZE, ERROR_RATE, EXPANSION, MEMORY_LIMIT, CF_INITIAL_SIZE, \
-                     CF_BUCKET_SIZE, CF_MAX_ITERATIONS and CF_EXPANSION_FACTOR are known",
+                     CF_BUCKET_SIZE, CF_MAX_ITERATIONS, CF_EXPANSION_FACTOR and CF_MAX_EXPANSIONS are known",
                 );
             }
         };
@@ -138,6 +145,7 @@ pub fn register(loading: &Loading<'_>) -> Result<(), &'static str> {
     loading.add_number::<CuckooBucketSize>(false)?;
     loading.add_number::<CuckooIterations>(false)?;
     loading.add_number::<CuckooExpansion>(false)?;
+    loading.add_number::<CuckooFilters>(false)?;
     loading.add_number::<MemoryLimit>(true)?;
     let rate = std::ffi::CString::new(ErrorRate::get().to_string()).unwrap_or_default();
     loading.add_rate::<ErrorRate>(&rate)?;
@@ -153,6 +161,8 @@ fn arguments_are_checked() {
     assert!(take_arguments(&["ERROR_RATE", "NaN"]).is_err());
     assert!(take_arguments(&["ROSES", "1"]).is_err());
     assert!(take_arguments(&["CF_BUCKET_SIZE", "256"]).is_err());
+    assert!(take_arguments(&["CF_MAX_EXPANSIONS", "0"]).is_err());
+    assert!(take_arguments(&["CF_MAX_EXPANSIONS", "32"]).is_ok());
     assert!(take_arguments(&["cf_initial_size", "1024", "CF_BUCKET_SIZE", "2"]).is_ok());
     assert!(take_arguments(&["initial_size", "100", "ERROR_RATE", "0.01"]).is_ok());
     assert_eq!((InitialSize::get(), ErrorRate::get()), (100, 0.01));

@@ -6,17 +6,20 @@ use std::ffi::CStr;
 
 /// A value that is stored under a key, of one data type of the engine.
 ///
-/// The engine calls these; a panic in one of them is logged and stops at the border. Where it calls them:
+/// The engine calls these; a panic in one of them is logged and stops at the border. Where it calls
+/// them:
 ///
 /// * in the thread that runs commands, never while a command has the value;
-/// * [`save`](Self::save) and [`rewrite`](Self::rewrite) also in a forked process, in which no other thread runs: a lock that
-///   another thread held is never released there;
+/// * [`save`](Self::save) and [`rewrite`](Self::rewrite) also in a forked process, in which no
+///   other thread runs: a lock that another thread held is never released there;
 /// * `drop` also in a thread for deletions (UNLINK, FLUSHALL ASYNC, lazy expiry): hence `Send`.
 ///
-/// No two threads have a value at once, so that it need not be `Sync`. It is moved byte by byte when the engine defragments.
+/// No two threads have a value at once, so that it need not be `Sync`. It is moved byte by byte
+/// when the engine defragments.
 ///
-/// The trait is not `unsafe`, because `unsafe` code relies on nothing that an implementation can get wrong: that a type of the
-/// engine holds values of `Self` follows from the type of its [`handle`](Self::handle), and the bounds are the compiler's.
+/// The trait is not `unsafe`, because `unsafe` code relies on nothing that an implementation can
+/// get wrong: that a type of the engine holds values of `Self` follows from the type of its
+/// [`handle`](Self::handle), and the bounds are the compiler's.
 ///
 /// ```
 /// use gardenia_redis::engine::ffi::{DigestOf, Io, Rewrite};
@@ -69,7 +72,8 @@ use std::ffi::CStr;
 /// let handle: &TypeHandle<Bloom> = CountMinTable::handle();
 /// ```
 pub trait Value: Sized + Send + 'static {
-    /// Name of the type: nine characters, of which the engine makes a number that no other module may have.
+    /// Name of the type: nine characters, of which the engine makes a number that no other module
+    /// may have.
     const NAME: &'static CStr;
     /// The version of what [`save`](Self::save) writes.
     const VERSION: i32;
@@ -89,14 +93,20 @@ pub trait Value: Sized + Send + 'static {
     /// Bytes of memory behind the value, without those of the type itself.
     fn memory(&self) -> usize;
 
+    /// Calls `part` with the bytes of each piece of memory behind the value, for `MEMORY USAGE`.
+    fn parts(&self, part: &mut dyn FnMut(usize)) {
+        part(self.memory());
+    }
+
     /// Everything that makes two values differ.
     fn digest(&self, digest: &mut DigestOf<'_>);
 
     /// A copy; `None` if there is no memory for it.
     fn copy(&self) -> Option<Self>;
 
-    /// How much work it is to free the value. From 64 on the engine does it in the background; memory of 64 KiB
-    /// counts as one here, because the system takes large memory back page by page.
+    /// How much work it is to free the value. From 64 on the engine does it in the background;
+    /// memory of 64 KiB counts as one here, because the system takes large memory back page by
+    /// page.
     fn free_effort(&self) -> usize {
         1 + (self.memory() >> 16)
     }

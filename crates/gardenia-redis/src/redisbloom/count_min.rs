@@ -1,10 +1,11 @@
 //! RedisBloom's Count-Min sketch: rows of 32-bit counters.
 //!
-//! Row i of a key has the column MurmurHash2(key, i) mod width, with 32 bits; counters lie row by row. That was found
-//! by comparing: the counters of a server's dump come out one by one. A counter at 2³² − 1 has lost count and stays.
+//! Row i of a key has the column MurmurHash2(key, i) mod width, with 32 bits; counters lie row by
+//! row. That was found by comparing: the counters of a server's dump come out one by one. A counter
+//! at 2³² − 1 has lost count and stays.
 //!
-//! Source of the idea: Cormode and Muthukrishnan, "An improved data stream summary: the Count-Min sketch and its
-//! applications" (2005).
+//! Source of the idea: Cormode and Muthukrishnan, "An improved data stream summary: the Count-Min
+//! sketch and its applications" (2005).
 
 use super::layout::{LayoutError, Load, Save, check_limit, copied, reserved, wrong, zeroed};
 use super::murmur::murmur32;
@@ -172,8 +173,8 @@ impl WeightedSum {
         (self.width, self.depth) == (table.width, table.depth)
     }
 
-    /// Adds the counters of a sketch of this shape, so many times; false if one of the sums has more than 64 bits, and then
-    /// it is none any more.
+    /// Adds the counters of a sketch of this shape, so many times; false if one of the sums has
+    /// more than 64 bits, and then it is none any more.
     #[must_use]
     pub fn add(&mut self, table: &CountMinTable, weight: i64) -> bool {
         self.total = self.total.saturating_add(i128::from(table.total).saturating_mul(weight.into()));

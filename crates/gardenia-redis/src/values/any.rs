@@ -1,15 +1,18 @@
 //! The value behind `GD.*`: a filter of any kind, stored as a `.gdn` file and nothing else.
 //!
-//! So what the command line writes is what a key holds, and the other way round. Two kinds are other values here: a
-//! scalable filter is a key of `BF.*` ([`Scaling`]), and a compressed one is the Bloom filter that it is in memory. A
-//! compressed file may say much about many bits in few bytes, and what is stored must not take more memory than its bytes
-//! can account for.
+//! So what the command line writes is what a key holds, and the other way round. Two kinds are
+//! other values here: a scalable filter is a key of `BF.*` ([`Scaling`]), and a compressed one is
+//! the Bloom filter that it is in memory. A compressed file may say much about many bits in few
+//! bytes, and what is stored must not take more memory than its bytes can account for.
 //!
-//! The subtle rule: a filter whose items can be removed stores every copy of an item, as the library does. An item that
-//! only seems to be in would otherwise go with the one that it resembles.
+//! The subtle rule: a filter whose items can be removed stores every copy of an item, as the
+//! library does. An item that only seems to be in would otherwise go with the one that it
+//! resembles.
 
 use super::bloom::Scaling;
 use super::stored::{Stored, Whole};
+use crate::engine::alloc::aligned_bytes;
+use crate::engine::stats::resized;
 use crate::engine::types::TypeHandle;
 use gardenia::filter::PolicyId;
 use gardenia::{
@@ -19,7 +22,8 @@ use gardenia::{
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
 
-/// Options for filters whose growth is checked here, by `bf.memory-limit`: a replica must not refuse what its primary took.
+/// Options for filters whose growth is checked here, by `bf.memory-limit`: a replica must not
+/// refuse what its primary took.
 pub(super) fn grows_here() -> ReadOptions {
     ReadOptions::new().max_expansion(u64::MAX)
 }
@@ -29,7 +33,8 @@ pub type Any = Stored<AnyFilter>;
 
 static HANDLE: TypeHandle<Stored<AnyFilter>> = TypeHandle::new();
 
-/// A filter may take so many times its bytes in memory, while it is read: spectral filters with compact cells do.
+/// A filter may take so many times its bytes in memory, while it is read: spectral filters with
+/// compact cells do.
 const COMPACT: u64 = 4;
 
 impl Whole for AnyFilter {
@@ -55,6 +60,10 @@ impl Whole for AnyFilter {
     fn memory(&self) -> usize {
         let layers = if let Self::Dynamic(filter) = self { filter.layers().count() * 64 } else { 0 };
         self.memory_bytes() + self.about().metadata().len() + layers
+    }
+
+    fn parts(&self, part: &mut dyn FnMut(usize)) {
+        part(aligned_bytes(Whole::memory(self)));
     }
 
     /// By way of its bytes: not every kind can be copied without the risk that memory is short.
@@ -100,8 +109,8 @@ pub enum Loaded {
     Scaling(Scaling),
 }
 
-/// The filter in the bytes of a file, if it takes `limit` bytes of memory at most; cells that are as wide as their counts
-/// need are taken for as wide as they may become.
+/// The filter in the bytes of a file, if it takes `limit` bytes of memory at most; cells that are
+/// as wide as their counts need are taken for as wide as they may become.
 pub fn load(bytes: &[u8], limit: u64) -> Result<Loaded, DecodeError> {
     let filter = AnyFilter::from_bytes_with(bytes, &grows_here().max_bytes(limit))?;
     if let AnyFilter::Spectral(filter) = &filter
@@ -160,7 +169,7 @@ impl Kept<'_> {
     pub fn hasher(&self) -> &KeyHasher {
         match self {
             Self::Any(filter) => filter.hasher(),
-            Self::Scaling(filter) => filter.filter().hasher(),
+            Self::Scaling(filter) => filter.hasher(),
         }
     }
 
@@ -177,7 +186,7 @@ impl Kept<'_> {
     pub fn contains(&self, digests: &[Digest], out: &mut [bool]) {
         match self {
             Self::Any(filter) => filter.contains_digests(digests, out),
-            Self::Scaling(filter) => filter.filter().contains_digests(digests, out),
+            Self::Scaling(filter) => filter.contains_digests(digests, out),
         }
     }
 
@@ -204,9 +213,36 @@ impl Kept<'_> {
         }
     }
 
-    /// Adds digests in order, and tells of each whether it was certainly absent; at the first that is refused it stops,
-    /// and tells how many went in before. `limit` is asked when the filter has to grow.
+    /// Adds digests in order, and tells of each whether it was certainly absent; at the first that
+    /// is refused it stops, and tells how many went in before. `limit` is asked when the filter has
+    /// to grow.
     pub fn insert(
+        &mut self,
+        digests: &[Digest],
+        new: &mut [bool],
+        limit: impl Fn() -> u64,
+    ) -> Result<(), (usize, Refused)> {
+        let before = self.grown_bytes();
+        let result = self.insert_uncounted(digests, new, limit);
+        resized(before, self.grown_bytes());
+        result
+    }
+
+    /// Bytes of a filter of a kind that grows; the others always take 0 here. A scalable filter
+    /// counts itself.
+    fn grown_bytes(&self) -> usize {
+        match self {
+            Self::Any(filter) => match &**filter {
+                AnyFilter::Dynamic(_) | AnyFilter::Bitwise(_) | AnyFilter::Spectral(_) => {
+                    Whole::memory(&**filter)
+                }
+                _ => 0,
+            },
+            Self::Scaling(_) => 0,
+        }
+    }
+
+    fn insert_uncounted(
         &mut self,
         digests: &[Digest],
         new: &mut [bool],
@@ -229,10 +265,12 @@ impl Kept<'_> {
 
     /// Takes the item with this digest out once; false if it is not in.
     pub fn remove(&mut self, digest: Digest) -> Result<bool, Refused> {
+        let before = self.grown_bytes();
         let removed = match self {
             Self::Any(filter) => filter.remove_digest(digest),
             Self::Scaling(_) => None,
         };
+        resized(before, self.grown_bytes());
         match removed.ok_or(Refused::Stays)? {
             Ok(()) => Ok(true),
             Err(RemoveError::Absent) => Ok(false),
@@ -244,11 +282,14 @@ impl Kept<'_> {
     pub fn to_bytes(&self) -> Result<Vec<u8>, EncodeError> {
         match self {
             Self::Any(filter) => bytes(filter.memory_bytes(), |to| filter.write_to(to)),
-            Self::Scaling(filter) => bytes(filter.filter().memory_bytes(), |to| filter.filter().write_to(to)),
+            Self::Scaling(filter) => {
+                let filter = filter.filter();
+                bytes(filter.memory_bytes(), |to| filter.write_to(to))
+            }
         }
     }
 
-    /// How many different items are in, estimated; `None` if this kind of filter cannot tell.
+    /// The number of distinct items, estimated; `None` if this kind of filter cannot tell.
     #[must_use]
     pub fn items(&self) -> Option<u64> {
         match self {
@@ -282,8 +323,8 @@ fn insert_into_layers(
     Ok(())
 }
 
-/// Adds to a bitwise filter, which takes memory for another level, not larger than its last or than [`LEVEL`], when a
-/// count has no digit left.
+/// Adds to a bitwise filter, which takes memory for another level, not larger than its last or than
+/// [`LEVEL`], when a count has no digit left.
 fn insert_into_levels(
     filter: &mut BitwiseBloom,
     digests: &[Digest],
@@ -310,7 +351,7 @@ fn insert_into_levels(
 /// Cells that an added level of a bitwise filter has, if those below it have fewer.
 pub(super) const LEVEL: u64 = 1_024;
 
-/// Bytes that so many counters of so many bits take, in whole words.
+/// Bytes that counters of this width take, in whole words.
 pub(super) fn counter_bytes(cells: u64, width: u32) -> u64 {
     cells.div_ceil(u64::from(64 / width.clamp(1, 32))).saturating_mul(8)
 }

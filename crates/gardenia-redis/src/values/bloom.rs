@@ -1,24 +1,35 @@
 //! The value behind `BF.*` for keys that were made here: a scalable Bloom filter of the library.
 //!
-//! The shares of the error rate decide what growth costs. A filter that starts with fewer than 1,000 keys says nothing
-//! about its size, and its first slices take no memory to speak of: so the largest share belongs to the slice of some
-//! 50,000 keys (see [`peak`](gardenia::Builder::peak)), and from 100 keys to 800,000
-//! at 1 % it ends at 15.4 bits per key. A larger capacity is a plan: half of the rate belongs to the first slice, and a
-//! filter that is filled as planned takes 11 bits per key at 1 %. A filter that does not grow has the whole rate.
+//! The shares of the error rate decide what growth costs. A filter that starts with fewer than
+//! 1,000 keys says nothing about its size, and its first slices take no memory to speak of: so the
+//! largest share belongs to the slice of some 50,000 keys (see [`peak`](gardenia::Builder::peak)),
+//! and from 100 keys to 800,000 at 1 % it ends at 15.4 bits per key. A larger capacity is a plan:
+//! half of the rate belongs to the first slice, and a filter that is filled as planned takes 11
+//! bits per key at 1 %. A filter that does not grow has the whole rate.
 //!
-//! The subtle rule: whether a key is new must follow from the value and the key alone, or replicas would drift apart. So
-//! everything that a filter was made with, seed included, travels with its creation and is stored with it.
+//! Most keys of most servers hold few items, and a filter of one item would take as much memory as
+//! one of a hundred. So the first sixteen items are their digests; the filter is made when the next
+//! one comes, or for a moment when it is asked for as a whole.
+//!
+//! The subtle rule: whether a key is new must follow from the value and the key alone, or replicas
+//! would drift apart. So everything that a filter was made with, seed included, travels with its
+//! creation and is stored with it. Digests are never stored: what is written is the filter, so that
+//! a server that has digests and one that has read the filter write the same. An item that a filter
+//! would take for another one is counted among the digests, and no longer when the filter is made.
 
 use super::BATCH;
 use super::any::grows_here;
 use super::stored::{Stored, Whole};
+use crate::engine::alloc::aligned_bytes;
+use crate::engine::stats::resized;
 use crate::engine::types::TypeHandle;
 use gardenia::filter::ScalableSlice;
 use gardenia::index::SchemeId;
 use gardenia::{Digest, KeyHasher, ScalableBloom, SizeError};
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
-use std::sync::{Mutex, PoisonError};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a filter is made of: two filters of one plan agree in everything after the same items.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,7 +58,8 @@ const PEAK_ITEMS: u64 = 50_000;
 const ALL_TO_THE_FIRST: f64 = 1e-12;
 
 impl BloomPlan {
-    /// A filter for these needs; how its error rate is shared out follows (see the top of this file).
+    /// A filter for these needs; how its error rate is shared out follows (see the top of this
+    /// file).
     #[must_use]
     pub fn new(error: f64, capacity: u64, expansion: u32, seed: u64) -> Self {
         let (tightening, peak) = match expansion {
@@ -77,13 +89,18 @@ impl BloomPlan {
                 if model.memory_bytes() > MODEL_BYTES {
                     return Ok(Scaling::new(model, self.expansion));
                 }
-                &last.insert((plan, model)).1
+                &last.insert((plan, Arc::new(model))).1
             }
         };
         if model.memory_bytes() as u64 > limit {
             return Err(Refused::Memory);
         }
-        Ok(Scaling::new(model.fresh(KeyHasher::xxh3(self.seed))?, self.expansion))
+        let hasher = KeyHasher::xxh3(self.seed);
+        if model.capacity() <= FEW as u64 {
+            return Ok(Scaling::new(model.fresh(hasher)?, self.expansion));
+        }
+        let few = Few { model: Arc::clone(model), hasher, digests: [Digest(0); FEW], len: 0 };
+        Ok(Scaling { state: State::Few(few), expansion: self.expansion, left: model.capacity() })
     }
 
     /// The filter of this plan, sized anew.
@@ -105,7 +122,7 @@ impl BloomPlan {
 }
 
 /// The plan of the last small filter, without its seed, and an empty filter of it.
-static LAST: Mutex<Option<(BloomPlan, ScalableBloom)>> = Mutex::new(None);
+static LAST: Mutex<Option<(BloomPlan, Arc<ScalableBloom>)>> = Mutex::new(None);
 /// Filters up to this size are kept as models.
 const MODEL_BYTES: usize = 4 << 10;
 
@@ -132,10 +149,63 @@ impl From<SizeError> for Refused {
 /// A filter that grows by a factor, or not at all.
 #[derive(Debug)]
 pub struct Scaling {
-    filter: ScalableBloom,
+    state: State,
     expansion: u32,
     /// Items that still go in before a slice is added.
     left: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    Few(Few),
+    Many(ScalableBloom),
+}
+
+/// Items whose digests are kept before a filter is made: as many as fit where the filter would be.
+const FEW: usize = 16;
+
+/// The digests of some items, and an empty filter like the one that they will be in.
+#[derive(Clone, Debug)]
+struct Few {
+    model: Arc<ScalableBloom>,
+    hasher: KeyHasher,
+    digests: [Digest; FEW],
+    len: u8,
+}
+
+const _: () = assert!(size_of::<State>() == size_of::<ScalableBloom>());
+
+impl Few {
+    fn digests(&self) -> &[Digest] {
+        &self.digests[..usize::from(self.len)]
+    }
+
+    /// The filter of these items.
+    fn filter(&self) -> Result<ScalableBloom, SizeError> {
+        let (mut filter, mut new) = (self.model.fresh(self.hasher.clone())?, [false; FEW]);
+        // There is room for more than these.
+        let _ = filter.insert_digests(self.digests(), &mut new[..usize::from(self.len)]);
+        Ok(filter)
+    }
+}
+
+/// The library's filter, as it is kept or made for a look at it.
+#[derive(Debug)]
+pub enum Shown<'a> {
+    /// Kept under the key.
+    Kept(&'a ScalableBloom),
+    /// Made of digests.
+    Made(Box<ScalableBloom>),
+}
+
+impl Deref for Shown<'_> {
+    type Target = ScalableBloom;
+    fn deref(&self) -> &ScalableBloom {
+        match self {
+            Self::Kept(filter) => filter,
+            Self::Made(filter) => filter,
+        }
+    }
 }
 
 /// A filter of the library's own, which grows as it is.
@@ -149,13 +219,29 @@ impl From<ScalableBloom> for Scaling {
 impl Scaling {
     fn new(filter: ScalableBloom, expansion: u32) -> Self {
         let left = filter.capacity() - filter.items();
-        Self { filter, expansion, left }
+        Self { state: State::Many(filter), expansion, left }
     }
 
     /// The library's filter.
+    ///
+    /// # Panics
+    /// If there is no memory for that of a few items.
     #[must_use]
-    pub fn filter(&self) -> &ScalableBloom {
-        &self.filter
+    pub fn filter(&self) -> Shown<'_> {
+        match &self.state {
+            State::Few(few) => Shown::Made(Box::new(few.filter().expect("some hundred bytes"))),
+            State::Many(filter) => Shown::Kept(filter),
+        }
+    }
+
+    /// The hash function.
+    #[inline]
+    #[must_use]
+    pub fn hasher(&self) -> &KeyHasher {
+        match &self.state {
+            State::Few(few) => &few.hasher,
+            State::Many(filter) => filter.hasher(),
+        }
     }
 
     /// The growth of slices; 0: it does not grow.
@@ -168,19 +254,33 @@ impl Scaling {
     #[inline]
     #[must_use]
     pub fn contains(&self, item: &[u8]) -> bool {
-        self.filter.contains_digest(self.filter.hasher().digest(item))
+        let digest = self.hasher().digest(item);
+        match &self.state {
+            State::Few(few) => few.digests().contains(&digest),
+            State::Many(filter) => filter.contains_digest(digest),
+        }
     }
 
     /// Answers for up to [`BATCH`] items, in order.
     pub fn contains_all(&self, items: &[impl AsRef<[u8]>], out: &mut [bool]) {
         let mut room = [Digest(0); BATCH];
-        self.filter.contains_digests(self.digests(items, &mut room), out);
+        self.contains_digests(self.digests(items, &mut room), out);
+    }
+
+    /// Answers for digests, in order.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        match &self.state {
+            State::Few(few) => {
+                digests.iter().zip(out).for_each(|(digest, out)| *out = few.digests().contains(digest));
+            }
+            State::Many(filter) => filter.contains_digests(digests, out),
+        }
     }
 
     /// Adds an item; true if it was certainly absent. `limit` is asked when the filter has to grow.
     #[inline]
     pub fn insert(&mut self, item: &[u8], limit: impl FnOnce() -> u64) -> Result<bool, Refused> {
-        self.insert_digest(self.filter.hasher().digest(item), limit)
+        self.insert_digest(self.hasher().digest(item), limit)
     }
 
     #[inline]
@@ -188,32 +288,61 @@ impl Scaling {
         if self.left == 0 {
             return self.grow_for(digest, limit);
         }
-        let new = self.filter.insert_digest(digest).map_err(|_| Refused::Memory)?;
+        if let State::Few(few) = &mut self.state {
+            let len = usize::from(few.len);
+            if few.digests().contains(&digest) {
+                return Ok(false);
+            } else if len < FEW {
+                few.digests[len] = digest;
+                few.len += 1;
+                self.left -= 1;
+                return Ok(true);
+            }
+        }
+        let new = self.many()?.insert_digest(digest).map_err(|_| Refused::Memory)?;
         self.left -= u64::from(new);
         Ok(new)
+    }
+
+    /// The filter, made of the digests if there was none.
+    #[inline]
+    fn many(&mut self) -> Result<&mut ScalableBloom, Refused> {
+        if let State::Few(few) = &self.state {
+            let filter = few.filter()?;
+            let before = self.memory();
+            *self = Self::new(filter, self.expansion);
+            resized(before, self.memory());
+        }
+        match &mut self.state {
+            State::Many(filter) => Ok(filter),
+            State::Few(_) => Err(Refused::Memory),
+        }
     }
 
     /// Adds an item to a filter whose slices are full.
     #[cold]
     fn grow_for(&mut self, digest: Digest, limit: impl FnOnce() -> u64) -> Result<bool, Refused> {
-        if self.filter.contains_digest(digest) {
+        let (before, expansion) = (self.memory(), self.expansion);
+        let filter = self.many()?;
+        if filter.contains_digest(digest) {
             return Ok(false);
         }
-        if self.expansion == 0 {
+        if expansion == 0 {
             return Err(Refused::Full);
         }
-        let (shape, _) = self.filter.next_slice()?;
-        let bytes = (self.filter.memory_bytes() as u64).saturating_add(shape.cells.div_ceil(8));
+        let (shape, _) = filter.next_slice()?;
+        let bytes = (filter.memory_bytes() as u64).saturating_add(shape.cells.div_ceil(8));
         if bytes > limit() {
             return Err(Refused::Memory);
         }
-        let new = self.filter.insert_digest(digest).map_err(|_| Refused::Memory)?;
-        self.left = self.filter.capacity() - self.filter.items();
+        let new = filter.insert_digest(digest).map_err(|_| Refused::Memory)?;
+        self.left = filter.capacity() - filter.items();
+        resized(before, self.memory());
         Ok(new)
     }
 
-    /// Adds up to [`BATCH`] items in order, and tells of each whether it was certainly absent; at the first that is
-    /// refused it stops, and tells how many went in before.
+    /// Adds up to [`BATCH`] items in order, and tells of each whether it was certainly absent; at
+    /// the first that is refused it stops, and tells how many went in before.
     pub fn insert_all(
         &mut self,
         items: &[impl AsRef<[u8]>],
@@ -225,17 +354,19 @@ impl Scaling {
         self.insert_digests(digests, new, limit)
     }
 
-    /// Adds the items with these digests in order, and tells of each whether it was certainly absent; at the first that is
-    /// refused it stops, and tells how many went in before.
+    /// Adds the items with these digests in order, and tells of each whether it was certainly
+    /// absent; at the first that is refused it stops, and tells how many went in before.
     pub fn insert_digests(
         &mut self,
         digests: &[Digest],
         new: &mut [bool],
         limit: impl Fn() -> u64,
     ) -> Result<(), (usize, Refused)> {
-        if self.left >= digests.len() as u64 {
-            let taken = self.filter.insert_digests(digests, new);
-            self.left = self.filter.capacity() - self.filter.items();
+        if let State::Many(filter) = &mut self.state
+            && self.left >= digests.len() as u64
+        {
+            let taken = filter.insert_digests(digests, new);
+            self.left = filter.capacity() - filter.items();
             return taken.map_err(|full| (full.taken as usize, Refused::Memory));
         }
         for (at, (digest, new)) in digests.iter().zip(new).enumerate() {
@@ -245,7 +376,7 @@ impl Scaling {
     }
 
     fn digests<'a>(&self, items: &[impl AsRef<[u8]>], room: &'a mut [Digest; BATCH]) -> &'a [Digest] {
-        let hasher = self.filter.hasher();
+        let hasher = self.hasher();
         for (digest, item) in room.iter_mut().zip(items) {
             *digest = hasher.digest(item.as_ref());
         }
@@ -255,31 +386,48 @@ impl Scaling {
     /// Items that it takes before it grows, or is full.
     #[must_use]
     pub fn capacity(&self) -> u64 {
-        self.filter.capacity()
+        match &self.state {
+            State::Few(few) => few.model.capacity(),
+            State::Many(filter) => filter.capacity(),
+        }
+    }
+
+    /// Slices.
+    #[must_use]
+    pub fn slices(&self) -> usize {
+        match &self.state {
+            State::Few(_) => 1,
+            State::Many(filter) => filter.slices().count(),
+        }
     }
 
     /// Items that went in.
     #[must_use]
     pub fn items(&self) -> u64 {
-        self.filter.items()
+        match &self.state {
+            State::Few(few) => few.len.into(),
+            State::Many(filter) => filter.items(),
+        }
     }
 
     /// The line of BF.DEBUG for each slice.
-    pub fn describe(&self) -> impl Iterator<Item = String> + '_ {
-        self.filter.slices().enumerate().map(|(number, slice)| {
-            let capacity = self.filter.slice_capacity(number);
+    pub fn describe(&self) -> Vec<String> {
+        let filter = self.filter();
+        let line = |(number, slice): (usize, ScalableSlice)| {
+            let capacity = filter.slice_capacity(number);
             let ScalableSlice { bits, hashes, items, .. } = slice;
             let bytes = bits.div_ceil(64) * 8;
             let ratio = gardenia::theory::scalable::peaked_fpp(
-                self.filter.target(),
-                self.filter.tightening(),
-                self.filter.peak(),
+                filter.target(),
+                filter.tightening(),
+                filter.peak(),
                 number as u32,
             );
             format!(
                 "bytes:{bytes} bits:{bits} hashes:{hashes} hashwidth:64 capacity:{capacity} size:{items} ratio:{ratio}"
             )
-        })
+        };
+        filter.slices().enumerate().map(line).collect()
     }
 }
 
@@ -300,7 +448,7 @@ impl Whole for Scaling {
 
     fn write(&self, mut to: impl Write) -> io::Result<()> {
         to.write_all(&self.expansion.to_le_bytes())?;
-        self.filter.write_to(to).map_err(io::Error::other)
+        self.filter().write_to(to).map_err(io::Error::other)
     }
 
     fn read(mut from: impl Read, len: u64) -> Option<Self> {
@@ -312,12 +460,28 @@ impl Whole for Scaling {
     }
 
     fn memory(&self) -> usize {
+        let State::Many(filter) = &self.state else { return 0 };
         // What the library notes of a slice beside its bits is about a cache line.
-        self.filter.memory_bytes() + self.filter.slices().count() * (size_of::<ScalableSlice>() + 40)
+        filter.memory_bytes() + filter.slices().count() * (size_of::<ScalableSlice>() + 40)
+    }
+
+    fn parts(&self, part: &mut dyn FnMut(usize)) {
+        let State::Many(filter) = &self.state else { return };
+        // The list of slices doubles, from four on; what the library notes of a slice beside its bits takes 64 bytes.
+        let slices = match filter.slices().count() {
+            1 => 1,
+            slices => slices.next_power_of_two().max(4),
+        };
+        part(slices * 64);
+        filter.slices().for_each(|slice| part(aligned_bytes(slice.bits.div_ceil(8) as usize)));
     }
 
     fn copy(&self) -> Option<Self> {
-        Some(Self { filter: self.filter.to_owned().ok()?, ..*self })
+        let state = match &self.state {
+            State::Few(few) => State::Few(few.clone()),
+            State::Many(filter) => State::Many(filter.to_owned().ok()?),
+        };
+        Some(Self { state, ..*self })
     }
 }
 
@@ -413,7 +577,26 @@ mod tests {
             many.contains_all(items, &mut new[..items.len()]);
             assert!(new[..items.len()].iter().all(|&found| found));
         }
-        assert_eq!((one.filter(), one.left), (many.filter(), many.left));
+        assert_eq!((&*one.filter(), one.left), (&*many.filter(), many.left));
+    }
+
+    #[test]
+    fn a_few_items_are_digests_and_are_written_as_the_filter_that_they_become() {
+        let plan = BloomPlan::new(0.01, 100, 2, 7);
+        for items in 0..=20u32 {
+            let (few, mut many) = (filled(&plan, items), plan.model(FREE).unwrap());
+            (0..items).for_each(|item| _ = many.insert(&item.to_le_bytes()[..]).unwrap());
+            assert_eq!(matches!(few.state, State::Few(_)), items <= 16);
+            assert_eq!((few.items(), few.left, few.capacity()), (items.into(), 100 - u64::from(items), 100));
+            assert_eq!(few.filter().to_bytes().unwrap(), many.to_bytes().unwrap());
+            assert_eq!(few.copy().unwrap().filter().to_bytes().unwrap(), many.to_bytes().unwrap());
+            for item in 0..1_000u32 {
+                assert_eq!(few.contains(&item.to_le_bytes()), item < items);
+            }
+            assert_eq!(few.memory() == 0, items <= 16);
+        }
+        // A filter for fewer than these is made at once, and knows when it is full.
+        assert!(matches!(BloomPlan::new(0.01, 16, 0, 7).build(FREE).unwrap().state, State::Many(_)));
     }
 
     #[test]
@@ -424,7 +607,7 @@ mod tests {
             filter.write(&mut bytes).unwrap();
             let read = |bytes: &[u8]| Scaling::read(bytes, bytes.len() as u64);
             let again = read(&bytes).unwrap();
-            assert_eq!(again.filter(), filter.filter());
+            assert_eq!(*again.filter(), *filter.filter());
             assert_eq!((again.left, again.expansion), (filter.left, filter.expansion));
             for at in [0, 300] {
                 let mut damaged = bytes.clone();

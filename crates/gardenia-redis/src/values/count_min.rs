@@ -1,9 +1,9 @@
 //! The value behind `CMS.*` for keys that were made here: a Count-Min sketch of the library.
 //!
-//! Plain update and cells of 32 bits: what `CMS.INCRBY` promises is what they do. All of them hash alike if nothing else is
-//! asked for, so that any two of one shape can be merged. Keys that came from RedisBloom are
-//! [`CountMinTable`](crate::redisbloom::count_min::CountMinTable)s and keep its hash functions; the two cannot be merged,
-//! because cells of one say nothing about cells of the other.
+//! Plain update and cells of 32 bits: what `CMS.INCRBY` promises is what they do. All of them hash
+//! alike if nothing else is asked for, so that any two of one shape can be merged. Keys from
+//! RedisBloom are [`CountMinTable`](crate::redisbloom::count_min::CountMinTable)s and keep its hash
+//! functions; the two cannot be merged, because cells of one say nothing about cells of the other.
 //!
 //! A counter at 2³² − 1 has lost count, whether it was passed or just met, and the commands say so.
 
@@ -36,7 +36,8 @@ pub enum NotMade {
     Memory,
 }
 
-/// A new sketch of `depth` rows of `width` cells, if it takes at most `limit` bytes. Seed 0 is that of all others.
+/// A new sketch of `depth` rows of `width` cells, if it takes at most `limit` bytes. Seed 0 is that
+/// of all others.
 ///
 /// ```
 /// use gardenia_redis::values::count_min::{NotMade, by_dim};
@@ -64,8 +65,8 @@ pub fn by_dim(width: u64, depth: u64, seed: u64, limit: u64) -> Result<CountMin,
     builder.build().map_err(wrong)
 }
 
-/// The shape of a sketch whose counts are above the truth by more than `error` of all that was counted with probability
-/// `probability` at most: ⌈2/error⌉ columns and ⌈log₂ 1/probability⌉ rows.
+/// The shape of a sketch whose counts are above the truth by more than `error` of all that was
+/// counted with probability `probability` at most: ⌈2/error⌉ columns and ⌈log₂ 1/probability⌉ rows.
 ///
 /// ```
 /// assert_eq!(gardenia_redis::values::count_min::shape(0.001, 0.01), Ok((2000, 7)));

@@ -1,11 +1,14 @@
-//! The value behind `CF.*` for keys that were made here: cuckoo filters of the library, one behind the other.
+//! The value behind `CF.*` for keys that were made here: cuckoo filters of the library, one behind
+//! the other.
 //!
-//! A filter takes the capacity that it was asked for, and goes on until a key finds no place; the next one is `EXPANSION`
-//! times as large. Buckets have four places whatever `BUCKETSIZE` says, and places are searched for breadth first whatever
-//! `MAXITERATIONS` says. What `BUCKETSIZE` b decides is the fingerprint: 11 − ⌊log₂ b⌋ bits, and 8 at least. Why: a filter
-//! of RedisBloom errs with 2b/255 when it is full, but its slots are rounded up to a power of two, so that it may be half
-//! empty when its capacity is reached. One of these errs with 8/(2^w − 1) when it is full, and w is the least that makes
-//! it half of 2b/255 or less: with the same keys it errs no more often.
+//! A filter takes the capacity that it was asked for, and goes on until a key finds no place; the
+//! next one is `EXPANSION` times as large. Buckets have four places whatever `BUCKETSIZE` says, and
+//! places are searched for breadth first whatever `MAXITERATIONS` says. What `BUCKETSIZE` b decides
+//! is the fingerprint: 11 − ⌊log₂ b⌋ bits, and 8 at least. Why: a filter of RedisBloom has a
+//! false-positive rate of 2b/255 when it is full, but its slots are rounded up to a power of two,
+//! so that it may be half empty when its capacity is reached. One of these has 8/(2^w − 1) when it
+//! is full, and w is the least that makes it half of 2b/255 or less: with the same keys its rate is
+//! no higher.
 //!
 //! | `CF.RESERVE` | keys | RedisBloom: filters, bits per key, rate | here |
 //! |---|---|---|---|
@@ -15,32 +18,39 @@
 //! | 1,000 `EXPANSION 2` | 60,000 | 7, 17.3, 8.7 % | 6, 11.9, 4.3 % |
 //! | 1,000 `EXPANSION 2` | 100,000 | 7, 10.4, 9.7 % | 7, 14.4, 4.8 % |
 //!
-//! (`cargo run --release -p gardenia-redis --example cuckoo_space`.) That is: at the planned size less memory and half of the errors. Far beyond it half of the errors for 15 to 25 % more
-//! bits where filters are equal (RedisBloom puts later keys into what was left over in older filters), and with
-//! `EXPANSION` each steps up at its own sizes.
+//! (`cargo run --release -p gardenia-redis --example cuckoo_space`.) That is: at the planned size
+//! less memory and half of the errors. Far beyond it half of the errors for 15 to 25 % more bits
+//! where filters are equal (RedisBloom puts later keys into what was left over in older filters),
+//! and with `EXPANSION` each steps up at its own sizes.
 //!
-//! The subtle rule is what removing needs. A key that two filters seem to have is in one of them, and nobody knows
-//! which. So it is removed from the newest; if that was another key's fingerprint, the other key must be found by what
-//! stays behind in the older filter. It is, if keys that a newer filter cannot tell apart are never told apart by an older one:
-//! all filters use one digest of a key, one fingerprint, buckets that are multiples of those before, and of the two
-//! buckets of a key the even one comes first, always. (Of its two buckets one is even. If either could come first, keys
-//! might share a pair in one filter and not in another.) The library takes a digest's own bucket for the first:
-//! `Print::aligned` makes another digest, of the same fingerprint, with that even bucket.
+//! The subtle rule is what removing needs. A key that two filters seem to have is in one of them,
+//! and nobody knows which. So it is removed from the newest; if that was another key's fingerprint,
+//! the other key must be found by what stays behind in the older filter. It is, if keys that a
+//! newer filter cannot tell apart are never told apart by an older one: all filters use one digest
+//! of a key, one fingerprint, buckets that are multiples of those before, and of the two buckets of
+//! a key the even one comes first, always. (Of its two buckets one is even. If either could come
+//! first, keys might share a pair in one filter and not in another.) The library takes a digest's
+//! own bucket for the first: `Print::aligned` makes another digest, of the same fingerprint, with
+//! that even bucket.
 //!
-//! Sources: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom" (2014); a list of
-//! cuckoo filters is the dynamic cuckoo filter of Chen, Liao, Jin and Wu, "The Dynamic Cuckoo Filter" (2017).
+//! Sources: Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter: Practically Better Than
+//! Bloom" (2014); a list of cuckoo filters is the dynamic cuckoo filter of Chen, Liao, Jin and Wu,
+//! "The Dynamic Cuckoo Filter" (2017).
 
 use super::BATCH;
 use super::stored::{Stored, Whole};
+use crate::engine::alloc::aligned_bytes;
+use crate::engine::stats::resized;
 use crate::engine::types::TypeHandle;
+use crate::redisbloom::cuckoo::Limits;
 use gardenia::theory::cuckoo::buckets;
 use gardenia::theory::scalable::compound;
 use gardenia::{Cuckoo, Digest, KeyHasher, ReadOptions, SizeError};
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
 
-/// The most filters of one value, as in RedisBloom.
-pub const MAX_LAYERS: usize = 32;
+/// The most filters that a value can have; how many it may grow to is a setting.
+pub const MAX_LAYERS: usize = u16::MAX as usize;
 
 /// The most buckets of one filter: `Print::aligned` needs that their square is a digest.
 const MAX_BUCKETS: u64 = 1 << 31;
@@ -108,9 +118,11 @@ struct Print {
     start: u64,
 }
 
-/// What the library multiplies digests with: the upper half of the product gives the fingerprint (docs/formats.md, kind 14).
+/// What the library multiplies digests with: the upper half of the product gives the fingerprint
+/// (docs/formats.md, kind 14).
 const FINGERPRINT: u64 = 0x94d0_49bb_1331_11eb;
-/// A digest that grows by `SMALL` has a product that grows by `STEP`: less than the numbers of one fingerprint.
+/// A digest that grows by `SMALL` has a product that grows by `STEP`: less than the numbers of one
+/// fingerprint.
 const SMALL: u64 = 1_765;
 const STEP: u64 = SMALL.wrapping_mul(FINGERPRINT);
 const _: () = assert!(STEP < u64::MAX / 2047);
@@ -126,8 +138,9 @@ impl Print {
         Self { digest, start: (fingerprint << 32).div_ceil(top) << 32 }
     }
 
-    /// The digest of the same fingerprint whose bucket is the even one of the key's pair: number 2p of `buckets`, if the
-    /// key's digest is in part p of half as many. `step` is that of a [`Layer`].
+    /// The digest of the same fingerprint whose bucket is the even one of the key's pair: number 2p
+    /// of `buckets`, if the key's digest is in part p of half as many. `step` is that of a
+    /// [`Layer`].
     #[inline]
     fn aligned(self, buckets: u64, step: u64) -> Digest {
         let pair = ((u128::from(self.digest.0) * u128::from(buckets / 2)) >> 64) as u64;
@@ -177,8 +190,9 @@ impl Layer {
         print.aligned(self.buckets(), self.step)
     }
 
-    /// Moves fingerprints to older filters, as many as find a place there; true if something changed. The library does not
-    /// tell which there are, and all that there could be are asked for.
+    /// Moves fingerprints to older filters, as many as find a place there; true if something
+    /// changed. The library does not tell which there are, and all that there could be are asked
+    /// for.
     fn move_to(&mut self, older: &mut [Layer]) -> bool {
         let (top, mut changed) = ((1 << self.filter.width()) - 1, false);
         for pair in 0..self.buckets() / 2 {
@@ -187,8 +201,8 @@ impl Layer {
                 let here = self.aligned(print);
                 while self.filter.contains_digest(here) {
                     let (inside, full) = put(older, print);
-                    close(older, full);
-                    changed |= inside || full > 0;
+                    close(older, &full);
+                    changed |= inside || !full.is_empty();
                     if !inside || self.filter.remove_digest(here).is_err() {
                         break;
                     }
@@ -199,10 +213,10 @@ impl Layer {
     }
 }
 
-/// Puts a fingerprint into the oldest filter that has a place. Tells whether there was one, and which have none, a bit for
-/// each.
-fn put(layers: &mut [Layer], print: Print) -> (bool, u32) {
-    let mut full = 0;
+/// Puts a fingerprint into the oldest filter that has a place. Tells whether there was one, and
+/// which have none.
+fn put(layers: &mut [Layer], print: Print) -> (bool, Vec<usize>) {
+    let mut full = Vec::new();
     for (number, layer) in layers.iter_mut().enumerate().filter(|(_, layer)| !layer.is_full()) {
         let digest = layer.aligned(print);
         if layer.filter.insert_digest(digest).is_ok() {
@@ -210,15 +224,18 @@ fn put(layers: &mut [Layer], print: Print) -> (bool, u32) {
         }
         // A key that is in too often already says nothing about others.
         let often = layer.filter.count_digest(digest) >= Cuckoo::MAX_COPIES;
-        full |= u32::from(!often && layer.filter.fill() > 0.75) << number;
+        if !often && layer.filter.fill() > 0.75 {
+            full.push(number);
+        }
     }
     (false, full)
 }
 
 /// Notes which filters are full.
-fn close(layers: &mut [Layer], full: u32) {
-    let full = layers.iter_mut().enumerate().filter(|(number, _)| full >> number & 1 == 1);
-    full.for_each(|(_, layer)| layer.room = layer.filter.items());
+fn close(layers: &mut [Layer], full: &[usize]) {
+    for number in full {
+        layers[*number].room = layers[*number].filter.items();
+    }
 }
 
 /// A list of cuckoo filters; keys are counted, and can be removed.
@@ -286,14 +303,19 @@ impl Chain {
         self.layers.iter().map(|layer| layer.filter.count_digest(layer.aligned(print))).sum()
     }
 
-    /// Adds `key` once more, to the oldest filter that has a place for it. `limit` is asked when one has to be added.
+    /// Adds `key` once more, to the oldest filter that has a place for it. `limit` is asked when
+    /// one has to be added.
     #[inline]
-    pub fn insert(&mut self, key: &[u8], limit: impl FnOnce() -> u64) -> Result<(), Refused> {
+    pub fn insert<L: Into<Limits>>(&mut self, key: &[u8], limit: impl FnOnce() -> L) -> Result<(), Refused> {
         self.insert_print(self.print(key), limit)
     }
 
     /// Adds `key` if it is certainly absent; true if it went in.
-    pub fn insert_if_absent(&mut self, key: &[u8], limit: impl FnOnce() -> u64) -> Result<bool, Refused> {
+    pub fn insert_if_absent<L: Into<Limits>>(
+        &mut self,
+        key: &[u8],
+        limit: impl FnOnce() -> L,
+    ) -> Result<bool, Refused> {
         let print = self.print(key);
         if self.contains_print(print) {
             return Ok(false);
@@ -301,39 +323,52 @@ impl Chain {
         self.insert_print(print, limit).map(|()| true)
     }
 
-    fn insert_print(&mut self, print: Print, limit: impl FnOnce() -> u64) -> Result<(), Refused> {
+    fn insert_print<L: Into<Limits>>(
+        &mut self,
+        print: Print,
+        limit: impl FnOnce() -> L,
+    ) -> Result<(), Refused> {
         let (inside, full) = put(&mut self.layers, print);
         if !inside {
-            let mut layer = self.grown(limit)?;
+            let before = self.memory();
+            let mut layer = self.grown(|| limit().into())?;
             let digest = layer.aligned(print);
             layer.filter.insert_digest(digest).map_err(|_| Refused::Memory)?; // it is empty
             self.layers.push(layer);
+            resized(before, self.memory());
         }
         // Only now: a key that is refused must change nothing, since replicas do not hear of it.
-        close(&mut self.layers, full);
+        close(&mut self.layers, &full);
         Ok(())
     }
 
     /// The next filter; there is room for it in the list.
     #[cold]
-    fn grown(&mut self, limit: impl FnOnce() -> u64) -> Result<Layer, Refused> {
+    fn grown(&mut self, limit: impl FnOnce() -> Limits) -> Result<Layer, Refused> {
         if self.expansion == 0 {
             return Err(Refused::Full);
         }
-        if self.layers.len() >= MAX_LAYERS {
+        let Limits { max_bytes, max_tables } = limit();
+        if self.layers.len() as u64 >= max_tables.min(MAX_LAYERS as u64) {
             return Err(Refused::Expansions);
         }
         let last = &self.layers[self.layers.len() - 1];
         let (buckets, hasher) =
             (last.buckets().saturating_mul(self.expansion.into()), last.filter.hasher().clone());
-        let left = limit().saturating_sub(self.memory_bytes());
+        let left = max_bytes.saturating_sub(self.memory_bytes());
         let layer = Layer::new(buckets, self.width(), hasher, left)?;
         self.layers.try_reserve_exact(1).map_err(|_| Refused::Memory)?;
         Ok(layer)
     }
 
-    /// Adds up to [`BATCH`] keys in order, once more each, and tells of each whether it went in.
-    pub fn insert_all(&mut self, keys: &[impl AsRef<[u8]>], out: &mut [bool], limit: impl Fn() -> u64) {
+    /// Adds up to [`BATCH`] keys in order, once more each, and tells of each whether it went in;
+    /// the error is why the last did not that did not.
+    pub fn insert_all<L: Into<Limits>>(
+        &mut self,
+        keys: &[impl AsRef<[u8]>],
+        out: &mut [bool],
+        limit: impl Fn() -> L,
+    ) -> Result<(), Refused> {
         let prints = self.prints(keys);
         let prints = &prints[..keys.len()];
         let mut taken = 0;
@@ -350,12 +385,17 @@ impl Chain {
             };
         }
         out[..taken].fill(true);
+        let mut result = Ok(());
         for (out, print) in out.iter_mut().zip(prints).skip(taken) {
-            *out = self.insert_print(*print, &limit).is_ok();
+            let inserted = self.insert_print(*print, &limit);
+            *out = inserted.is_ok();
+            result = inserted.and(result);
         }
+        result
     }
 
-    /// Removes `key` once; false, and nothing changes, if it is not in. Remove only what was inserted.
+    /// Removes `key` once; false, and nothing changes, if it is not in. Remove only what was
+    /// inserted.
     pub fn remove(&mut self, key: &[u8]) -> bool {
         let print = self.print(key);
         // The newest first (see the top of this file).
@@ -365,11 +405,11 @@ impl Chain {
         removed
     }
 
-    /// Drops filters that are empty, but for one; moves the newest filter's fingerprints to older ones, if there are as many
-    /// places, and so on while it becomes empty; and forgets how many keys were removed. No key is lost. True if that
-    /// changed something.
+    /// Drops filters that are empty, but for one; moves the newest filter's fingerprints to older
+    /// ones, if there are as many places, and so on while it becomes empty; and forgets how many
+    /// keys were removed. No key is lost. True if that changed something.
     pub fn compact(&mut self) -> bool {
-        let mut changed = std::mem::take(&mut self.deletes) > 0;
+        let (taken, mut changed) = (self.memory(), std::mem::take(&mut self.deletes) > 0);
         let (before, mut first) = (self.layers.len(), self.items() == 0);
         self.layers.retain(|layer| std::mem::take(&mut first) || layer.filter.items() > 0);
         while let Some((newest, older)) = self.layers.split_last_mut().filter(|(_, older)| !older.is_empty())
@@ -384,6 +424,7 @@ impl Chain {
             }
             self.layers.pop();
         }
+        resized(taken, self.memory());
         changed || self.layers.len() < before
     }
 
@@ -447,11 +488,12 @@ pub type Cuckoos = Stored<Chain>;
 
 static HANDLE: TypeHandle<Stored<Chain>> = TypeHandle::new();
 
-/// Numbers of the head: bucket size, iterations, expansion, filters, of 2 bytes each; and the deleted keys, 8 bytes.
+/// Numbers of the head: bucket size, iterations, expansion, filters, of 2 bytes each; and the
+/// deleted keys, 8 bytes.
 const HEAD: usize = 16;
 
-/// Written as its head, and each filter, the oldest first: the keys that it takes, 8 bytes, and the native format. All
-/// numbers are little-endian.
+/// Written as its head, and each filter, the oldest first: the keys that it takes, 8 bytes, and the
+/// native format. All numbers are little-endian.
 impl Whole for Chain {
     const NAME: &'static CStr = c"gdn-cucko";
     const MARK: [u8; 8] = *b"\x89GDN-CF\xff";
@@ -516,6 +558,11 @@ impl Whole for Chain {
         self.memory_bytes() as usize + self.layers.len() * size_of::<Layer>()
     }
 
+    fn parts(&self, part: &mut dyn FnMut(usize)) {
+        part(self.layers.capacity() * size_of::<Layer>());
+        self.layers.iter().for_each(|layer| part(aligned_bytes(layer.filter.memory_bytes())));
+    }
+
     fn copy(&self) -> Option<Self> {
         let mut layers = Vec::new();
         layers.try_reserve_exact(self.layers.len()).ok()?;
@@ -531,6 +578,8 @@ mod tests {
     use super::*;
 
     const FREE: u64 = u64::MAX;
+    /// The default size.
+    const FILTERS: usize = 32;
     const PLAN: CuckooPlan =
         CuckooPlan { capacity: 100, bucket_size: 2, iterations: 20, expansion: 2, seed: 7 };
 
@@ -633,13 +682,20 @@ mod tests {
         let small = CuckooPlan { capacity: 10, ..PLAN };
         assert_eq!(refused(&mut filled(CuckooPlan { expansion: 0, ..small }, 0), FREE), Refused::Full);
         let mut chain = filled(CuckooPlan { expansion: 1, ..small }, 0);
-        assert_eq!((refused(&mut chain, FREE), chain.filters()), (Refused::Expansions, MAX_LAYERS));
+        assert_eq!((refused(&mut chain, FREE), chain.filters()), (Refused::Expansions, FILTERS));
         let mut chain = filled(small, 0);
         assert_eq!(refused(&mut chain, 1_000), Refused::Memory);
         assert!(chain.memory_bytes() <= 1_000 && chain.filters() > 2);
         let (mut out, keys, before) = ([true; 2], [key(chain.items()); 2], bytes(&chain));
-        chain.insert_all(&keys, &mut out, || 1_000);
+        assert_eq!(chain.insert_all(&keys, &mut out, || 1_000), Err(Refused::Memory));
         assert_eq!((out, bytes(&chain)), ([false; 2], before));
+        // More filters than 32, where that is allowed.
+        let limits = || Limits { max_tables: 70, ..Limits::default() };
+        let mut chain = filled(CuckooPlan { expansion: 1, ..small }, 0);
+        let why = (0..).find_map(|number| chain.insert(&key(number), limits).err());
+        assert_eq!((why, chain.filters()), (Some(Refused::Expansions), 70));
+        assert!((0..chain.items()).all(|number| chain.contains(&key(number))));
+        assert_eq!(bytes(&read(&bytes(&chain)).unwrap()), bytes(&chain));
         assert_eq!(CuckooPlan { capacity: 1 << 20, ..PLAN }.build(1 << 20).unwrap_err(), Refused::Memory);
         assert_eq!(CuckooPlan { capacity: 1 << 40, ..PLAN }.build(FREE).unwrap_err(), Refused::Memory);
     }
@@ -647,7 +703,7 @@ mod tests {
     #[test]
     fn more_copies_than_one_filter_takes_go_to_the_next() {
         let mut chain = CuckooPlan { capacity: 1_000, expansion: 1, ..PLAN }.build(FREE).unwrap();
-        let most = 8 * MAX_LAYERS as u64;
+        let most = 8 * FILTERS as u64;
         for copies in 1..=most {
             chain.insert(b"rose", || FREE).unwrap();
             assert_eq!(chain.count(b"rose"), copies);
@@ -725,7 +781,7 @@ mod tests {
         let (mut one, mut many) = (PLAN.build(FREE).unwrap(), PLAN.build(FREE).unwrap());
         for (number, keys) in keys.chunks(BATCH).enumerate() {
             let mut out = [false; BATCH];
-            many.insert_all(keys, &mut out[..keys.len()], || FREE);
+            many.insert_all(keys, &mut out[..keys.len()], || FREE).unwrap();
             assert!(out[..keys.len()].iter().all(|added| *added));
             keys.iter().for_each(|key| one.insert(key, || FREE).unwrap());
             // Holes in older filters.

@@ -1,9 +1,10 @@
 //! How values of our own are stored, and how they travel.
 //!
-//! A value is written as a string of bytes, and read from one. The database's file holds the string in pieces, the
-//! append-only file and `SCANDUMP` hold it behind a header: a mark of the type, and the number of bytes. A string of up to
-//! 16 MiB may follow its header at once; a longer one follows in chunks, and while they come the key holds what has
-//! come so far ([`Stored::Arriving`]). Nothing is believed before all bytes are there.
+//! A value is written as a string of bytes, and read from one. The database's file holds the string
+//! in pieces, the append-only file and `SCANDUMP` hold it behind a header: a mark of the type, and
+//! the number of bytes. A string of up to 16 MiB may follow its header at once; a longer one
+//! follows in chunks, and while they come the key holds what has come so far
+//! ([`Stored::Arriving`]). Nothing is believed before all bytes are there.
 
 use crate::engine::ffi::{DigestOf, Io, Rewrite};
 use crate::engine::rdb::{PieceWriter, Pieces};
@@ -12,12 +13,13 @@ use std::ffi::CStr;
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 
-/// A value that is a string of bytes where it is stored. As every [`Value`] it can be freed on another thread.
+/// A value that is a string of bytes where it is stored. As every [`Value`] it can be freed on
+/// another thread.
 pub trait Whole: Sized + Send + 'static {
     /// Name of the engine's data type, nine characters.
     const NAME: &'static CStr;
-    /// What a dump begins with. RedisBloom's begin with a count of items, 8 bytes little-endian: a mark that ends in 0xff is
-    /// a count that no value has.
+    /// What a dump begins with. RedisBloom's begin with a count of items, 8 bytes little-endian: a
+    /// mark that ends in 0xff is a count that no value has.
     const MARK: [u8; 8];
     /// The command that takes dumps.
     const LOADCHUNK: &'static CStr;
@@ -28,12 +30,17 @@ pub trait Whole: Sized + Send + 'static {
     /// Writes all that makes the value what it is.
     fn write(&self, to: impl Write) -> io::Result<()>;
 
-    /// The value that was written as these `len` bytes, which may be anybody's: memory that is taken is of their order, whatever
-    /// they say.
+    /// The value that was written as these `len` bytes, which may be anybody's: memory that is
+    /// taken is of their order, whatever they say.
     fn read(from: impl Read, len: u64) -> Option<Self>;
 
     /// Bytes of memory behind the value.
     fn memory(&self) -> usize;
+
+    /// Calls `part` with the bytes of each piece of memory behind the value.
+    fn parts(&self, part: &mut dyn FnMut(usize)) {
+        part(self.memory());
+    }
 
     /// A copy; `None` if there is no memory for it.
     fn copy(&self) -> Option<Self>;
@@ -48,7 +55,8 @@ pub enum Stored<T> {
     Arriving(Arriving<T>),
 }
 
-/// A value that arrives in chunks: its bytes so far. They are checked, and become a value, when all are there.
+/// A value that arrives in chunks: its bytes so far. They are checked, and become a value, when all
+/// are there.
 #[derive(Debug)]
 pub struct Arriving<T> {
     total: u64,
@@ -93,7 +101,8 @@ impl<T: Whole> Arriving<T> {
         self.total
     }
 
-    /// Takes the bytes that end at `end`; the value, if these were the last. On an error nothing has changed.
+    /// Takes the bytes that end at `end`; the value, if these were the last. On an error nothing
+    /// has changed.
     pub fn take(&mut self, end: u64, chunk: &[u8]) -> Result<Option<T>, BadChunk> {
         let start = self.bytes.len() as u64;
         if start.checked_add(chunk.len() as u64) != Some(end) || chunk.is_empty() {
@@ -122,7 +131,8 @@ impl<T: Whole> Stored<T> {
         header.starts_with(&T::MARK)
     }
 
-    /// What a dump's header announces, with the bytes behind it: all, or none yet. `None` if that cannot be.
+    /// What a dump's header announces, with the bytes behind it: all, or none yet. `None` if that
+    /// cannot be.
     #[must_use]
     pub fn announce(header: &[u8]) -> Option<Self> {
         let (header, body) = header.split_first_chunk::<DUMP_HEADER>()?;
@@ -157,22 +167,25 @@ impl<T: Whole> Stored<T> {
         Arriving::<T>::header(self.written())
     }
 
-    /// Bytes of a dump behind its header, from there on: a chunk of them. `None` if there is no memory for it.
+    /// Bytes of a dump behind its header, from there on: a chunk of at most `most` of them. `None`
+    /// if there is no memory for it.
     #[must_use]
-    pub fn dump(&self, from: u64) -> Option<Vec<u8>> {
-        let mut window = Window { skip: from, len: CHUNK, bytes: Vec::new() };
-        match self {
-            Self::Whole(value) => value.write(&mut window).ok()?,
-            Self::Arriving(arriving) => window.write_all(&arriving.bytes).ok()?,
-        }
-        Some(window.bytes)
+    pub fn dump(&self, from: u64, most: usize) -> Option<Vec<u8>> {
+        let mut window = Window { skip: from, len: most.clamp(1, CHUNK), bytes: Vec::new() };
+        let written = match self {
+            Self::Whole(value) => value.write(&mut window),
+            Self::Arriving(arriving) => window.write_all(&arriving.bytes),
+        };
+        // A full window ends the writing: what is behind it is not wanted.
+        (written.is_ok() || window.bytes.len() == window.len).then_some(window.bytes)
     }
 }
 
 const WHOLE: u64 = 0;
 const ARRIVING: u64 = 1;
 
-/// Saved: what it is (0 a value, 1 one that arrives), bytes that were announced (0 of a value), and the bytes in pieces.
+/// Saved: what it is (0 a value, 1 one that arrives), bytes that were announced (0 of a value), and
+/// the bytes in pieces.
 impl<T: Whole> Value for Stored<T> {
     const NAME: &'static CStr = T::NAME;
     const VERSION: i32 = 1;
@@ -237,6 +250,13 @@ impl<T: Whole> Value for Stored<T> {
         match self {
             Self::Whole(value) => value.memory(),
             Self::Arriving(arriving) => arriving.bytes.capacity(),
+        }
+    }
+
+    fn parts(&self, part: &mut dyn FnMut(usize)) {
+        match self {
+            Self::Whole(value) => value.parts(part),
+            Self::Arriving(arriving) => part(arriving.bytes.capacity()),
         }
     }
 
@@ -309,6 +329,9 @@ impl Write for Window {
         let skipped = bytes.len().min(usize::try_from(self.skip).unwrap_or(usize::MAX));
         self.skip -= skipped as u64;
         let rest = &bytes[skipped..];
+        if !rest.is_empty() && self.bytes.len() == self.len {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         let rest = &rest[..rest.len().min(self.len - self.bytes.len())];
         self.bytes.try_reserve(rest.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
         self.bytes.extend_from_slice(rest);
@@ -390,8 +413,13 @@ mod tests {
     fn what_is_dumped_arrives_in_order_or_is_refused() {
         let rose = Stored::Whole(Text("roses".into()));
         assert_eq!(rose.dump_header(), *b"\x89GDN-TX\xff\x05\0\0\0\0\0\0\0");
-        assert_eq!((rose.dump(0).unwrap(), rose.dump(2).unwrap()), (b"roses".to_vec(), b"ses".to_vec()));
-        assert_eq!((rose.dump(5).unwrap(), rose.dump(u64::MAX).unwrap()), (vec![], vec![]));
+        assert_eq!(
+            (rose.dump(0, CHUNK).unwrap(), rose.dump(2, CHUNK).unwrap()),
+            (b"roses".to_vec(), b"ses".to_vec())
+        );
+        assert_eq!((rose.dump(5, CHUNK).unwrap(), rose.dump(u64::MAX, CHUNK).unwrap()), (vec![], vec![]));
+
+        assert_eq!((rose.dump(1, 3).unwrap(), rose.dump(4, 3).unwrap()), (b"ose".to_vec(), b"s".to_vec()));
 
         let mut half = arriving(5);
         assert_eq!(half.take(1, b"ro"), Err(BadChunk::Offset));
@@ -401,7 +429,7 @@ mod tests {
         assert_eq!(half.take(6, b"sess"), Err(BadChunk::TooBig));
         assert_eq!(half.take(5, b"\xffes"), Err(BadChunk::Data));
         let stored = Stored::Arriving(half);
-        assert_eq!((stored.written(), stored.dump(1).unwrap()), (5, b"o".to_vec()));
+        assert_eq!((stored.written(), stored.dump(1, CHUNK).unwrap()), (5, b"o".to_vec()));
         let Stored::Arriving(mut half) = stored.copy().unwrap() else { panic!() };
         assert_eq!(half.take(5, b"ses"), Ok(Some(Text("roses".into()))));
         // What the value does not read is too much.

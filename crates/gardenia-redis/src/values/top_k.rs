@@ -1,23 +1,28 @@
 //! The value behind `TOPK.*`: the k most frequent items, by HeavyKeeper.
 //!
-//! Rows of cells, each a fingerprint and a count. An item raises the cell that has its fingerprint; a cell of another
-//! one it lowers with probability decay^count, and takes it over at zero. So small counts fade away and large ones hardly
-//! ever lose. The largest of an item's cells is its estimate: too low at times, too high only if fingerprints meet.
+//! Rows of cells, each a fingerprint and a count. An item raises the cell that has its fingerprint;
+//! a cell of another one it lowers with probability decay^count, and takes it over at zero. So
+//! small counts fade away and large ones hardly ever lose. The largest of an item's cells is its
+//! estimate: too low at times, too high only if fingerprints meet.
 //!
-//! The table of the k largest is the library's [`Candidates`], a heap with the least at the root. It is full of nothing at
-//! the beginning; an item whose estimate is not below the root's takes its place. Of equal counts, the one at the root
-//! leaves: that order is what clients' tests expect of RedisBloom, so the heap is put right after each count, and sinking
-//! goes past equal children; of two equal ones to the left one, which is our choice.
+//! The table of the k largest is the library's [`Candidates`], a heap with the least at the root.
+//! It is full of nothing at the beginning; an item whose estimate is not below the root's takes its
+//! place. Of equal counts, the one at the root leaves: that order is what clients' tests expect of
+//! RedisBloom, so the heap is put right after each count, and sinking goes past equal children; of
+//! two equal ones to the left one, which is our choice.
 //!
-//! Randomness is SplitMix64 with the state stored beside the cells: the same commands give the same value on every replica,
-//! also on one that joined in between.
+//! Randomness is SplitMix64 with the state stored beside the cells: the same commands give the same
+//! value on every replica, also on one that joined in between.
 //!
-//! Sources: Gong, Yang, Zhang, Li, Uhlig, Chen, Uden and Li, "HeavyKeeper: an accurate algorithm for finding top-k elephant
-//! flows" (2018); Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
+//! Sources: Gong, Yang, Zhang, Li, Uhlig, Chen, Uden and Li, "HeavyKeeper: an accurate algorithm
+//! for finding top-k elephant flows" (2018); Steele, Lea and Flood, "Fast splittable pseudorandom
+//! number generators" (2014).
 
 use super::stored::{Stored, Whole};
+use crate::engine::stats::resized;
 use crate::engine::types::TypeHandle;
 use crate::redisbloom::layout::{Bytes, LayoutError, Load, Save, check_limit, copied, wrong, zeroed};
+use crate::redisbloom::murmur::murmur32;
 use gardenia::candidates::{Candidates, Entry};
 use gardenia::{Digest, KeyHasher};
 use std::cmp::Reverse;
@@ -35,8 +40,27 @@ const CELL: u64 = 8;
 const PLACE: u64 = size_of::<Place>() as u64 + 40;
 /// What SplitMix64's state moves by.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Below this probability a cell is never lowered: less than once in all draws that can be told apart.
+/// Below this probability a cell is never lowered: less than once in all draws that can be told
+/// apart.
 const NEVER: f64 = 1.0 / (1u64 << 53) as f64;
+
+/// How the cells of an item are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hashing {
+    /// Made here: by words of its digest.
+    Ours,
+    /// From RedisBloom: by MurmurHash2 of 32 bits, with the number of the row for a seed. Learnt
+    /// from observed tables, by trying seeds until fingerprints and columns came out.
+    RedisBloom,
+}
+
+/// The seed of RedisBloom's fingerprints.
+const PRINT_SEED: u32 = 1919;
+/// Bytes of an entry of RedisBloom's heap: fingerprint, length of the item, 8 bytes of no meaning,
+/// count, and 4 bytes of no meaning.
+const HEAP_ENTRY: usize = 24;
+/// The version of RedisBloom's layout in RDB files.
+pub const FILE_VERSION: u64 = 0;
 
 /// The most frequent items of a stream.
 ///
@@ -53,6 +77,7 @@ const NEVER: f64 = 1.0 / (1u64 << 53) as f64;
 /// ```
 #[derive(Debug, PartialEq)]
 pub struct TopK {
+    hashing: Hashing,
     width: u32,
     depth: u32,
     decay: f64,
@@ -100,8 +125,8 @@ impl Place {
 }
 
 impl TopK {
-    /// A table of `k` items over `depth` rows of `width` cells, if all of it takes at most `max_bytes`, long items
-    /// not counted.
+    /// A table of `k` items over `depth` rows of `width` cells, if all of it takes at most
+    /// `max_bytes`, long items not counted.
     pub fn new(k: u32, width: u32, depth: u32, decay: f64, max_bytes: u64) -> Result<Self, LayoutError> {
         let mut top = Self::bare(k, width, depth, decay, max_bytes)?;
         (0..k).for_each(|_| _ = top.places.take(Place::default()));
@@ -128,7 +153,7 @@ impl TopK {
         let cells = zeroed(cells)?;
         let failed = |_| LayoutError::Memory { bytes: u64::from(k) * PLACE };
         let places = Candidates::reserved(k as usize).map_err(failed)?;
-        Ok(Self { width, depth, decay, random: 0, cells, places, item_bytes: 0 })
+        Ok(Self { hashing: Hashing::Ours, width, depth, decay, random: 0, cells, places, item_bytes: 0 })
     }
 
     fn digest(item: &[u8]) -> Digest {
@@ -139,13 +164,26 @@ impl TopK {
         self.places.get(digest, |place| place.digest == digest)
     }
 
+    /// The fingerprint of an item.
+    fn print(&self, item: &[u8], digest: Digest) -> u32 {
+        match self.hashing {
+            Hashing::Ours => digest.0 as u32,
+            Hashing::RedisBloom => murmur32(item, PRINT_SEED),
+        }
+    }
+
     /// The first byte of an item's cell in each row.
-    fn cells(&self, digest: Digest) -> impl Iterator<Item = usize> + use<> {
-        let width = u64::from(self.width);
+    fn cells<'i>(&self, item: &'i [u8], digest: Digest) -> impl Iterator<Item = usize> + use<'i> {
+        let (width, hashing) = (u64::from(self.width), self.hashing);
         (0..self.depth).map(move |row| {
-            // The words of a digest are functions of their own; the digest itself is the fingerprint.
-            let word = digest.word(row.wrapping_add(1));
-            let column = ((u128::from(word) * u128::from(width)) >> 64) as u64;
+            let column = match hashing {
+                // The words of a digest are functions of their own; the digest itself is the fingerprint.
+                Hashing::Ours => {
+                    let word = digest.word(row.wrapping_add(1));
+                    ((u128::from(word) * u128::from(width)) >> 64) as u64
+                }
+                Hashing::RedisBloom => u64::from(murmur32(item, row)) % width,
+            };
             ((u64::from(row) * width + column) * CELL) as usize
         })
     }
@@ -169,8 +207,8 @@ impl TopK {
         ((word >> 11) + 1) as f64 * NEVER
     }
 
-    /// Of up to `most` trials, each of which lowers a cell with this count by chance, the number of the first that does.
-    /// One draw: the wait for a success is geometric.
+    /// Of up to `most` trials, each of which lowers a cell with this count by chance, the number of
+    /// the first that does. One draw: the wait for a success is geometric.
     fn lowered_after(&mut self, count: u32, most: u32) -> Option<u32> {
         let chance = libm::pow(self.decay, count.into());
         if chance < NEVER {
@@ -181,9 +219,10 @@ impl TopK {
         (failures < most.into()).then(|| failures as u32 + 1)
     }
 
-    /// Counts an item `by` more times; the item that it pushed out of the table, if any. An error if the table, with the item
-    /// in it, would take more than `limit` bytes, or more than there are: whether it enters is known only when it is counted,
-    /// so the memory is there before that, and on an error nothing has changed.
+    /// Counts an item `by` more times; the item that it pushed out of the table, if any. An error
+    /// if the table, with the item in it, would take more than `limit` bytes, or more than there
+    /// are: whether it enters is known only when it is counted, so the memory is there before that,
+    /// and on an error nothing has changed.
     pub fn add(&mut self, item: &[u8], by: u32, limit: u64) -> Result<Option<Vec<u8>>, LayoutError> {
         if by == 0 {
             return Ok(None);
@@ -195,7 +234,7 @@ impl TopK {
             check_limit(self.memory_bytes().saturating_add(item.len() as u64), limit)?;
             copy = copied(item)?;
         }
-        let estimate = self.raise(digest, by);
+        let estimate = self.raise(item, digest, by);
         if let Some(at) = at {
             self.places.raise(at, |place| place.count = estimate.max(place.count));
             return Ok(None);
@@ -203,18 +242,21 @@ impl TopK {
         if estimate == 0 || !self.places.admits(|least| estimate >= least) {
             return Ok(None);
         }
+        let before = self.memory_bytes() as usize;
         self.item_bytes += item.len() as u64;
         let pushed_out = self.places.take(Place::new(estimate, digest, copy)).filter(|old| old.count > 0);
-        Ok(pushed_out.map(|old| {
+        let pushed_out = pushed_out.map(|old| {
             self.item_bytes -= old.item.len() as u64;
             old.item.into_vec()
-        }))
+        });
+        resized(before, self.memory_bytes() as usize);
+        Ok(pushed_out)
     }
 
     /// Raises the cells of an item; its estimate, 0 if no cell is its own.
-    fn raise(&mut self, digest: Digest, by: u32) -> u32 {
-        let (print, mut estimate) = (digest.0 as u32, 0);
-        for at in self.cells(digest) {
+    fn raise(&mut self, item: &[u8], digest: Digest, by: u32) -> u32 {
+        let (print, mut estimate) = (self.print(item, digest), 0);
+        for at in self.cells(item, digest) {
             let (mut owner, mut count) = self.cell(at);
             if count == 0 || owner == print {
                 (owner, count) = (print, count.saturating_add(by));
@@ -255,12 +297,13 @@ impl TopK {
         if let Some(place) = self.place(digest) {
             return place.count;
         }
-        let own = self.cells(digest).map(|at| self.cell(at)).filter(|(print, _)| *print == digest.0 as u32);
+        let own_print = self.print(item, digest);
+        let own = self.cells(item, digest).map(|at| self.cell(at)).filter(|(print, _)| *print == own_print);
         own.map(|(_, count)| count).max().unwrap_or(0)
     }
 
-    /// The items of the table and their counts, by falling count; of equal counts, as they lie in the heap: clients' tests expect
-    /// that order of RedisBloom.
+    /// The items of the table and their counts, by falling count; of equal counts, as they lie in
+    /// the heap: clients' tests expect that order of RedisBloom.
     #[must_use]
     pub fn list(&self) -> Vec<(&[u8], u32)> {
         let filled = self.places.in_heap().filter(|place| place.count > 0);
@@ -348,10 +391,66 @@ impl TopK {
         Ok(top)
     }
 
+    /// Writes the fields of RedisBloom's RDB files: k, width, depth, decay, the cells, the heap,
+    /// and the item of each place with a zero byte behind it. The state of the random numbers
+    /// stands where RedisBloom has an address that no longer means anything, so that replicas draw
+    /// the same.
+    pub fn save_file(&self, fields: &mut impl Save) {
+        [self.k(), self.width, self.depth].into_iter().for_each(|number| fields.save_u64(number.into()));
+        fields.save_f64(self.decay);
+        fields.save_bytes(&self.cells);
+        let mut heap = Vec::with_capacity(self.k() as usize * HEAP_ENTRY);
+        for (at, place) in self.places.in_heap().enumerate() {
+            let print = if place.count > 0 { self.print(&place.item, place.digest) } else { 0 };
+            heap.extend(print.to_le_bytes());
+            heap.extend((place.item.len() as u32).to_le_bytes());
+            heap.extend(if at == 0 { self.random } else { 0 }.to_le_bytes());
+            heap.extend(u64::from(place.count).to_le_bytes());
+        }
+        fields.save_bytes(&heap);
+        self.places.in_heap().for_each(|place| fields.save_bytes(&[&place.item[..], &[0]].concat()));
+    }
+
+    /// Reads what RedisBloom wrote in this version. Memory is of the order of the fields, whatever
+    /// they say.
+    pub fn load_file(version: u64, fields: &mut impl Load) -> Result<Self, LayoutError> {
+        if version != FILE_VERSION {
+            return Err(LayoutError::Version(version));
+        }
+        let (k, width, depth) = (short(fields, "k")?, short(fields, "width")?, short(fields, "depth")?);
+        let decay = fields.load_f64()?;
+        // Both strings are there before memory is taken for a table of their size.
+        let cells = fields.load_bytes((u64::from(width) * u64::from(depth)).saturating_mul(CELL))?;
+        let heap = fields.load_bytes(u64::from(k) * HEAP_ENTRY as u64)?;
+        let mut top = Self { hashing: Hashing::RedisBloom, ..Self::bare(k, width, depth, decay, u64::MAX)? };
+        top.cells = cells;
+        for (at, entry) in heap.as_chunks::<HEAP_ENTRY>().0.iter().enumerate() {
+            let number = |at: usize| entry[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+            let (length, count) = (u64::from(number(4)), number(16));
+            if at == 0 {
+                top.random = u64::from(number(8)) | u64::from(number(12)) << 32;
+            }
+            let mut item = fields.load_bytes(length + 1)?;
+            if item.pop() != Some(0) {
+                return wrong("item", "a zero byte follows it");
+            }
+            let mut place = Place::default();
+            if count > 0 {
+                top.item_bytes += length;
+                place = Place::new(count, Self::digest(&item), item);
+                if top.place(place.digest).is_some() {
+                    return wrong("item", "no item is twice in the table");
+                }
+            }
+            top.places.take(place);
+        }
+        Ok(top)
+    }
+
     /// A copy, or an error if there is no memory for it.
     pub fn try_clone(&self) -> Result<Self, LayoutError> {
         let mut copy = Self::bare(self.k(), self.width, self.depth, self.decay, u64::MAX)?;
-        (copy.random, copy.item_bytes) = (self.random, self.item_bytes);
+        (copy.hashing, copy.random, copy.item_bytes) = (self.hashing, self.random, self.item_bytes);
         copy.cells.copy_from_slice(&self.cells);
         for place in self.places.in_heap() {
             copy.places.take(Place::new(place.count, place.digest, copied(&place.item)?));
@@ -365,7 +464,8 @@ pub type Top = Stored<TopK>;
 
 static HANDLE: TypeHandle<Stored<TopK>> = TypeHandle::new();
 
-/// The memory of a value beside the bytes that it is written as: an empty place is 8 bytes there, and [`PLACE`] in memory.
+/// The memory of a value beside the bytes that it is written as: an empty place is 8 bytes there,
+/// and [`PLACE`] in memory.
 const UNPACKED: u64 = PLACE.div_ceil(8) + 1;
 
 /// Written as its fields, as bytes.
@@ -499,7 +599,8 @@ mod tests {
         }
     }
 
-    /// Heavy items among many light ones, in cells that all of them share: the light ones fade, the heavy ones stay.
+    /// Heavy items among many light ones, in cells that all of them share: the light ones fade, the
+    /// heavy ones stay.
     #[test]
     fn heavy_items_are_found_among_many_light_ones() {
         let mut top = TopK::new(10, 64, 4, 0.9, u64::MAX).unwrap();
@@ -526,8 +627,8 @@ mod tests {
         }
     }
 
-    /// How often a count of 3 is lowered at once, against decay³, within five standard errors; and how long it takes, against
-    /// the mean of a geometric wait.
+    /// How often a count of 3 is lowered at once, against decay³, within five standard errors; and
+    /// how long it takes, against the mean of a geometric wait.
     #[test]
     fn cells_are_lowered_with_the_probability_of_their_count() {
         let mut top = TopK::new(1, 1, 1, 0.8, u64::MAX).unwrap();

@@ -12,6 +12,8 @@ from redisbloom_data import KEYS, PROBES, WRITTEN
 from servers import WRONG_TYPE, Case, arity, dump, follow, on_both, replica_of
 from wire import Error, Wire
 
+BOUNDS = "Capacity must be in the range [cf-bucket-size * 2, 1073741824]"
+NO_MEMORY = "Couldn't create filter! Insufficient memory: see bf.memory-limit"
 LOADING = "ERR the filter is still being loaded"
 
 
@@ -120,7 +122,7 @@ class Commands(Case):
             ("10 EXPANSION 1000000000000000000", "EXPANSION: value must be in the range [0, 32768]"),
             ("10 SEED -1", "Couldn't parse SEED"),
             ("10 ROSES 1", "Unknown argument received"),
-            ("1073741824", "ERR Insufficient memory"),
+            ("1073741824", "ERR Insufficient memory: see bf.memory-limit"),
         ]:
             self.refused(text, "CF.RESERVE", "new", *words.split())
         self.assertEqual(self.do("EXISTS", "new"), 0)
@@ -130,13 +132,13 @@ class Commands(Case):
             self.refused("ERR not found", command, "k", "NOCREATE", "ITEMS", "a")
             for words, text in [
                 ("CAPACITY rose ITEMS a", "Bad capacity"),
-                ("CAPACITY -1 ITEMS a", "Bad capacity"),
-                ("CAPACITY 0 ITEMS a", "Bad capacity"),
-                ("CAPACITY 1000000000000000000 ITEMS a", "Bad capacity"),
+                ("CAPACITY -1 ITEMS a", BOUNDS),
+                ("CAPACITY 0 ITEMS a", BOUNDS),
+                ("CAPACITY 1000000000000000000 ITEMS a", BOUNDS),
                 ("ROSES ITEMS a", "Unknown argument received"),
                 ("ITEMS", arity(command.lower())),
                 ("CAPACITY 10", arity(command.lower())),
-                ("CAPACITY 1073741824 ITEMS a", "ERR Insufficient memory"),
+                ("CAPACITY 1073741824 ITEMS a", "ERR Insufficient memory: see bf.memory-limit"),
             ]:
                 self.refused(text, command, "k", *words.split())
         self.assertEqual(self.do("CF.INSERT", "k", "CAPACITY", "77", "ITEMS", "a", "b", "a"), [1, 1, 1])
@@ -145,7 +147,7 @@ class Commands(Case):
         for do in self.do, self.do3:
             got = do("CF.INSERTNX", "k", "NOCREATE", "ITEMS", "a", do.__name__)
             self.assertEqual((got, [type(x) for x in got]), ([0, 1], [int, int]))
-        self.assertEqual(self.do("CF.INSERTNX", "nx", "CAPACITY", "1", "ITEMS", "a", "a"), [1, 0])
+        self.assertEqual(self.do("CF.INSERTNX", "nx", "CAPACITY", "4", "ITEMS", "a", "a"), [1, 0])
         self.assertEqual(self.do("CF.COUNT", "k", "a"), 3)
 
     def test_one_that_does_not_expand_can_be_full(self):
@@ -167,7 +169,7 @@ class Commands(Case):
     def test_one_that_expands_has_32_filters_at_most(self):
         self.do("CF.RESERVE", "k", "4", "SEED", "7")
         got = self.do("CF.INSERT", "k", "ITEMS", *range(300))
-        self.assertEqual(got, [1] * 256 + [-1] * 44)
+        self.assertEqual(got, [1] * 256 + [Error("Maximum expansions reached")] * 44)
         self.refused("Maximum expansions reached", "CF.ADD", "k", "z")
         self.assertEqual(self.do3("CF.INFO", "k")["Number of filters"], 32)
         # One item goes in eight times per filter.
@@ -177,7 +179,7 @@ class Commands(Case):
 
     def test_info_and_debug(self):
         self.refused("ERR not found", "CF.INFO", "k")
-        self.refused("Cuckoo filter was not found", "CF.DEBUG", "k")
+        self.refused("ERR not found", "CF.DEBUG", "k")
         words = ("BUCKETSIZE", "4", "MAXITERATIONS", "50", "EXPANSION", "3")
         self.do("CF.RESERVE", "k", "1000", *words)
         self.do("CF.INSERT", "k", "ITEMS", "a", "b", "c")
@@ -237,7 +239,7 @@ class Commands(Case):
     def test_a_filter_of_redisbloom(self):
         stated, chunks = WRITTEN["cf"], redisbloom.chunks("cf")
         self.load("k", chunks)
-        self.assertEqual(self.do("TYPE", "k"), "gdn-rb-cf")
+        self.assertEqual(self.do("TYPE", "k"), "MBbloomCF")
         self.assertEqual(self.do("CF.MEXISTS", "k", *KEYS), [1] * 200)
         found = self.do("CF.MEXISTS", "k", *PROBES)
         self.assertEqual([at for at, found in enumerate(found) if found], stated["positive_probe_indices"])
@@ -291,7 +293,7 @@ class Commands(Case):
             self.assertEqual(self.do("CF.DEBUG", "k"), self.do("CF.DEBUG", "copy"))
             # A header replaces what is there, of either layout.
             self.assertEqual(self.do3("CF.LOADCHUNK", "copy", 1, header(items=1)), "OK")
-            self.assertEqual(self.do("TYPE", "copy"), "gdn-rb-cf")
+            self.assertEqual(self.do("TYPE", "copy"), "MBbloomCF")
             self.assertEqual(self.do3("CF.LOADCHUNK", "copy", *chunks[0]), "OK")
             self.assertEqual(self.do("TYPE", "copy"), "gdn-cucko")
             self.assertEqual(self.do("DEL", "k", "copy"), 2)
@@ -323,7 +325,7 @@ class Commands(Case):
             header(buckets=2**63, items=2**64 - 1),
         ):  # fmt: skip
             before = self.server.digest()
-            text = "Couldn't create filter!" if bad == header(buckets=2**63, items=2**64 - 1) else "Invalid header"
+            text = NO_MEMORY if bad == header(buckets=2**63, items=2**64 - 1) else "Invalid header"
             self.assertEqual(self.do("CF.LOADCHUNK", "new", "1", bad), Error(text), bad)
             self.assertEqual(self.server.digest(), before)
         for huge in (
@@ -331,7 +333,7 @@ class Commands(Case):
             header(buckets=1 << 40),
             header(filters=65536, bucket_size=255, buckets=1 << 20),
         ):
-            self.refused("Couldn't create filter!", "CF.LOADCHUNK", "new", "1", huge)
+            self.refused(NO_MEMORY, "CF.LOADCHUNK", "new", "1", huge)
         self.refused("ERR not found", "CF.LOADCHUNK", "new", end, bytes)
         self.refused("Couldn't load chunk!", "CF.LOADCHUNK", "k", end, bytes)
         self.do("CF.LOADCHUNK", "rb", "1", header(items=1))
@@ -407,9 +409,10 @@ class Commands(Case):
         before = int(self.server.info("memory", "used_memory"))
         self.do("CF.RESERVE", "k", "10000000")
         usage, info = self.do("MEMORY", "USAGE", "k"), self.do3("CF.INFO", "k")["Size"]
-        self.assertTrue(13_000_000 < info <= usage < 14_000_000, (info, usage))
         taken = int(self.server.info("memory", "used_memory")) - before
-        self.assertTrue(13_000_000 < taken < 20_000_000, taken)
+        # What the allocator takes, which may be a tenth more than was asked for.
+        self.assertTrue(13_000_000 < info < 14_000_000 and info <= usage < 15_000_000, (info, usage))
+        self.assertLess(abs(taken / usage - 1), 0.03, (usage, taken))
         self.do("UNLINK", "k")
         self.server.wait(lambda: int(self.server.info("memory", "used_memory")) < before + 1_000_000)
 
@@ -417,16 +420,16 @@ class Commands(Case):
         self.do("CF.LOADCHUNK", "rb", 1, header(buckets=1024))
         self.do("CONFIG", "SET", "bf.memory-limit", "10000")
         try:
-            self.refused("ERR Insufficient memory", "CF.RESERVE", "new", "10000")
-            self.refused("ERR Insufficient memory", "CF.INSERT", "new", "CAPACITY", "10000", "ITEMS", "a")
-            self.refused("Couldn't create filter!", "CF.LOADCHUNK", "new", 1, header(buckets=1 << 20))
+            self.refused("ERR Insufficient memory: see bf.memory-limit", "CF.RESERVE", "new", "10000")
+            self.refused("ERR Insufficient memory: see bf.memory-limit", "CF.INSERT", "new", "CAPACITY", "10000", "ITEMS", "a")
+            self.refused(NO_MEMORY, "CF.LOADCHUNK", "new", 1, header(buckets=1 << 20))
             for key in ("k", "rb"):
                 got = self.do("CF.INSERT", key, "ITEMS", *range(20000))
                 taken = [item for item, got in enumerate(got) if got == 1]
                 self.assertTrue(5000 < len(taken) < 10000, len(taken))
                 self.assertEqual(self.do("CF.MEXISTS", key, *taken), [1] * len(taken))
-                refused = next(item for item, got in reversed(list(enumerate(got))) if got == -1)
-                self.refused("ERR Insufficient memory", "CF.ADD", key, refused)
+                refused = next(item for item, got in reversed(list(enumerate(got))) if isinstance(got, Error))
+                self.refused("ERR Insufficient memory: see bf.memory-limit", "CF.ADD", key, refused)
                 self.assertLess(self.do3("CF.INFO", key)["Size"], 12000)
         finally:
             self.do("CONFIG", "SET", "bf.memory-limit", "128mb")
@@ -616,7 +619,7 @@ class Replicas(Case):
             refused = 0
             for start in range(0, len(commands), 2000):
                 replies = wire.pipeline(commands[start : start + 2000])
-                refused += sum(reply in (Error("Filter is full"), Error("ERR Insufficient memory")) for reply in replies)
+                refused += sum(reply in (Error("Filter is full"), Error("ERR Insufficient memory: see bf.memory-limit")) for reply in replies)
             self.assertGreater(refused, 100)
             for at, bytes in dump(self.do, "CF.SCANDUMP", "before"):
                 self.do("CF.LOADCHUNK", "loaded", at, bytes)

@@ -35,6 +35,25 @@ class Earlier(Case):
                 self.assertEqual(hashlib.sha256(server.do("GD.DUMP", key)).hexdigest(), was["file_sha256"], key)
         self.assertEqual(server.do("DBSIZE"), len(expected))
 
+    def test_the_rdb_of_version_0_1_0_loads(self):
+        """Written before cuckoo filters of RedisBloom had its own type; every key has the digest that it had."""
+        with open(os.path.join(DATA, "0.1.0.json")) as file:
+            digests = json.load(file)["digests"]
+        server = Server(self.engine)
+        try:
+            server.stop()
+            shutil.copy(os.path.join(DATA, "0.1.0.rdb"), os.path.join(server.dir, "dump.rdb"))
+            server.start()
+            found = dict(zip(digests, server.digest(*digests)))
+            self.assertEqual({key: str(digest) for key, digest in found.items()}, digests)
+            self.assertEqual(server.do("TYPE", "cf"), "gdn-rb-cf")
+            self.assertEqual(server.do("CF.ADD", "cf", "one more"), 1)
+            self.assertEqual(server.do("CF.EXISTS", "cf", "one more"), 1)
+            self.assertEqual(server.do("DEBUG", "RELOAD"), "OK")
+            self.assertEqual(server.do("CF.EXISTS", "cf", "one more"), 1)
+        finally:
+            server.remove()
+
     def load(self, name, *options):
         server = Server(self.engine, *options)
         try:

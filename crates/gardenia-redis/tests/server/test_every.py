@@ -76,7 +76,7 @@ class Replicas(Case):
 
 
 class Killed(Case):
-    options = ("--appendonly", "yes", "--appendfsync", "everysec")
+    options = ("--appendonly", "yes", "--appendfsync", "always")
 
     def test_what_was_answered_survives_the_death_of_the_server(self):
         families = {

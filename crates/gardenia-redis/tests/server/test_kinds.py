@@ -8,7 +8,7 @@ import os
 import subprocess
 import tempfile
 
-from servers import Case, on_both
+from servers import Case, content, on_both
 from wire import Error
 
 # A value for each sort of option.
@@ -63,7 +63,7 @@ class Kinds(Case):
         return reply.text.removeprefix("ERR ") if isinstance(reply, Error) else self.do("GD.DUMP", "k")
 
     def test_the_command_and_the_module_accept_the_same_options(self):
-        compared = {"same": 0, "refused": 0}
+        compared = {"same": 0, "refused": 0, "slow": 0}
         with tempfile.TemporaryDirectory() as folder:
             for kind in self.kinds:
                 # Not of keys; and what the server holds as another value.
@@ -80,6 +80,13 @@ class Kinds(Case):
                         # Of a dynamic filter, too, where its layers have a default size on the server.
                         if kind["name"] == "dynamic" and not {"items", "bits", "cells"} & {name for name, _ in options}:
                             continue
+                        # The command has all lines before it builds, and lets keys choose together unless it is told otherwise.
+                        if kind["name"] == "choice" and not {"effort", "choices", "scheme"} & {name for name, _ in options}:
+                            continue
+                        # The server refuses what would take it more than 10 ms to plan; the command has the time.
+                        if isinstance(there, str) and ("stop the server" in there or "HASHES are not" in there or "or more here:" in there):
+                            compared["slow"] += 1
+                            continue
                         here = self.built(kind["name"], options, folder)
                         what = (kind["name"], options)
                         if isinstance(there, str):
@@ -89,10 +96,11 @@ class Kinds(Case):
                         else:
                             self.assertIsInstance(here, bytes, (what, here))
                             if not other:
-                                self.assertEqual(here, there, what)
+                                self.assertEqual(content(here), content(there), what)
                             compared["same"] += 1
         self.assertGreater(compared["same"], 200, compared)
         self.assertGreater(compared["refused"], 200, compared)
+        self.assertLess(compared["slow"], 50, compared)
 
 
 on_both(globals(), Kinds)

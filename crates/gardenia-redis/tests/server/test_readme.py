@@ -7,7 +7,7 @@ import tempfile
 import time
 import unittest
 
-from servers import MODULE, Server, free_port
+from servers import BINARIES, MODULE, Server, free_port, on_both
 from wire import Wire
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "..")
@@ -21,7 +21,9 @@ def commands():
     return [line for line in block.replace("\\\n", " ").splitlines() if line]
 
 
-class ReadmeOnRedis(unittest.TestCase):
+class Readme(unittest.TestCase):
+    engine = None
+
     def test_five_commands_make_a_cluster_with_filters(self):
         build, *rest = commands()
         self.assertEqual(len(rest), 4)
@@ -31,7 +33,7 @@ class ReadmeOnRedis(unittest.TestCase):
             ports[7001 + len(ports)] = free_port(55000)
         with tempfile.TemporaryDirectory(prefix="gardenia-") as folder:
             # A filter as the command line writes it.
-            server = Server("redis")
+            server = Server(self.engine)
             try:
                 server.do("GD.RESERVE", "k", "KIND", "blocked", "ITEMS", "100", "ERROR", "0.001")
                 server.do("GD.ADD", "k", "evil.example")
@@ -51,6 +53,15 @@ class ReadmeOnRedis(unittest.TestCase):
                 self.assertIn("[OK] All 16384 slots covered", outputs[1])
                 self.assertEqual(outputs[2].split(), ["1", "1", "0"])
                 self.assertEqual(outputs[3].split(), ["OK", "1"])
+                # All nodes are stopped, and started by the same command.
+                for port in ports.values():
+                    self.stop(port)
+                self.run_line(rest[0], ports, folder)
+                for port in ports.values():
+                    self.wait_for_cluster(port)
+                first = next(iter(ports.values()))
+                asked = f"redis-cli -c -p {first} BF.MEXISTS seen rose tulip; redis-cli -c -p {first} GD.EXISTS bad evil.example"
+                self.assertEqual(self.run_line(asked, ports, folder).split(), ["1", "1", "1"])
             finally:
                 for port in ports.values():
                     self.stop(port)
@@ -58,6 +69,7 @@ class ReadmeOnRedis(unittest.TestCase):
     def run_line(self, line, ports, folder):
         for port, free in ports.items():
             line = line.replace(str(port), str(free))
+        line = line.replace("redis-server ", BINARIES[self.engine] + " ")
         done = subprocess.run(["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, (line, done.stdout, done.stderr))
         return done.stdout
@@ -89,3 +101,21 @@ class ReadmeOnRedis(unittest.TestCase):
         os.kill(int(info.split("process_id:", 1)[1].split()[0]), signal.SIGTERM)
         self.assertRaises(ConnectionError, lambda: [wire.read() for _ in range(2)])
         wire.close()
+
+
+class Clients(unittest.TestCase):
+    engine = None
+
+    def test_the_python_lines_of_the_documentation_run(self):
+        with open(os.path.join(ROOT, "docs", "redis.md")) as file:
+            block = file.read().split("```python\n", 1)[1].split("```", 1)[0]
+        server = Server(self.engine)
+        try:
+            exec(block.replace("redis.Redis()", f"redis.Redis(port={server.port})"), {})
+            self.assertEqual(server.do("BF.EXISTS", "seen", "rose"), 1)
+            self.assertEqual(server.do("GD.EXISTS", "carts", "rose", "tulip", "daisy"), [1, 1, 0])
+        finally:
+            server.remove()
+
+
+on_both(globals(), Readme, Clients)

@@ -48,7 +48,7 @@ class Takeover(Case):
 
     def check_cuckoo(self, do):
         """The cuckoo filter is what it is on RedisBloom's server."""
-        self.assertEqual(do("TYPE", "cf"), "gdn-rb-cf")
+        self.assertEqual(do("TYPE", "cf"), "MBbloomCF")
         self.assertEqual(do("CF.MEXISTS", "cf", *KEYS), [1] * len(KEYS))
         found = [at for at, yes in enumerate(do("CF.MEXISTS", "cf", *PROBES)) if yes]
         self.assertEqual(found, WRITTEN["cf"]["positive_probe_indices"])
@@ -122,7 +122,7 @@ class Takeover(Case):
         self.refused("ERR received bad data", "BF.LOADCHUNK", "k", -1, bytes)
         self.do("CONFIG", "SET", "bf.memory-limit", "400")
         try:
-            self.refused("ERR Insufficient memory to create filter", "BF.LOADCHUNK", "new", "1", header)
+            self.refused("ERR Insufficient memory to create filter: see bf.memory-limit", "BF.LOADCHUNK", "new", "1", header)
         finally:
             self.do("CONFIG", "SET", "bf.memory-limit", "128mb")
         self.do("SET", "text", "rose")
@@ -158,7 +158,7 @@ class Takeover(Case):
         self.check(self.do)
         self.check_cuckoo(self.do)
         self.assertEqual(self.do("TYPE", "plain"), "MBbloom--")
-        self.assertEqual(self.do("TYPE", "plain-cuckoo"), "gdn-rb-cf")
+        self.assertEqual(self.do("TYPE", "plain-cuckoo"), "MBbloomCF")
         self.server.restart()
         self.check(self.do)
         self.check_cuckoo(self.do)
@@ -182,7 +182,7 @@ class Takeover(Case):
             self.check(self.do)
             self.check_cuckoo(self.do)
             cuckoos = [self.do("TYPE", key) for key in ("plain-cuckoo", "plain-too")]
-            self.assertEqual(cuckoos, ["gdn-rb-cf"] * 2)
+            self.assertEqual(cuckoos, ["MBbloomCF"] * 2)
             self.assertEqual(self.do("TYPE", "plain"), "MBbloom--")
             self.assertEqual(self.do("BF.INFO", "plain", "CAPACITY"), [100])
             self.do("REPLICAOF", "NO", "ONE")

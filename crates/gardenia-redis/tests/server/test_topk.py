@@ -11,8 +11,8 @@ from wire import Error, Wire
 
 NO_KEY = "TopK: key does not exist"
 INCREMENT = "TopK: increment must be an integer greater or equal to 0 and smaller or equal to 100,000"
-NO_MEMORY = "ERR Insufficient memory to create topk data structure"
-NOT_ADDED = Error("TopK: Insufficient memory to add the item")
+NO_MEMORY = "ERR Insufficient memory to create topk data structure: see bf.memory-limit"
+NOT_ADDED = Error("TopK: Insufficient memory to add the item: see bf.memory-limit")
 
 
 class Commands(Case):

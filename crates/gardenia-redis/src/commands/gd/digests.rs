@@ -1,12 +1,14 @@
-//! `GD.HADD` and `GD.HEXISTS`: digests in place of items, packed into one string, and one bit for each.
+//! `GD.HADD` and `GD.HEXISTS`: digests in place of items, packed into one string, and one bit for
+//! each.
 //!
-//! A digest is what the filter's hasher gives for the bytes of an item, 8 bytes little-endian: XXH3-64 with the seed that
-//! GD.INFO tells. Bit i of the answer, from the lowest of the first byte on, is that of digest i; bits beyond the last
-//! are 0.
+//! A digest is what the filter's hasher gives for the bytes of an item, 8 bytes little-endian:
+//! XXH3-64 with the seed that GD.INFO tells. Bit i of the answer, from the lowest of the first byte
+//! on, is that of digest i; bits beyond the last are 0.
 
 use super::{Refusal, announce, filter, filter_mut, refused, told, words};
 use crate::engine::context::{Context, Failure};
 use crate::engine::ffi::Keys;
+use crate::engine::stats::Counter;
 use crate::values::any::Refused;
 use gardenia::Digest;
 
@@ -108,9 +110,12 @@ fn add_all(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Refusal> {
         }
         announce(ctx, keys, *name, c"gd.hadd");
     }
+    Counter::Added.add(taken);
     match error {
         None => engine.reply_bytes(&bits),
         Some(why) => {
+            // For the counts of INFO: the words are others.
+            drop(refused(why));
             let why = match why {
                 Refused::Full => "the filter is full",
                 Refused::Copies => "the filter holds no further copy of the next item",

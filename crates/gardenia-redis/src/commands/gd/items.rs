@@ -4,6 +4,7 @@ use super::{Refusal, announce, filter, filter_mut, refused, reply_refused, told}
 use crate::commands::found::reply_each;
 use crate::engine::context::{Context, Failure};
 use crate::engine::ffi::{Keys, Str};
+use crate::engine::stats::Counter;
 use crate::values::BATCH;
 use crate::values::any::{Kept, Refused};
 use gardenia::Digest;
@@ -48,6 +49,7 @@ fn add_all(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Refusal> {
     }
     let is_set = filter.is_set();
     drop(key);
+    Counter::Added.add(taken);
     let (new, engine) = (&new[..taken], ctx.engine());
     engine.reply_array(taken + usize::from(error.is_some()));
     new.iter().for_each(|new| engine.reply_bool(*new));
@@ -127,6 +129,7 @@ fn delete_all(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Refusal> {
     // Items that stay where they are change nothing, wherever the command is repeated.
     let gone = items.iter().zip(&removed).filter(|(_, removed)| **removed == Ok(true));
     let gone: Vec<Str<'_>> = gone.map(|(item, _)| *item).collect();
+    Counter::Removed.add(gone.len());
     if !gone.is_empty() {
         engine.replicate(c"GD.DEL", name, &gone);
         announce(ctx, keys, name, c"gd.del");

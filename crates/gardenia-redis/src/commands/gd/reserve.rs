@@ -51,6 +51,74 @@ pub(super) fn explain(error: SpecError) -> String {
     }
 }
 
+/// The lowest rate that is planned here.
+const LOWEST: f64 = 1e-12;
+/// The same of kinds whose planning searches.
+const LOWEST_SEARCHED: f64 = 1e-7;
+/// The same with a scheme that was asked for: below what it can keep, the search goes far.
+const LOWEST_OF_SCHEMES: f64 = 1e-4;
+/// The most hashes: what a rate costs to compute grows with their square, and a rate of 2⁻⁴⁰ is low
+/// enough.
+const MOST_HASHES: u64 = 40;
+/// Bits per item from which on the best filter has more hashes than that.
+const MOST_BITS_PER_ITEM: u64 = 57;
+
+/// The fewest bits of a filter that is sized by them alone.
+const FEWEST_BITS: u64 = 1_000;
+
+/// An error if the plan would stop the server for long: all others take less than 10 ms
+/// (`bench/limits.py`).
+fn check_effort(spec: &Spec) -> Result<(), String> {
+    let (kind, name) = (spec.kind(), spec.kind().name());
+    let elsewhere =
+        "planning it would stop the server: build the filter with the command line, and load it with GD.LOAD";
+    let lowest = match kind {
+        Kind::Scalable => 0.0,
+        _ if spec.has(Param::Scheme) => LOWEST_OF_SCHEMES,
+        Kind::Stable | Kind::Choice => LOWEST_SEARCHED,
+        _ => LOWEST,
+    };
+    if spec.real(Param::Fpp).is_some_and(|fpp| fpp < lowest) {
+        let with = if spec.has(Param::Scheme) { " with SCHEME" } else { "" };
+        return Err(format!("FPP of kind {name}{with} must be {lowest:e} or more here, because {elsewhere}"));
+    }
+    if spec.has(Param::Scheme) && !spec.has(Param::Items) && !spec.has(Param::Hashes) && spec.has(Param::Fpp)
+    {
+        return Err(format!(
+            "SCHEME is given without ITEMS or HASHES: give one of them, because {elsewhere}"
+        ));
+    }
+    // Every number of hashes is tried where no key has room.
+    let bits = spec.whole(Param::Bits);
+    let bits = bits.or_else(|| spec.whole(Param::Memory).map(|bytes| bytes.saturating_mul(8)));
+    // Counters have four bits or more.
+    let width = if kind.params().contains(&Param::Width) { spec.whole(Param::Width).unwrap_or(4) } else { 1 };
+    let bits = spec.whole(Param::Cells).or_else(|| bits.map(|bits| bits / width.max(1)));
+    let open = !spec.has(Param::Items) && !spec.has(Param::Hashes);
+    if kind == Kind::A2 && open && bits.is_some_and(|bits| bits < FEWEST_BITS) {
+        return Err(format!(
+            "BITS of kind {name} must be {FEWEST_BITS} or more here: raise them, or give ITEMS"
+        ));
+    }
+    for param in [Param::Hashes, Param::SecondaryHashes] {
+        if spec.whole(param).is_some_and(|hashes| hashes > MOST_HASHES) {
+            return Err(format!("{} must be {MOST_HASHES} at most here, because {elsewhere}", spell(param)));
+        }
+    }
+    // Stable filters, and those with choices, end at fewer hashes by themselves. Those with two buffers halve their bits.
+    let chosen = kind.params().contains(&Param::Hashes) && !matches!(kind, Kind::Choice | Kind::Stable);
+    let chosen = chosen && !spec.has(Param::Hashes) && !spec.has(Param::Fpp);
+    let most = if kind == Kind::A2 { 2 * MOST_BITS_PER_ITEM } else { MOST_BITS_PER_ITEM };
+    if let (true, Some(bits), Some(items)) = (chosen, bits, spec.whole(Param::Items))
+        && bits / items.max(1) > most
+    {
+        return Err(format!(
+            "more than {most} bits per item are given, and HASHES are not: give HASHES, {MOST_HASHES} at most, or fewer bits"
+        ));
+    }
+    Ok(())
+}
+
 /// The same with everything filled in that was left open; `first` is where scalable filters begin.
 fn filled(spec: Spec, first: u64) -> Result<Spec, String> {
     spec.check_insertable().map_err(explain)?;
@@ -126,7 +194,12 @@ fn make(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Refusal> {
     if rest.len() < 2 {
         return Err(Failure::Arity.into());
     }
-    let spec = filled(parse(rest).map_err(words)?, InitialSize::get().unsigned_abs()).map_err(words)?;
+    let asked = parse(rest).map_err(words)?;
+    // What was accepted elsewhere is accepted here.
+    if !ctx.is_repeated() {
+        check_effort(&asked).map_err(words)?;
+    }
+    let spec = filled(asked, InitialSize::get().unsigned_abs()).map_err(words)?;
     let mut key = keys.open_mut(*name)?;
     if !key.is_empty() {
         return Err(if find(&mut key).is_other() { WRONG_TYPE } else { EXISTS }.into());
@@ -229,6 +302,50 @@ mod tests {
         ] {
             let text = made(line).unwrap_err();
             assert!(text.contains("over the limit of 1048576"), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn plans_that_take_long_are_refused() {
+        let check = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            check_effort(&parse(&words).unwrap())
+        };
+        for (line, text) in [
+            ("KIND bloom ITEMS 9 FPP 9e-13", "FPP of kind bloom must be 1e-12 or more here"),
+            ("KIND choice ITEMS 9 FPP 9e-8", "FPP of kind choice must be 1e-7 or more here"),
+            (
+                "KIND bloom ITEMS 9 FPP 9e-5 SCHEME double",
+                "FPP of kind bloom with SCHEME must be 1e-4 or more",
+            ),
+            ("KIND a2 BITS 30 FPP 0.01 SCHEME double", "SCHEME is given without ITEMS or HASHES"),
+            ("KIND a2 BITS 999 FPP 0.01", "BITS of kind a2 must be 1000 or more here"),
+            ("KIND a2 BITS 1000 HASHES 41", "HASHES must be 40 at most here"),
+            ("KIND spectral-rm ITEMS 9 SECONDARY-HASHES 41", "SECONDARY-HASHES must be 40 at most here"),
+            ("KIND bloom ITEMS 9 BITS 522", "more than 57 bits per item are given"),
+            ("KIND counting ITEMS 9 CELLS 522", "more than 57 bits per item are given"),
+            ("KIND bloom ITEMS 9 MEMORY 66", "more than 57 bits per item are given"),
+        ] {
+            let error = check(line).unwrap_err();
+            assert!(error.starts_with(text), "{line}: {error}");
+        }
+        for line in [
+            "KIND bloom ITEMS 9 FPP 1e-12",
+            "KIND scalable ITEMS 9 FPP 1e-15",
+            "KIND choice ITEMS 9 FPP 1e-7",
+            "KIND a2 BITS 1000 HASHES 40",
+            "KIND a2 BITS 999 ITEMS 50",
+            "KIND a2 BITS 1000",
+            "KIND bloom ITEMS 9 BITS 521",
+            "KIND counting ITEMS 50 MEMORY 1000",
+            "KIND bloom ITEMS 9 BITS 9999 HASHES 40",
+            "KIND bloom ITEMS 9 SCHEME double",
+            "KIND choice ITEMS 10 BITS 3000",
+            "KIND bloom ITEMS 9 MEMORY 1000 FPP 0.01",
+            "KIND a2 ITEMS 100 MEMORY 1KiB",
+            "KIND stable ITEMS 100 MEMORY 1KiB",
+        ] {
+            assert_eq!(check(line), Ok(()), "{line}");
         }
     }
 

@@ -5,6 +5,8 @@ use super::{
 };
 use crate::engine::context::{Context, Failure, WRONG_TYPE};
 use crate::engine::ffi::{Ctx, Key, Keys};
+use crate::engine::stats::resized;
+use crate::engine::types::Value;
 use crate::values::any::{Any, Kept, Loaded, bytes, kind_name};
 use crate::values::bloom::Bloom;
 use crate::values::count_min::Counts;
@@ -114,7 +116,7 @@ pub(super) fn info(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure
     named(c"Seed");
     match identity.hasher {
         // As text: a seed may be more than a reply's whole number.
-        HasherId::Xxh3 => engine.reply_bytes(identity.mark.to_string().as_bytes()),
+        HasherId::Xxh3 | HasherId::Xxh64 => engine.reply_bytes(identity.mark.to_string().as_bytes()),
         _ => engine.reply_null(),
     }
     named(c"Takes");
@@ -252,7 +254,7 @@ fn unite(sum: &mut Loaded, source: &Kept<'_>, number: usize) -> Result<(), Refus
     match merged {
         Some(Ok(())) => Ok(()),
         Some(Err(mismatch)) => Err(words(format!("source {number}: {mismatch}"))),
-        None => Err(words(format!("filters of kind {kind} cannot be united"))),
+        None => Err(words(format!("filters of kind {kind} cannot be merged"))),
     }
 }
 
@@ -269,7 +271,9 @@ fn put(key: &mut Key<'_>, filter: Loaded) -> bool {
     match filter {
         Loaded::Any(filter) => match key.value::<Any>() {
             Some(place) => {
+                let before = Value::memory(place);
                 *place = Stored::Whole(filter);
+                resized(before, Value::memory(place));
                 true
             }
             None => key.set(Any::Whole(filter)),
