@@ -1,0 +1,244 @@
+//! A scheduler and two executors as processes on loopback.
+
+use gardenia::{AnyFilter, Digest, KeyHasher, Spec};
+use std::fmt::Write as _;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_gardenia-ballista");
+
+/// Rows of each file of the table, and files.
+const ROWS: u64 = 20_000;
+const FILES: u64 = 16;
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Waits until something holds, for five minutes: a loaded machine is slow.
+fn wait_for<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + Duration::from_secs(300);
+    loop {
+        if let Some(found) = check() {
+            return found;
+        }
+        assert!(Instant::now() < end, "{what} did not happen within five minutes");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A process that ends with the test.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// An executor and where it keeps data between stages.
+struct Executor {
+    process: Process,
+    ports: [u16; 2],
+    work: PathBuf,
+}
+
+struct Cluster {
+    there: tempfile::TempDir,
+    scheduler: u16,
+    _process: Process,
+    executors: Vec<Executor>,
+}
+
+impl Cluster {
+    fn start(executors: usize) -> Self {
+        let there = tempfile::tempdir().unwrap();
+        let scheduler = free_port();
+        let log = |name: &str| std::fs::File::create(there.path().join(name)).unwrap();
+        let process = Command::new(PROGRAM)
+            .args(["scheduler", "--executor-timeout", "4", "--port", &scheduler.to_string()])
+            .env("RUST_LOG", "info")
+            .stderr(log("scheduler.log"))
+            .spawn()
+            .unwrap();
+        let process = Process(process);
+        wait_for("the scheduler's start", || TcpStream::connect(("127.0.0.1", scheduler)).ok());
+        let mut cluster = Self { there, scheduler, _process: process, executors: Vec::new() };
+        for at in 0..executors {
+            let work = cluster.there.path().join(format!("executor {at}"));
+            std::fs::create_dir(&work).unwrap();
+            let ports = [free_port(), free_port()];
+            let process = cluster.executor(ports, &work);
+            cluster.executors.push(Executor { process, ports, work });
+        }
+        cluster
+    }
+
+    fn executor(&self, ports: [u16; 2], work: &Path) -> Process {
+        let log =
+            std::fs::File::options().create(true).append(true).open(work.with_extension("log")).unwrap();
+        let process = Command::new(PROGRAM)
+            .args(["executor", "--tasks", "1", "--heartbeat", "1"])
+            .args(["--scheduler", &format!("127.0.0.1:{}", self.scheduler)])
+            .args(["--port", &ports[0].to_string(), "--task-port", &ports[1].to_string()])
+            .arg("--work-dir")
+            .arg(work)
+            .env("RUST_LOG", "info")
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let process = Process(process);
+        wait_for("an executor's start", || TcpStream::connect(("127.0.0.1", ports[0])).ok());
+        process
+    }
+
+    /// A client of the cluster, with the table `t`.
+    fn sql(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command
+            .args(["sql", "--scheduler", &format!("127.0.0.1:{}", self.scheduler), "--partitions", "16"])
+            .arg("--table")
+            .arg(format!("t={}", self.there.path().join("t").display()))
+            .args(args);
+        command
+    }
+
+    /// Writes the table: the numbers from 0 on, and names of them, in files that are tasks of their
+    /// own.
+    fn write_table(&self) {
+        let folder = self.there.path().join("t");
+        std::fs::create_dir(&folder).unwrap();
+        for file in 0..FILES {
+            let mut text = String::from("x,name\n");
+            for x in file * ROWS..(file + 1) * ROWS {
+                writeln!(text, "{x},user {x}").unwrap();
+            }
+            std::fs::write(folder.join(format!("{file}.csv")), text).unwrap();
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.there.path().join(name).to_str().unwrap().to_owned()
+    }
+}
+
+fn succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// The filter of all rows, by the library.
+fn expected(spec: &str, key: impl Fn(u64) -> Digest) -> AnyFilter {
+    let digests: Vec<Digest> = (0..ROWS * FILES).map(key).collect();
+    let mut filter = spec.parse::<Spec>().unwrap().build().unwrap();
+    filter.insert_digests(&digests, &mut vec![false; digests.len()]).unwrap();
+    filter
+}
+
+/// Files of finished tasks.
+fn shuffle_files(work: &Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(work) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.path().is_dir() {
+            true => shuffle_files(&entry.path()),
+            false => 1,
+        })
+        .sum()
+}
+
+#[test]
+fn two_executors_build_and_ask() {
+    let cluster = Cluster::start(2);
+    cluster.write_table();
+    let hasher = KeyHasher::default();
+
+    // Built on both, merged, and the same as by the library.
+    let spec = "blocked items=320000 fpp=1%";
+    let built = cluster.path("built.gdn");
+    let query = format!("select filter_agg(x, '{spec}') from t");
+    succeeded(&cluster.sql(&["--output", &built, &query]).output().unwrap());
+    let ours = expected(spec, |x| hasher.digest_key(&x));
+    assert_eq!(std::fs::read(&built).unwrap(), ours.to_bytes().unwrap());
+    for Executor { work, .. } in &cluster.executors {
+        assert!(shuffle_files(work) > 0, "{} had no task", work.display());
+    }
+
+    // Asked: by path, and as a constant that a first query returns.
+    let answer = format!("| {} ", ROWS * FILES);
+    let by_path = format!("select count(*) from t where filter_contains('{built}', x)");
+    assert!(succeeded(&cluster.sql(&[&by_path]).output().unwrap()).contains(&answer));
+    let some = "f=select filter_agg(name, 'bloom items=20000 fpp=1e-9') from t where x < 20000";
+    let asked = "select count(*) from t where filter_contains($f, name)";
+    let text = succeeded(&cluster.sql(&["--let", some, asked]).output().unwrap());
+    assert!(text.contains("| 20000 "), "{text}");
+
+    // Above 1 MB a filter travels by path.
+    let large = "f=select filter_agg(name, 'bloom items=1M fpp=1e-9') from t where x < 20000";
+    let output = cluster.sql(&["--let", large, asked]).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && error.contains("travels by path. hint: pass --share"), "{error}");
+    let share = cluster.path("shared");
+    std::fs::create_dir(&share).unwrap();
+    let output = cluster.sql(&["--share", &share, "--let", large, asked]).output().unwrap();
+    let text = succeeded(&output);
+    assert!(text.contains("| 20000 "), "{text}");
+
+    // Groups, whose states travel between the executors.
+    let grouped = "select count(*), sum(case when filter_contains(f, t.x) then 1 else 0 end) from t join \
+                   (select x % 1000 as g, filter_agg(x, 'blocked items=320') as f from t group by x % 1000) as u on t.x % 1000 = u.g";
+    let rows = ROWS * FILES;
+    let text = succeeded(&cluster.sql(&[grouped]).output().unwrap());
+    assert!(text.matches(&format!("| {rows} ")).count() == 2, "{text}");
+
+    // A wrong spec is an error before any task runs.
+    let output = cluster.sql(&["select filter_agg(x, 'bloom items=1M width=4') from t"]).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && error.contains("a filter of kind bloom has no width"), "{error}");
+}
+
+#[test]
+fn a_job_survives_an_executor_that_is_killed_and_started_again() {
+    let mut cluster = Cluster::start(2);
+    cluster.write_table();
+    let spec = "counting items=320000 fpp=1%";
+    let built = cluster.path("built.gdn");
+    // Some work per row, so that the kill is in the middle: hash after hash of the name.
+    let slow = (0..12).fold("name".to_owned(), |name, _| format!("encode(sha256({name}), 'hex')"));
+    let query = format!("select filter_agg(name, '{spec}') from t where {slow} <> ''");
+    let mut client = cluster.sql(&["--output", &built, &query]).stderr(Stdio::piped()).spawn().unwrap();
+
+    // The second executor dies once it has finished a task, and before the others have.
+    let killed = cluster.executors.remove(1);
+    wait_for("the first task of the second executor", || (shuffle_files(&killed.work) > 0).then_some(()));
+    let Executor { process, ports, work } = killed;
+    drop(process); // kill -9
+    assert!(client.try_wait().unwrap().is_none(), "the job had ended before");
+    let finished = shuffle_files(&work) + shuffle_files(&cluster.executors[0].work);
+    assert!(finished < FILES as usize, "all {finished} tasks had ended before");
+    let process = cluster.executor(ports, &work);
+    cluster.executors.push(Executor { process, ports, work });
+
+    let status = wait_for("the end of the job", || client.try_wait().unwrap());
+    let mut error = String::new();
+    std::io::Read::read_to_string(&mut client.stderr.take().unwrap(), &mut error).unwrap();
+    assert!(status.success(), "{error}");
+    // Counts, too: no task is counted twice.
+    let ours = expected(spec, |x| KeyHasher::default().digest_key(&format!("user {x}")));
+    assert_eq!(std::fs::read(&built).unwrap(), ours.to_bytes().unwrap());
+}
+
+#[test]
+fn sql_runs_without_a_cluster_too() {
+    let run = |args: &[&str]| Command::new(PROGRAM).arg("sql").args(args).output().unwrap();
+    let text = succeeded(&run(&[
+        "select filter_contains(filter_agg(x, 'bloom items=10'), 1) as f from (values (1)) as t(x)",
+    ]));
+    assert!(text.contains("true"), "{text}");
+    let output = run(&["select 1", "--output", "/nowhere/there.gdn"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && error.contains("and no filter"), "{error}");
+}
