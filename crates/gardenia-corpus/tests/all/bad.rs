@@ -1,0 +1,84 @@
+//! Lines that cannot be used, damaged files, a full disk.
+
+use crate::common::{Place, recipe};
+use std::process::Command;
+
+fn lines() -> Vec<u8> {
+    let mut text = b"{\"id\": \"a\", \"text\": \"first\"}\n{\"id\": broken\n{\"id\": \"b\"}\n\n{\"id\": \"c\", \"text\": \"\xff\"}\n".to_vec();
+    text.extend_from_slice(b"{\"id\": \"long\", \"text\": \"");
+    text.extend(vec![b'x'; 3 << 20]);
+    text.extend_from_slice(b"\"}\n{\"id\": \"d\", \"text\": 7}\n{\"id\": \"e\", \"text\": \"first\"}\n{\"id\": \"f\", \"text\": \"last\"}");
+    text
+}
+
+const ARGS: [&str; 5] = ["dedup", "in", "--force", "--max-line", "100kB"];
+
+#[test]
+fn bad_lines_are_counted_named_and_kept_or_dropped() {
+    let place = Place::new();
+    place.write("in/a.jsonl", lines());
+    let kept = place.report(&[&ARGS[..], &["--output", "keep"]].concat());
+    let bad: Vec<(&str, u64)> = kept.total.bad.iter().map(|(name, lines)| (name.as_str(), *lines)).collect();
+    assert_eq!(bad, [("broken_json", 1), ("invalid_utf8", 1), ("missing_key", 2), ("too_long", 1)]);
+    // All but the repeat, byte for byte.
+    let text = String::from_utf8_lossy(&lines()).replace("{\"id\": \"e\", \"text\": \"first\"}\n", "");
+    assert_eq!(String::from_utf8_lossy(&place.files("keep")["a.jsonl"]), text);
+    let said = place.run(&[&ARGS[..], &["--output", "keep"]].concat());
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    for expected in [
+        "a.jsonl, line 2: no JSON",
+        "line 3: no text",
+        "line 5: invalid UTF-8",
+        "line 6: longer",
+        "line 7: no text",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let dropped = place.report(&[&ARGS[..], &["--output", "drop", "--bad", "drop"]].concat());
+    assert_eq!((dropped.total.documents, dropped.total.kept), (8, 2));
+    let expected = "{\"id\": \"a\", \"text\": \"first\"}\n\n{\"id\": \"f\", \"text\": \"last\"}";
+    assert_eq!(String::from_utf8_lossy(&place.files("drop")["a.jsonl"]), expected);
+    let stop = place.complaint(&[&ARGS[..], &["--output", "stop", "--bad", "stop"]].concat());
+    assert!(stop.contains("a.jsonl, line 2: no JSON object") && stop.contains("--bad keep"), "{stop}");
+}
+
+#[test]
+fn a_damaged_file_ends_the_run_with_its_name() {
+    let place = Place::new();
+    let recipe = gardenia_corpus::generate::Recipe {
+        packing: gardenia_corpus::input::Packing::Gzip,
+        ..recipe(3_000, 2)
+    };
+    place.generate("s", &recipe);
+    let path = place.path("s/corpus/part-0002.jsonl.gz");
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    let output = place.run(&["dedup", "s/corpus", "--output", "out"]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("part-0002.jsonl.gz"), "{text}");
+    // The files before it are there, and nothing else.
+    assert_eq!(
+        place.files("out").into_keys().collect::<Vec<_>>(),
+        ["part-0000.jsonl.gz", "part-0001.jsonl.gz"]
+    );
+}
+
+/// Files cannot grow beyond a limit, which looks to the program as a full disk does.
+#[test]
+#[cfg(unix)]
+fn a_full_disk_ends_the_run_with_a_message_and_the_next_goes_on() {
+    let place = Place::new();
+    place.generate("s", &recipe(3_000, 2));
+    let program = env!("CARGO_BIN_EXE_gardenia-corpus");
+    let script =
+        format!("trap '' XFSZ; ulimit -f 200; exec {program} dedup s/corpus --output out --state state");
+    let output = Command::new("bash").args(["-c", &script]).current_dir(place.path("")).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("out/part-0000.jsonl") && text.contains("hint: make room"), "{text}");
+    assert!(place.files("out").is_empty());
+    place.report(&["dedup", "s/corpus", "--output", "out", "--state", "state"]);
+    place.report(&["dedup", "s/corpus", "--output", "whole"]);
+    assert!(place.files("out") == place.files("whole"));
+}

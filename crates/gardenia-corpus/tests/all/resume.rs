@@ -1,0 +1,93 @@
+//! Runs that are killed go on at the last finished file.
+
+use crate::common::{Place, recipe};
+use gardenia_corpus::generate::Recipe;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+const BY: &str = "document,near,paragraph";
+
+/// Kills runs at random times, until so many were killed; each is given up to the end by the same
+/// command.
+fn kill(kills: u32, extra: &[&str]) {
+    let place = Place::new();
+    place.generate("s", &Recipe { files: 12, ..recipe(6_000, 9) });
+    let args = |state: &'static str, output: &'static str| {
+        let mut all = vec!["dedup", "s/corpus", "--by", BY, "--state", state, "--output", output, "-j", "2"];
+        all.extend(extra);
+        all
+    };
+    let start = Instant::now();
+    let whole = place.report(&args("whole-state", "whole"));
+    let time = start.elapsed();
+    let expected = place.files("whole");
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(50);
+    let mut killed = 0;
+    while killed < kills {
+        let _ = std::fs::remove_dir_all(place.path("state"));
+        let _ = std::fs::remove_dir_all(place.path("out"));
+        loop {
+            let mut child = place
+                .command(&args("state", "out"))
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let wait = time.as_secs_f64() * (random.next_u64() % 1000) as f64 / 1500.0;
+            std::thread::sleep(Duration::from_secs_f64(wait));
+            let ended = child.try_wait().unwrap();
+            if let Some(status) = ended {
+                assert!(status.success());
+                break;
+            }
+            child.kill().unwrap(); // SIGKILL
+            child.wait().unwrap();
+            killed += 1;
+            if killed >= kills {
+                break;
+            }
+        }
+        let report = place.report(&args("state", "out"));
+        assert!(place.files("out") == expected, "after {killed} kills");
+        assert_eq!(report.total, whole.total);
+        let counts = |report: &gardenia_corpus::report::Report| -> Vec<u64> {
+            report.sets.iter().map(|set| set.items).collect()
+        };
+        assert_eq!(counts(&report), counts(&whole));
+    }
+}
+
+#[test]
+fn killed_runs_give_what_whole_ones_give() {
+    kill(8, &[]);
+    kill(4, &["--exact"]);
+}
+
+#[test]
+#[ignore = "a long sweep of kills"]
+fn fifty_killed_runs_give_what_whole_ones_give() {
+    kill(50, &[]);
+    kill(25, &["--items", "100000"]);
+}
+
+#[test]
+fn a_state_is_used_with_the_options_and_files_that_it_was_made_with() {
+    let place = Place::new();
+    place.generate("s", &recipe(400, 2));
+    place.report(&["dedup", "s/corpus", "--state", "state", "--output", "out"]);
+    let other =
+        place.complaint(&["dedup", "s/corpus", "--state", "state", "--output", "out", "--fpp", "1e-5"]);
+    assert!(other.contains("fpp was 1e-6") || other.contains("fpp was 0.000001"), "{other}");
+    let after =
+        place.complaint(&["dedup", "s/corpus", "--state", "state", "--output", "out", "--after", "state"]);
+    assert!(after.contains("after was []"), "{after}");
+    // More files behind those that are finished: only they are read.
+    place.write("s/corpus/part-0009.jsonl", "{\"id\": \"x\", \"text\": \"quite new\"}\n");
+    let report = place.report(&["dedup", "s/corpus", "--state", "state", "--output", "out"]);
+    assert_eq!((report.files.len(), report.total.documents), (5, 401));
+    place.write("s/corpus/part-0001.jsonl", "{\"id\": \"x\", \"text\": \"changed\"}\n");
+    let changed = place.complaint(&["dedup", "s/corpus", "--state", "state", "--output", "out"]);
+    assert!(changed.contains("part-0001.jsonl"), "{changed}");
+}
