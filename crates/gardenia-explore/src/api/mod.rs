@@ -1,0 +1,117 @@
+//! The calls of the page. Each parses, calls the library, and formats.
+
+mod inside;
+mod inspect;
+mod papers;
+mod plan;
+mod streams;
+
+use crate::server::{Shared, parameter};
+use gardenia::{Ability, Kind};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// A call.
+pub(crate) struct Asked<'a> {
+    pub(crate) call: &'a str,
+    pub(crate) query: &'a str,
+    pub(crate) body: Vec<u8>,
+    pub(crate) page: &'a str,
+    pub(crate) is_post: bool,
+}
+
+/// Why a call has no answer.
+pub(crate) struct Refused {
+    pub(crate) code: u16,
+    pub(crate) why: String,
+}
+
+impl<E: std::fmt::Display> From<E> for Refused {
+    fn from(error: E) -> Self {
+        Self { code: 400, why: error.to_string() }
+    }
+}
+
+fn refuse<T>(code: u16, why: impl Into<String>) -> Answer<T> {
+    Err(Refused { code, why: why.into() })
+}
+
+type Answer<T = Value> = Result<T, Refused>;
+
+impl Asked<'_> {
+    fn text(&self, name: &str) -> Option<String> {
+        parameter(self.query, name)
+    }
+    fn number<T: std::str::FromStr>(&self, name: &str) -> Answer<Option<T>> {
+        match self.text(name).filter(|text| !text.is_empty()) {
+            None => Ok(None),
+            Some(text) => match text.parse() {
+                Ok(value) => Ok(Some(value)),
+                Err(_) => refuse(400, format!("{name}={text} is not a number")),
+            },
+        }
+    }
+    fn json<T: DeserializeOwned>(&self) -> Answer<T> {
+        Ok(serde_json::from_slice(&self.body)?)
+    }
+}
+
+/// The answer to a call.
+pub(crate) fn answer(shared: &Shared, asked: Asked<'_>) -> Answer {
+    let posts = ["inside", "upload", "query", "verify", "streams", "simulate", "stop"];
+    if posts.contains(&asked.call) != asked.is_post {
+        let method = if asked.is_post { "GET" } else { "POST" };
+        return refuse(405, format!("this call needs {method}"));
+    }
+    match asked.call {
+        "kinds" => Ok(kinds()),
+        "plan" => plan::plan(&asked),
+        "inside" => inside::inside(&asked),
+        "files" => Ok(inspect::files(shared)),
+        "upload" => inspect::upload(shared, &asked),
+        "file" => inspect::file(shared, &asked),
+        "fill" => inspect::fill(shared, &asked),
+        "query" => inspect::query(shared, &asked),
+        "verify" => inspect::verify(shared, &asked),
+        "compare" => inspect::compare(shared, &asked),
+        "streams" => streams::start(shared, &asked),
+        "papers" => papers::curves(&asked),
+        "simulate" => papers::simulate(shared, &asked),
+        "job" | "stop" => {
+            let Some(id) = asked.number("id")? else { return refuse(400, "id is missing") };
+            let state = if asked.is_post { shared.jobs.stop(id) } else { shared.jobs.state(id) };
+            state.map_or_else(|| refuse(404, "there is no such job"), Ok)
+        }
+        _ => refuse(404, "there is no such call"),
+    }
+}
+
+/// A number that JSON can hold; null if it is none.
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+/// The table of kinds, for the page's forms.
+fn kinds() -> Value {
+    let kinds: Vec<_> = Kind::ALL
+        .into_iter()
+        .filter(|kind| kind.holds_keys())
+        .map(|kind| {
+            let abilities: Vec<_> = kind.abilities().iter().map(|ability| ability.name()).collect();
+            let params: Vec<_> = kind
+                .params()
+                .iter()
+                .map(|param| json!({ "word": param.word(), "meaning": param.meaning(), "words": param.takes().words() }))
+                .collect();
+            json!({
+                "name": kind.name(),
+                "summary": kind.summary(),
+                "abilities": abilities,
+                "params": params,
+                "example": inside::example(kind),
+            })
+        })
+        .collect();
+    let abilities: Vec<_> = Ability::ALL.into_iter().map(Ability::name).collect();
+    json!({ "version": env!("CARGO_PKG_VERSION"), "kinds": kinds, "abilities": abilities, "needs": plan::needs() })
+}
