@@ -1,6 +1,8 @@
-//! What is printed wrong in the papers, and the rows that show it: the only rows that may be *explained*.
+//! What is printed wrong in the papers, and the rows that show it: the only rows that may be
+//! *explained*.
 //!
-//! A fault of this project is never on the list. A row that is not what a paper prints, and is not listed, differs.
+//! A fault of this project is never on the list. A row that is not what a paper prints, and is not
+//! listed, differs.
 
 /// An error in print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub const ERRATA: [Erratum; 17] = [
         ["grothoff-k", "k* = ⌊b·ln 2⌋ is the arg min"],
         1,
         [GARDEN, "basic Bloom filter"],
-        ["k* = ⌊(m/n)·ln 2⌋", "floor or ceiling, whichever errs less"],
+        ["k* = ⌊(m/n)·ln 2⌋", "floor or ceiling, whichever has fewer false positives"],
     ),
     erratum(
         ["grothoff-k", "k in {⌈c·ln 2⌉, ⌈c·ln 2⌉}"],
@@ -59,7 +61,7 @@ pub const ERRATA: [Erratum; 17] = [
         ["two ceilings", "floor and ceiling"],
     ),
     erratum(
-        ["grothoff-k", "a random choice per key errs as a linear combination"],
+        ["grothoff-k", "a random choice per key is a linear combination"],
         27,
         [GROTHOFF, "on a random number of hashes"],
         ["a linear combination of both rates", "worse than that: the keys share one fill"],
@@ -95,7 +97,7 @@ pub const ERRATA: [Erratum; 17] = [
         ["nearly the same false-positive probability", "higher by about 12n/m² for each group"],
     ),
     erratum(
-        ["garden-counting", "keys that were put in are taken out"],
+        ["garden-counting", "inserted keys are removed"],
         2,
         [GARDEN, "counting Bloom filter"],
         ["deletions necessarily introduce false negatives", "only if what is removed was never inserted"],
@@ -149,7 +151,7 @@ pub const ERRATA: [Erratum; 17] = [
         ["k = ⌊-log2 φ_a⌋", "the k that holds most keys at the target"],
     ),
     erratum(
-        ["garden-a2", "1 - √(1-φ) is the filter's error"],
+        ["garden-a2", "1 - √(1-φ) is the filter's false-positive rate"],
         9,
         [GARDEN, "A² Bloom filter"],
         ["φ_a = 1 - √(1-φ) as the error of the filter", "the budget of one buffer of two"],

@@ -1,4 +1,5 @@
-//! A picture of numbers: series over two axes. How it is drawn is the business of `svg` and `terminal`.
+//! A picture of numbers: series over two axes. How it is drawn is the business of `svg` and
+//! `terminal`.
 
 use crate::Mean;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! The report: one HTML file with all tables and pictures, which needs nothing from anywhere else.
 //!
-//! Colours follow the reader's light or dark setting; at the width of a telephone pictures stand below each other and
-//! wide tables scroll within their own frame.
+//! Colours follow the reader's light or dark setting; at the width of a telephone pictures stand
+//! below each other and wide tables scroll within their own frame.
 
 use crate::drawing::{legend, names, svg};
 use crate::report::{Report, Run, escape};
@@ -11,15 +11,18 @@ use std::fmt::Write;
 /// Tables up to this long are shown at once, longer ones behind a line that opens them.
 const SHORT: usize = 14;
 
-/// The whole page. `command` is what a reader would type to get it, `facts` more about the run, in a line.
+/// The whole page. `command` is what a reader would type to get it, `facts` more about the run, in
+/// a line.
 pub(crate) fn page(run: &Run, command: &str, facts: &str) -> String {
     let experiments = run.experiments();
     let mut out = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>The lab of Gardenia</title>\n";
     let _ = writeln!(out, "<style>{}</style>\n</head>\n<body>\n<header>", include_str!("report.css"));
     out += "<h1>The lab of Gardenia</h1>\n";
-    out += "<p>The experiments of the papers on Bloom filters, repeated: our numbers beside theirs and beside what theory \
-            says. Verdicts are computed from the numbers, by the rule below each table.</p>\n";
+    out += "<p>The experiments of the papers on Bloom filters, repeated: our numbers beside the papers' and beside theory. Each \
+            row has a verdict, computed from the numbers by the rule below its table. <i>Agrees</i>: within that rule. <i>Explained</i>: \
+            we know why the paper's number or formula is off (most are misprints), and the row shows the corrected one. \
+            <i>Differs</i>: anything else; such a run fails.</p>\n";
     let _ = writeln!(out, "<p class=\"total\">{}</p>", chips(experiments.iter().flat_map(Report::verdicts)));
     let _ =
         writeln!(out, "<pre>{}</pre>\n<p class=\"facts\">{}</p>\n</header>", escape(command), escape(facts));
@@ -83,7 +86,8 @@ fn table(table: &Table, out: &mut String) {
     } else {
         let _ = writeln!(out, "<h3>{}</h3>", escape(&table.title));
     }
-    out.push_str("<div class=\"scroll\"><table>\n<thead><tr>");
+    let sticky = if judged { " class=\"judged\"" } else { "" };
+    let _ = write!(out, "<div class=\"scroll\"><table{sticky}>\n<thead><tr>");
     let textual: Vec<bool> = (0..table.columns.len()).map(|column| table.is_text(column)).collect();
     let class = |column: usize| if textual[column] { " class=\"t\"" } else { "" };
     for (column, name) in table.columns.iter().enumerate() {

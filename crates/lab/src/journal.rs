@@ -1,8 +1,8 @@
 //! What a long run has finished so far, point by point, so that it can go on where it was stopped.
 //!
-//! A file of lines of JSON: which run it is, then the results of each point, written when the point is done. The
-//! subtle rule: a line counts only if it is whole. What follows the last whole line, if the program was killed while
-//! it wrote, is cut off before more is added.
+//! A file of lines of JSON: which run it is, then the results of each point, written when the point
+//! is done. The subtle rule: a line counts only if it is whole. What follows the last whole line,
+//! if the program was killed while it wrote, is cut off before more is added.
 
 use crate::Plan;
 use anyhow::{Context, Result, bail, ensure};
@@ -53,8 +53,8 @@ struct NewPoint<'a, T> {
 ///
 /// ```
 /// use lab::{Journal, Plan};
-/// let folder = tempfile::tempdir()?;
-/// let path = folder.path().join("unfinished.jsonl");
+/// let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("unfinished.jsonl");
 /// let journal = Journal::open(&path, &Plan::quick())?;
 /// assert_eq!(journal.points(), 0);
 /// drop(journal);
@@ -73,8 +73,8 @@ impl Journal {
     /// Opens a journal, or begins one. Nobody else can open it as long as this exists.
     ///
     /// # Errors
-    /// If the file cannot be read and written, is none of ours, is in use, or is that of a run that differs in seed, trials
-    /// or program.
+    /// If the file cannot be read and written, is none of ours, is in use, or is that of a run that
+    /// differs in seed, trials or program.
     pub fn open(path: &Path, plan: &Plan) -> Result<Self> {
         Self::open_or_begin(path, plan, false).with_context(|| path.display().to_string())
     }
@@ -181,8 +181,8 @@ mod tests {
 
     #[test]
     fn a_run_goes_on_where_it_was_stopped_with_the_same_numbers() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
         let (whole, made) = run(&path);
         assert_eq!(made, 30);
         assert_eq!(run(&path), (whole.clone(), 0));
@@ -199,8 +199,8 @@ mod tests {
 
     #[test]
     fn another_run_or_another_file_is_refused_and_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
         run(&path);
         let text = std::fs::read(&path).unwrap();
         let complaint = |plan: &Plan| format!("{:#}", Journal::open(&path, plan).unwrap_err());

@@ -5,10 +5,11 @@
 //! gardenia lab run lumetta-table-1
 //! ```
 //!
-//! Each experiment is one file in `experiments`, found by its name: it states the claim and the source, makes its
-//! trials on a [`Bench`], and returns an [`Outcome`] of [`Table`]s whose verdicts follow from the numbers. Random
-//! streams follow from the plan's seed, the experiment, the point and the trial ([`Stream`]), so a result depends on
-//! the seed and the trials, and not on the number of threads.
+//! Each experiment is one file in `experiments`, found by its name: it states the claim and the
+//! source, makes its trials on a [`Bench`], and returns an [`Outcome`] of [`Table`]s whose verdicts
+//! follow from the numbers. Random streams follow from the plan's seed, the experiment, the point
+//! and the trial ([`Stream`]), so a result depends on the seed and the trials, and not on the
+//! number of threads.
 //!
 //! ```
 //! let plan = lab::Plan { trials: Some(5), ..lab::Plan::quick() };
@@ -32,6 +33,7 @@ mod report;
 mod schemes;
 mod stats;
 mod table;
+pub mod theory;
 mod verdict;
 
 pub use choices::{Rule, Setting, Ties};

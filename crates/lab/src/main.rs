@@ -1,14 +1,15 @@
-//! `gardenia-lab`, which `gardenia lab` calls: the papers' experiments. The work is in the library; here are names, files and the
-//! exit code.
+//! `gardenia-lab`, which `gardenia lab` calls: the papers' experiments. The work is in the library;
+//! here are names, files and the exit code.
 //!
-//! Whether files can be written is asked before the first trial: nobody should wait for a run that must fail.
+//! Whether files can be written is asked before the first trial: nobody should wait for a run that
+//! must fail.
 
-mod folder;
+mod directory;
 
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use folder::Folder;
+use directory::Directory;
 use gardenia::format::replace_file;
 use gardenia_terminal::message::{hinted, usage};
 use gardenia_terminal::progress::Progress;
@@ -19,12 +20,12 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 /// Repeat the papers' experiments
 ///
-/// Every experiment states its claim and its source, prints our numbers beside the paper's with their standard errors,
-/// and computes a verdict for each row.
+/// Every experiment states its claim and its source, prints our numbers beside the paper's with
+/// their standard errors, and computes a verdict for each row.
 #[derive(Debug, Parser)]
 #[command(
     name = "gardenia lab",
@@ -44,7 +45,7 @@ struct LabArgs {
 /// What to do in the lab.
 #[derive(Debug, Subcommand)]
 enum LabCommand {
-    /// Print the names of all experiments, with what they are about
+    /// Print the name and subject of every experiment
     #[command(after_help = "\
 Examples:
   gardenia lab list | grep lumetta")]
@@ -54,20 +55,24 @@ Examples:
 
 /// Run experiments
 ///
-/// The same seed and trials give the same numbers, whatever the number of threads; only tables of times differ.
+/// The same seed and trials give the same numbers with any number of threads; only tables of times
+/// differ.
 ///
-/// With --report a run that was stopped goes on: give the same command again, and what was finished is not repeated.
+/// With --report, a run that was interrupted resumes when you run the same command again.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "gardenia lab run [OPTIONS] NAME... (`gardenia lab list` prints the names; --all runs all of them)",
+    after_help = "\
 Examples:
   gardenia lab run lumetta-table-1 lumetta-table-2
   gardenia lab run --all                                 half an hour on two cores
-  gardenia lab run --all --quick                         a minute or two: fewer trials, wider errors
+  gardenia lab run --all --quick                         half a minute: fewer trials, wider errors
   gardenia lab run --all --report results                results/index.html, and the numbers as CSV and JSON
   gardenia lab run --all --csv results --json results.json
   gardenia lab run lumetta-rounds --json - | jq '.experiments[0].figures'
 
-Exit codes: 0 all verdicts agree or are explained, 1 some differ, 2 error.")]
+Exit codes: 0 all verdicts agree or are explained, 1 some differ, 2 error."
+)]
 struct LabRunArgs {
     /// Names of experiments, as `gardenia lab list` prints them
     #[arg(value_name = "NAME", required_unless_present = "all", value_parser = experiment())]
@@ -85,20 +90,20 @@ struct LabRunArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = human::parse_count, allow_negative_numbers = true)]
     seed: u64,
 
-    /// Threads that work at once [default: all that the processor has]
+    /// Number of threads [default: one per core]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), allow_negative_numbers = true)]
     threads: Option<u32>,
 
-    /// Fewer trials and a part of the longest tables
+    /// Run fewer trials, and only part of the longest tables
     #[arg(long)]
     quick: bool,
 
-    /// Write a page with all tables and pictures, and the numbers as CSV and JSON, into this folder, which is made
-    /// if need be
+    /// Write a page with all tables and pictures, and the numbers as CSV and JSON, into this
+    /// directory, which is created if necessary
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
 
-    /// Write a CSV file per table into this folder, which is made if need be
+    /// Write a CSV file per table into this directory, which is created if necessary
     #[arg(long, value_name = "DIR")]
     csv: Option<PathBuf>,
 
@@ -106,11 +111,11 @@ struct LabRunArgs {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Draw figures among the tables: by itself on a terminal that can show them
+    /// Draw figures between the tables; auto: on a terminal that can show them
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     figures: When,
 
-    /// Replace files that exist; with --report begin anew
+    /// Replace existing files; with --report, start over
     #[arg(long)]
     force: bool,
 }
@@ -135,7 +140,8 @@ impl When {
     }
 }
 
-/// Whether the terminal is likely to show braille dots: the locale says so, in the order in which the C library asks.
+/// Whether the terminal is likely to show braille dots: the locale says so, in the order in which
+/// the C library asks.
 fn speaks_utf8() -> bool {
     let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default().to_lowercase();
@@ -190,9 +196,9 @@ fn run_named(args: &LabRunArgs) -> Result<Outcome> {
         .filter(|experiment| args.all || args.names.iter().any(|name| name == experiment.name()))
         .collect();
     let names: Vec<&str> = chosen.iter().map(|experiment| experiment.name()).collect();
-    if let Some(folder) = &args.csv {
-        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-        check_csv(folder, &names, args.force)?;
+    if let Some(directory) = &args.csv {
+        fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+        check_csv(directory, &names, args.force)?;
     }
     let json = args.json.as_deref();
     if let Some(path) = json.filter(|path| !args.force && !is_dash(path) && path.exists()) {
@@ -201,9 +207,9 @@ fn run_named(args: &LabRunArgs) -> Result<Outcome> {
     let (trials, quick, seed) = (args.trials, args.quick, args.seed);
     let threads = args.threads.unwrap_or(0) as usize;
     let mut plan = Plan { trials, seed, threads, quick, journal: None };
-    let folder =
-        args.report.as_deref().map(|path| Folder::open(path, &plan, &names, args.force)).transpose()?;
-    plan.journal = folder.as_ref().map(|folder| Arc::clone(&folder.journal));
+    let directory =
+        args.report.as_deref().map(|path| Directory::open(path, &plan, &names, args.force)).transpose()?;
+    plan.journal = directory.as_ref().map(|directory| Arc::clone(&directory.journal));
 
     let (start, look) = (Instant::now(), args.figures.look());
     let mut stdout = io::stdout().lock();
@@ -219,8 +225,8 @@ fn run_named(args: &LabRunArgs) -> Result<Outcome> {
             let text = report.to_text(look.as_ref());
             write!(stdout, "{gap}{text}").and_then(|()| stdout.flush()).context("stdout")?;
         }
-        if let Some(folder) = &args.csv {
-            write_csv(folder, &report)?;
+        if let Some(directory) = &args.csv {
+            write_csv(directory, &report)?;
         }
         reports.push(report);
     }
@@ -233,8 +239,8 @@ fn run_named(args: &LabRunArgs) -> Result<Outcome> {
             write_file(path, &text)?;
         }
     }
-    if let Some(folder) = folder {
-        let page = folder.finish(&run, &command(args), &facts(args, start))?;
+    if let Some(directory) = directory {
+        let page = directory.finish(&run, &command(args), &facts(args, start))?;
         if !json.is_some_and(is_dash) {
             writeln!(stdout, "\nThe report is in {}", page.display()).context("stdout")?;
         }
@@ -261,27 +267,37 @@ fn facts(args: &LabRunArgs, start: Instant) -> String {
     let threads = args.threads.map_or(cores as u64, u64::from);
     let took = human::seconds(start.elapsed().as_secs_f64());
     format!(
-        "Gardenia {}, seed {}, {trials}. This run took {took} with {}; the numbers depend on neither, but for tables of times.",
+        "Gardenia {}{}, {}; seed {}, {trials}. This run took {took} with {} on {}; only tables of times depend on that.",
         env!("CARGO_PKG_VERSION"),
+        option_env!("GARDENIA_COMMIT").map_or(String::new(), |commit| format!(" (commit {commit})")),
+        human::date(SystemTime::now()),
         args.seed,
         human::plural(threads, "thread"),
+        processor(),
     )
 }
 
-/// An error if the folder holds a table of one of these experiments, and must not lose it.
-fn check_csv(folder: &Path, names: &[&str], force: bool) -> Result<()> {
+/// The processor's name, where the system tells.
+fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.to_owned())
+}
+
+/// An error if the directory holds a table of one of these experiments, and must not lose it.
+fn check_csv(directory: &Path, names: &[&str], force: bool) -> Result<()> {
     // What will be written is not known yet, but all of it begins with the name.
-    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+    for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
         let file = entry?.file_name();
         if !force && names.iter().any(|name| is_csv_of(&file.to_string_lossy(), name)) {
-            return already_exists(&folder.join(file));
+            return already_exists(&directory.join(file));
         }
     }
     Ok(())
 }
 
-fn write_csv(folder: &Path, report: &Report) -> Result<()> {
-    report.to_csv().iter().try_for_each(|(name, text)| write_file(&folder.join(name), text))
+fn write_csv(directory: &Path, report: &Report) -> Result<()> {
+    report.to_csv().iter().try_for_each(|(name, text)| write_file(&directory.join(name), text))
 }
 
 /// Whole or not at all: a full disk leaves no half of a table.

@@ -1,8 +1,8 @@
 //! How experiments are to run, and how their trials are dealt to threads.
 //!
-//! Every trial draws from a stream of its own, which follows from the seed, the experiment, the point and the
-//! trial's number alone; results are gathered in the order of the trials. So the number of threads changes the
-//! time and nothing else.
+//! Every trial draws from a stream of its own, which follows from the seed, the experiment, the
+//! point and the trial's number alone; results are gathered in the order of the trials. So the
+//! number of threads changes the time and nothing else.
 
 use crate::{Journal, Progress};
 use anyhow::{Result, ensure};
@@ -23,8 +23,8 @@ pub struct Plan {
     pub seed: u64,
     /// Threads that work at once; 0 is as many as the processor has.
     pub threads: usize,
-    /// Fewer trials, and a part of the longest tables: a minute or two instead of half an hour. The standard errors, and with them
-    /// what the verdicts allow, grow by themselves.
+    /// Fewer trials, and a part of the longest tables: half a minute instead of half an hour. The
+    /// standard errors, and with them what the verdicts allow, grow by themselves.
     pub quick: bool,
     /// Where finished points are kept, and taken from if they are there.
     pub journal: Option<Arc<Journal>>,
@@ -132,17 +132,18 @@ pub struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// A run of `experiment` that will take `total` units of work: any unit, as long as it is the one that
-    /// [`trials`](Self::trials) is told.
+    /// A run of `experiment` that will take `total` units of work: any unit, as long as it is the
+    /// one that [`trials`](Self::trials) is told.
     pub fn new(plan: &'a Plan, experiment: &'static str, progress: &'a dyn Progress, total: u64) -> Self {
         progress.at(0, total);
         Self { plan, experiment, progress, tried: Mutex::default(), done: AtomicU64::new(0), total }
     }
 
-    /// Makes `count` trials of `work` units each; their results, in order, or the error of the first that failed.
+    /// Makes `count` trials of `work` units each; their results, in order, or the error of the
+    /// first that failed.
     ///
-    /// `point` names what is tried: each name has its own streams. Two algorithms on the same keys are one point, tried
-    /// twice.
+    /// `point` names what is tried: each name has its own streams. Two algorithms on the same keys
+    /// are one point, tried twice.
     pub fn trials<T: Send + Serialize + DeserializeOwned>(
         &self,
         point: &str,

@@ -3,7 +3,8 @@
 use crate::{Experiment, Figure, Look, Outcome, Plan, Table, Verdict, drawing, html, wrap};
 use serde::Serialize;
 
-/// One experiment with its outcome, in the form of JSON: fields are added, never renamed or removed.
+/// One experiment with its outcome, in the form of JSON: fields are added, never renamed or
+/// removed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     name: &'static str,
@@ -98,7 +99,8 @@ impl Report {
         out + "\n" + &self.summary() + "\n"
     }
 
-    /// A file name and the contents for each table: `NAME.csv`, or `NAME-1.csv` and so on where there are several.
+    /// A file name and the contents for each table: `NAME.csv`, or `NAME-1.csv` and so on where
+    /// there are several.
     #[must_use]
     pub fn to_csv(&self) -> Vec<(String, String)> {
         let names = (1..).map(|number| match self.tables.len() {
@@ -109,8 +111,8 @@ impl Report {
     }
 }
 
-/// All experiments of a run, in the form of JSON. It holds nothing that depends on the number of threads, beside tables
-/// that are marked as `timed`.
+/// All experiments of a run, in the form of JSON. It holds nothing that depends on the number of
+/// threads, beside tables that are marked as `timed`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
     seed: u64,
@@ -140,7 +142,8 @@ impl Run {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// One HTML file that needs no other. `command` is what gives these numbers, `facts` what else should be known.
+    /// One HTML file that needs no other. `command` is what gives these numbers, `facts` what else
+    /// should be known.
     #[must_use]
     pub fn to_html(&self, command: &str, facts: &str) -> String {
         html::page(self, command, facts)

@@ -41,8 +41,8 @@ impl Mean {
         Self { mean, standard_error, trials: values.len() as u64 }
     }
 
-    /// Of a rate, `found` in `asked`: the error is that of a binomial. None found, or all, would claim certainty: then
-    /// it is as if there were one of the other.
+    /// Of a rate, `found` in `asked`: the error is that of a binomial. None found, or all, would
+    /// claim certainty: then it is as if there were one of the other.
     ///
     /// ```
     /// use lab::Mean;
@@ -63,8 +63,9 @@ impl Mean {
         (self.mean - value).abs() / self.standard_error
     }
 
-    /// How many standard errors a mean may be away by chance: four, and more where few trials tell the error itself. A mean
-    /// of any number of normal trials is that far away once in 16,000 cases (Student's distribution).
+    /// How many standard errors a mean may be away by chance: four, and more where few trials tell
+    /// the error itself. A mean of any number of normal trials is that far away once in 16,000
+    /// cases (Student's distribution).
     ///
     /// ```
     /// use lab::Mean;
@@ -95,8 +96,8 @@ impl Mean {
         Self { mean: self.mean / whole, standard_error: self.standard_error / whole.abs(), ..self }
     }
 
-    /// The same mean with the spread of trials that follow the same law: a few slow trials beside many fast ones, which know
-    /// the error better.
+    /// The same mean with the spread of trials that follow the same law: a few slow trials beside
+    /// many fast ones, which know the error better.
     ///
     /// ```
     /// use lab::Mean;
@@ -169,8 +170,8 @@ pub fn poisson_tail(found: u64, mean: f64) -> (f64, f64) {
     }
 }
 
-/// How likely a chi-square number with so many degrees of freedom is at least `statistic`: the upper incomplete gamma
-/// function, by its series or its continued fraction, whichever is short.
+/// How likely a chi-square number with so many degrees of freedom is at least `statistic`: the
+/// upper incomplete gamma function, by its series or its continued fraction, whichever is short.
 ///
 /// ```
 /// use lab::chi_square_tail;

@@ -214,22 +214,34 @@ impl Table {
         self.rows.iter().all(|row| matches!(row.cells[column], Cell::Text(_) | Cell::Empty))
     }
 
-    /// Paragraphs below the table: the reasons of verdicts, each with its verdict's word, and the notes.
+    /// Paragraphs below the table: the reasons of verdicts, each with its verdict's word, and the
+    /// notes.
     pub(crate) fn below(&self) -> Vec<(&'static str, String)> {
-        let mut below = Vec::new();
+        // A reason that several rows share is printed once.
+        let mut shared: Vec<(&'static str, &str, Vec<u32>)> = Vec::new();
         for (row, number) in self.rows.iter().zip(1..) {
             let (word, reasons) = match &row.verdict {
                 Some(Verdict::Differs(reasons)) => ("differs", reasons.as_slice()),
                 Some(Verdict::Explained(reason)) => ("explained", std::slice::from_ref(reason)),
                 _ => continue,
             };
-            below.extend(reasons.iter().map(|reason| (word, format!("row {number} {word}: {reason}"))));
+            for reason in reasons {
+                match shared.iter_mut().find(|(same, other, _)| (*same, *other) == (word, reason)) {
+                    Some((.., rows)) => rows.push(number),
+                    None => shared.push((word, reason, vec![number])),
+                }
+            }
         }
+        let mut below: Vec<_> = shared
+            .iter()
+            .map(|(word, reason, rows)| (*word, format!("{} {}: {reason}", numbered(rows), verb(word, rows))))
+            .collect();
         below.extend(self.notes.iter().map(|note| ("", note.clone())));
         below
     }
 
-    /// Comma-separated values with all digits. A column of means is followed by one of their standard errors.
+    /// Comma-separated values with all digits. A column of means is followed by one of their
+    /// standard errors.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let means = |column: usize| self.rows.iter().any(|row| matches!(row.cells[column], Cell::Mean(..)));
@@ -303,6 +315,28 @@ pub fn wrap(text: &str, out: &mut String) {
         width += length;
     }
     out.push('\n');
+}
+
+/// `row 3`, `rows 1 to 6, 9`.
+fn numbered(rows: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &row in rows {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == row => *last = row,
+            _ => runs.push((row, row)),
+        }
+    }
+    let run = |&(first, last): &(u32, u32)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    };
+    let runs: Vec<String> = runs.iter().map(run).collect();
+    format!("{} {}", if rows.len() == 1 { "row" } else { "rows" }, runs.join(", "))
+}
+
+fn verb(word: &'static str, rows: &[u32]) -> &'static str {
+    if word == "differs" && rows.len() > 1 { "differ" } else { word }
 }
 
 #[cfg(test)]

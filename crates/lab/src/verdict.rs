@@ -1,8 +1,9 @@
 //! What comes out of a comparison. Verdicts are computed from numbers, never written by hand.
 //!
-//! A row holds [`Comparison`]s: a number that was found, with its standard error, and a reference, with its own and with the
-//! half unit of its last printed digit. What is allowed follows from these alone. A row keeps its comparisons, so that a
-//! test can move each reference by five standard errors and see the verdict change without a new trial.
+//! A row holds [`Comparison`]s: a number that was found, with its standard error, and a reference,
+//! with its own and with the half unit of its last printed digit. What is allowed follows from
+//! these alone. A row keeps its comparisons, so that a test can move each reference by five
+//! standard errors and see the verdict change without a new trial.
 
 use crate::errata::{self, Erratum};
 use crate::stats::poisson_tail;
@@ -15,7 +16,8 @@ use serde::Serialize;
 pub enum Verdict {
     /// It does.
     Agrees,
-    /// It is not what the paper prints, but what an entry of [`ERRATA`](crate::ERRATA) says it must be, for this reason.
+    /// It is not what the paper prints, but what an entry of [`ERRATA`](crate::ERRATA) says it must
+    /// be, for this reason.
     Explained(String),
     /// It does not, for these reasons.
     Differs(Vec<String>),
@@ -46,8 +48,8 @@ pub struct Reference {
     pub value: f64,
     /// Its standard error: that of a paper's trials, or of other trials of ours.
     pub standard_error: f64,
-    /// How far it may be off besides: half a unit of the last digit that a paper prints, or half of the range in which a
-    /// theory puts it.
+    /// How far it may be off besides: half a unit of the last digit that a paper prints, or half of
+    /// the range in which a theory puts it.
     pub half_unit: f64,
 }
 
@@ -185,8 +187,9 @@ impl Comparison {
         }
     }
 
-    /// The same with a reference that is five standard errors away from what was found, on each side on which that is
-    /// wrong (of a claim that something is not the reference: with one that it is). None may hold.
+    /// The same with a reference that is five standard errors away from what was found, on each
+    /// side on which that is wrong (of a claim that something is not the reference: with one that
+    /// it is). None may hold.
     #[must_use]
     pub fn changed(&self) -> Vec<Self> {
         let found = self.found.mean;
@@ -243,7 +246,8 @@ impl Comparison {
     }
 }
 
-/// The mean at which a Poisson number is this small, or this large, as rarely as a normal one is five errors away.
+/// The mean at which a Poisson number is this small, or this large, as rarely as a normal one is
+/// five errors away.
 fn rare_mean(count: u64, small: bool) -> f64 {
     let tail = |mean: f64| if small { poisson_tail(count, mean).0 } else { poisson_tail(count, mean).1 };
     let spread = 10.0 * libm::sqrt(count as f64 + 1.0) + 20.0;
@@ -312,8 +316,9 @@ impl Checks {
         self.add(what, claim, found, expected, Law::Poisson);
     }
 
-    /// Requires the mean over trials of a count to be the reference: by the spread of the trials, and as a Poisson number
-    /// where fewer than 100 are expected in all, too few to tell their own error.
+    /// Requires the mean over trials of a count to be the reference: by the spread of the trials,
+    /// and as a Poisson number where fewer than 100 are expected in all, too few to tell their own
+    /// error.
     pub fn mean_number(&mut self, what: &str, found: Mean, expected: f64) {
         let trials = found.trials as f64;
         if expected * trials < 100.0 {
@@ -323,8 +328,8 @@ impl Checks {
         }
     }
 
-    /// Requires `found` of `asked` to be this share: as a Poisson number where fewer than 100 are expected, or all but
-    /// fewer than 100.
+    /// Requires `found` of `asked` to be this share: as a Poisson number where fewer than 100 are
+    /// expected, or all but fewer than 100.
     pub fn share(&mut self, what: &str, found: u64, asked: u64, expected: f64) {
         let all = asked as f64;
         if expected * all < 100.0 {
@@ -381,8 +386,8 @@ impl Checks {
         self.computed_at_most(what, statistic, chi_square_limit(freedom));
     }
 
-    /// What is printed is not what the row shows: if it shows what it should, it is explained by the erratum of that name
-    /// on the list of the experiment, and differs if there is none.
+    /// What is printed is not what the row shows: if it shows what it should, it is explained by
+    /// the erratum of that name on the list of the experiment, and differs if there is none.
     pub fn explain(&mut self, experiment: &str, row: &str, reason: String) {
         let erratum =
             errata::find(experiment, row).ok_or_else(|| format!("no erratum is known of \"{row}\""));

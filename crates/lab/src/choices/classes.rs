@@ -1,13 +1,14 @@
 //! Residue classes of cells, and the rate that their fills give.
 //!
-//! If the step of a group shares a factor with m, the positions keep to one residue class modulo that factor. Keys that
-//! choose take such groups where others did so before, and some classes fill while others empty: the share of ones
-//! falls, and a query whose group lies in a full class is found more often. The mean over all residues of the hash
-//! values, of the product of the fills that a group meets, is the rate of a group whose cells are otherwise independent.
-//! (Worked out for this project; queries of real filters agree, see `choice-double-hashing`.)
+//! If the step of a group shares a factor with m, the positions keep to one residue class modulo
+//! that factor. Keys that choose take such groups where others did so before, and some classes fill
+//! while others empty: the share of ones falls, and a query whose group lies in a full class is
+//! found more often. The mean over all residues of the hash values, of the product of the fills
+//! that a group meets, is the rate of a group whose cells are otherwise independent. (Worked out
+//! for this project; queries of real filters agree, see `choice-double-hashing`.)
 
-/// Classes are told apart modulo this: its factors 2, 4, 5, 10 and 20 are those of m in the paper's settings that steps
-/// meet most often.
+/// Classes are told apart modulo this: its factors 2, 4, 5, 10 and 20 are those of m in the paper's
+/// settings that steps meet most often.
 const MODULUS: usize = 20;
 
 /// How the positions of a group follow from hash values α1 and α2.
@@ -26,7 +27,7 @@ pub(crate) enum Law {
 pub(crate) struct Classes([f64; MODULUS]);
 
 impl Classes {
-    /// Of so many cells, a multiple of 20.
+    /// Of this many cells, a multiple of 20.
     pub(crate) fn of(cells: u64, set: impl Fn(u64) -> bool) -> Self {
         let mut ones = [0u64; MODULUS];
         (0..cells).filter(|at| set(*at)).for_each(|at| ones[at as usize % MODULUS] += 1);
@@ -47,8 +48,9 @@ impl Classes {
         sum / f64::from(count)
     }
 
-    /// How much more often groups of fewer than k different cells are set, which are those of steps with a short cycle:
-    /// `short_cycle_excess` of the library, with the fills of the classes that a cycle meets. The step is never zero.
+    /// How much more often groups of fewer than k different cells are set, which are those of steps
+    /// with a short cycle: `short_cycle_excess` of the library, with the fills of the classes that
+    /// a cycle meets. The step is never zero.
     pub(crate) fn cycles(&self, cells: u64, hashes: u32) -> f64 {
         let cycles = (2..u64::from(hashes)).filter(|length| cells.is_multiple_of(*length));
         let sum: f64 = cycles

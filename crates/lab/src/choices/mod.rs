@@ -1,8 +1,10 @@
-//! What the experiments on filters with choices share: a setting, two ways to try it, and the paper's numbers.
+//! What the experiments on filters with choices share: a setting, two ways to try it, and the
+//! paper's numbers.
 //!
-//! `simulation` plays the paper's process with true random positions and shares no code with the library, so that
-//! it checks both; `library` runs Gardenia's own [`ChoiceBloom`](gardenia::ChoiceBloom) on random digests and
-//! independent positions. Both must come out at the paper's numbers (`paper`).
+//! `simulation` plays the paper's process with true random positions and shares no code with the
+//! library, so that it checks both; `library` runs Gardenia's own
+//! [`ChoiceBloom`](gardenia::ChoiceBloom) on random digests and independent positions. Both must
+//! come out at the paper's numbers (`paper`).
 
 mod classes;
 mod library;

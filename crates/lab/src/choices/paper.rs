@@ -19,8 +19,8 @@ pub(crate) fn printed(rate: f64, ours: Mean) -> Reference {
 /// The mean of the largest of a thousand normal numbers, and its standard deviation, in their own.
 const LARGEST: [f64; 2] = [3.241, 0.351];
 
-/// The largest, or the smallest, rate of a thousand trials by the mean and the spread of ours, whose logarithms are nearly
-/// normal.
+/// The largest, or the smallest, rate of a thousand trials by the mean and the spread of ours,
+/// whose logarithms are nearly normal.
 pub(crate) fn extreme(rates: &[f64], largest: bool) -> (Mean, f64) {
     let logs: Vec<f64> = rates.iter().map(|rate| libm::log(*rate)).collect();
     let mean = Mean::of(&logs);

@@ -1,11 +1,12 @@
 //! Lumetta and Mitzenmacher's process, played with true random positions.
 //!
-//! Nothing of the library is used here, on purpose. Each key draws c groups of k positions. Online, a key takes the
-//! group with the fewest cells that are still clear. Offline, keys are walked over again and again: each is taken
-//! out, its groups are compared given all others, and it is put back; "rounds" count the first pass.
+//! Nothing of the library is used here, on purpose. Each key draws c groups of k positions. Online,
+//! a key takes the group with the fewest cells that are still clear. Offline, keys are walked over
+//! again and again: each is removed, its groups are compared given all others, and it is put
+//! back; "rounds" count the first pass.
 //!
-//! A position that comes twice in a group must count once: the second is sent to a cell of its own behind the table,
-//! which is never clear and never changed.
+//! A position that comes twice in a group must count once: the second is sent to a cell of its own
+//! behind the table, which is never clear and never changed.
 //!
 //! Source: Lumetta and Mitzenmacher (2007), sections 3.1 and 3.2.
 
@@ -67,7 +68,8 @@ impl Iterator for Steps {
     }
 }
 
-/// Draws the positions of one key, each of a group once; `stamps` holds the last group that had a position.
+/// Draws the positions of one key, each of a group once; `stamps` holds the last group that had a
+/// position.
 #[inline]
 fn draw(
     setting: &Setting,
@@ -129,7 +131,7 @@ fn table(setting: &Setting) -> (Vec<u8>, Vec<u32>, u32) {
     (cells, vec![0; setting.cells as usize], 0)
 }
 
-/// Rounds over keys that are all at hand.
+/// Rounds over keys that are all known up front.
 pub(crate) struct Rounds<'a> {
     setting: Setting,
     stream: &'a mut Stream,

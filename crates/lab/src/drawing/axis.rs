@@ -51,7 +51,8 @@ impl Span {
         place.is_finite().then_some(place)
     }
 
-    /// The same, moved to the nearer end if it lies outside: for ends of error bars and feet of bars.
+    /// The same, moved to the nearer end if it lies outside: for ends of error bars and feet of
+    /// bars.
     pub(super) fn clamped(&self, value: f64) -> f64 {
         self.place(value).map_or(0.0, |place| place.clamp(0.0, 1.0))
     }
@@ -75,7 +76,8 @@ impl Span {
             .collect()
     }
 
-    /// Powers of ten, with 2 and 5 between them where there are few, or only some where there are many.
+    /// Powers of ten, with 2 and 5 between them where there are few, or only some where there are
+    /// many.
     fn powers(&self, most: usize, decades: f64) -> Vec<(f64, String)> {
         let (first, last) =
             (libm::floor(libm::log10(self.low)) as i32, libm::ceil(libm::log10(self.high)) as i32);
@@ -101,7 +103,8 @@ impl Span {
     }
 }
 
-/// The least of 1, 2, 5 times a power of ten that is no less than this, and the decimals that it needs.
+/// The least of 1, 2, 5 times a power of ten that is no less than this, and the decimals that it
+/// needs.
 fn step(least: f64) -> (f64, usize) {
     let power = libm::floor(libm::log10(least));
     let unit = libm::exp10(power);
@@ -113,16 +116,28 @@ fn step(least: f64) -> (f64, usize) {
     (factor * unit, decimals.clamp(0.0, 300.0) as usize)
 }
 
-/// A number of an even axis, written with so many decimals.
+/// A number of an even axis, written with that many decimals, or as a power of ten where it is
+/// long.
 fn label(value: f64, decimals: usize) -> (f64, String) {
     let text = match decimals {
-        0 if value.abs() >= 1e7 => format!("{value:.1e}"),
+        0 if value.abs() >= 1e7 => power_of_ten(value),
         0 if value < 0.0 => format!("−{}", thousands(-value)),
         0 => thousands(value),
-        5.. => format!("{value:.1e}").replace('-', "−"),
+        5.. => power_of_ten(value),
         _ => format!("{value:.decimals$}").replace('-', "−"),
     };
     (value, text)
+}
+
+/// 4·10⁻⁴, 2.5·10⁷
+fn power_of_ten(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let text = format!("{value:.1e}");
+    let (factor, power) = text.split_once('e').expect("the form of a power");
+    let factor = factor.trim_end_matches(".0").replace('-', "−");
+    format!("{factor}·10{}", superscript(power.parse().expect("a whole power")))
 }
 
 /// 10,000
@@ -152,6 +167,8 @@ mod tests {
         assert_eq!(labels(Scale::Linear, 0.0, 10_400.0, 5), ["0", "5,000", "10,000"]);
         assert_eq!(labels(Scale::Linear, 0.98, 1.21, 5), ["1.00", "1.05", "1.10", "1.15", "1.20"]);
         assert_eq!(labels(Scale::Linear, -1.2, 1.3, 6), ["−1.0", "−0.5", "0.0", "0.5", "1.0"]);
+        assert_eq!(labels(Scale::Linear, -1e-5, 3.2e-5, 5), ["−1·10⁻⁵", "0", "1·10⁻⁵", "2·10⁻⁵", "3·10⁻⁵"]);
+        assert_eq!(labels(Scale::Linear, 0.0, 3e7, 3), ["0", "1·10⁷", "2·10⁷", "3·10⁷"]);
         assert_eq!(labels(Scale::Log, 900.0, 11_000.0, 6), ["1,000", "2,000", "5,000", "10,000"]);
         assert_eq!(labels(Scale::Log, 900.0, 4_100.0, 6), ["1,000", "2,000", "3,000", "4,000"]);
         assert_eq!(labels(Scale::Log, 90.0, 110_000.0, 6), ["100", "1,000", "10,000", "100,000"]);

@@ -1,7 +1,9 @@
-//! Figures as pictures: `svg` for the report, `terminal` for people at a shell. Both stand on the same axes.
+//! Figures as pictures: `svg` for the report, `terminal` for people at a shell. Both stand on the
+//! same axes.
 //!
-//! Drawn by hand: plotting crates write fixed colours, and the report's follow the reader's light or dark page. Pictures
-//! are small, and legends stand outside them, so that both can be read on a telephone.
+//! Drawn by hand: plotting crates write fixed colours, and the report's follow the reader's light
+//! or dark page. Pictures are small, and legends stand outside them, so that both can be read on a
+//! telephone.
 
 mod axis;
 mod svg;
@@ -12,7 +14,8 @@ pub use terminal::{Look, draw};
 
 use crate::{Figure, Mark, Series};
 
-/// Names of all series of some figures, each once, in the order in which they come: a name's place is its colour.
+/// Names of all series of some figures, each once, in the order in which they come: a name's place
+/// is its colour.
 pub(crate) fn names(figures: &[Figure]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for series in figures.iter().flat_map(|figure| &figure.series) {
@@ -23,14 +26,16 @@ pub(crate) fn names(figures: &[Figure]) -> Vec<&str> {
     names
 }
 
-/// The series that a legend names: of what was measured and what a formula says under one name, the former.
+/// The series that a legend names: of what was measured and what a formula says under one name, the
+/// former.
 fn entries(figure: &Figure) -> impl Iterator<Item = &Series> {
     let measured =
         |name: &str| figure.series.iter().any(|other| other.name == name && other.mark != Mark::Theory);
     figure.series.iter().filter(move |series| series.mark != Mark::Theory || !measured(&series.name))
 }
 
-/// Whether something was measured and computed under the same name, so that the legend must tell them apart.
+/// Whether something was measured and computed under the same name, so that the legend must tell
+/// them apart.
 fn has_dashes(figure: &Figure) -> bool {
     entries(figure).count() < figure.series.len()
 }

@@ -5,10 +5,18 @@ use crate::report::escape;
 use crate::{Figure, Mark, Series};
 use std::fmt::Write;
 
-/// The picture is this wide and high; pages scale it to their columns, and text stays readable down to 0.75 of that.
+/// The picture is this wide and high; pages scale it to their columns, and text stays readable down
+/// to 0.75 of that.
 const SIZE: (f64, f64) = (480.0, 320.0);
-/// Room for labels: left, right, top, bottom.
+/// Room for labels: left (more where the numbers beside the axis are long), right, top, bottom.
 const MARGIN: (f64, f64, f64, f64) = (64.0, 14.0, 10.0, 46.0);
+/// The axis' name, turned by 90°, needs this much of the left margin; the numbers begin behind it.
+const NAME: f64 = 26.0;
+/// How wide a character is, about.
+const CHARACTER: f64 = 7.5;
+/// Up to about this many numbers beside each axis.
+const X_TICKS: usize = 6;
+const Y_TICKS: usize = 8;
 /// Colours that the style sheet has; further series take them again, with another shape.
 const COLOURS: usize = 8;
 
@@ -22,7 +30,11 @@ pub(crate) fn svg(figure: &Figure, names: &[&str]) -> String {
         escape(&figure.title)
     );
     match axes(figure) {
-        Some((x, y)) => Canvas { figure, names, x, y, out: &mut out }.draw(),
+        Some((x, y)) => {
+            let longest = y.ticks(Y_TICKS).iter().map(|tick| tick.label.chars().count()).max().unwrap_or(0);
+            let left = MARGIN.0.max(NAME + longest as f64 * CHARACTER + 6.0);
+            Canvas { figure, names, x, y, left, out: &mut out }.draw();
+        }
         None => out.push_str(r#"<text x="240" y="160" text-anchor="middle">nothing to draw</text>"#),
     }
     out + "</svg>"
@@ -77,12 +89,14 @@ struct Canvas<'a> {
     names: &'a [&'a str],
     x: Span,
     y: Span,
+    /// Where the vertical axis stands.
+    left: f64,
     out: &'a mut String,
 }
 
 impl Canvas<'_> {
-    fn across(place: f64) -> f64 {
-        MARGIN.0 + place * (SIZE.0 - MARGIN.0 - MARGIN.1)
+    fn across(&self, place: f64) -> f64 {
+        self.left + place * (SIZE.0 - self.left - MARGIN.1)
     }
 
     fn down(place: f64) -> f64 {
@@ -113,13 +127,13 @@ impl Canvas<'_> {
     /// Lines at round numbers, the numbers, and what they measure.
     fn grid(&mut self) {
         let (left, right, top, bottom) =
-            (Self::across(0.0), Self::across(1.0), Self::down(1.0), Self::down(0.0));
+            (self.across(0.0), self.across(1.0), Self::down(1.0), Self::down(0.0));
         let (mut lines, mut free) = (String::new(), 0.0);
-        for tick in self.x.ticks(6) {
-            let at = Self::across(tick.at);
+        for tick in self.x.ticks(X_TICKS) {
+            let at = self.across(tick.at);
             let _ = write!(lines, "M{at:.1} {bottom}V{top}");
-            // A label that would touch its neighbour is left out; a character is about 7.5 wide.
-            let half = tick.label.chars().count() as f64 * 3.75;
+            // A label that would touch its neighbour is left out.
+            let half = tick.label.chars().count() as f64 * CHARACTER / 2.0;
             if at - half < free {
                 continue;
             }
@@ -131,7 +145,7 @@ impl Canvas<'_> {
                 tick.label
             );
         }
-        for tick in self.y.ticks(8) {
+        for tick in self.y.ticks(Y_TICKS) {
             let at = Self::down(tick.at);
             let _ = write!(lines, "M{left} {at:.1}H{right}");
             let _ = write!(
@@ -161,7 +175,7 @@ impl Canvas<'_> {
 
     /// The point on paper, if it has a place.
     fn at(&self, [x, y, _]: [f64; 3]) -> Option<(f64, f64)> {
-        Some((Self::across(self.x.place(x)?), Self::down(self.y.place(y)?)))
+        Some((self.across(self.x.place(x)?), Self::down(self.y.place(y)?)))
     }
 
     fn path(&mut self, series: &Series, class: &str) {
@@ -207,7 +221,7 @@ impl Canvas<'_> {
         for point in &series.points {
             let [x, y, _] = *point;
             let (left, right) =
-                (Self::across(self.x.clamped(x - half)), Self::across(self.x.clamped(x + half)));
+                (self.across(self.x.clamped(x - half)), self.across(self.x.clamped(x + half)));
             let (top, foot) = (Self::down(self.y.clamped(y)), Self::down(self.y.clamped(0.0)));
             let (width, height) = ((right - left - 1.0).max(0.5), (foot - top).max(0.0));
             let _ = write!(
@@ -233,7 +247,7 @@ impl Canvas<'_> {
     }
 }
 
-/// So many digits, without a power of ten where that is short.
+/// That many digits, without a power of ten where that is short.
 fn digits(value: f64, digits: usize) -> String {
     let size = if value == 0.0 { 0.0 } else { libm::floor(libm::log10(value.abs())) };
     if (-4.0..7.0).contains(&size) {
@@ -281,6 +295,23 @@ mod tests {
         let (x, y) = (64.0 + 402.0 / 1.04, 274.0 - 264.0 / 1.04);
         assert!(picture.contains("cx=\"64.0\" cy=\"274.0\""), "{picture}");
         assert!(picture.contains(&format!("cx=\"{x:.1}\" cy=\"{y:.1}\"")), "{picture}");
+    }
+
+    #[test]
+    fn the_name_of_an_axis_stands_clear_of_its_numbers() {
+        for (low, high) in [(0.0, 1.0), (1e-4, 4e-4), (2e-7, 9.5e-7), (1.0, 9_000_000.0)] {
+            let figure = Figure::new("", Axis::linear("n"), Axis::linear("false positives"))
+                .theory("a", [(0.0, low), (1.0, high)]);
+            let picture = svg(&figure, &["a"]);
+            let numbers =
+                picture.split("<text x=\"").skip(1).filter(|text| text.contains("text-anchor=\"end\""));
+            for number in numbers {
+                let end: f64 = number.split('"').next().unwrap().parse().unwrap();
+                let label = number.split('>').nth(1).unwrap().split('<').next().unwrap();
+                let begin = end - label.chars().count() as f64 * CHARACTER;
+                assert!(begin >= NAME - 1e-9, "{label} begins at {begin}");
+            }
+        }
     }
 
     #[test]

@@ -26,7 +26,8 @@ const LEFT: usize = 10;
 const SHAPES: [char; 8] = ['●', '■', '▲', '◆', '○', '□', '△', '◇'];
 const COLOURS: [u8; 8] = [34, 31, 32, 35, 33, 36, 37, 90];
 
-/// The picture, its title above and its legend below; `names` gives each series the place of its name as its colour.
+/// The picture, its title above and its legend below; `names` gives each series the place of its
+/// name as its colour.
 ///
 /// ```
 /// use lab::{Axis, Figure, Look, Mean, draw};

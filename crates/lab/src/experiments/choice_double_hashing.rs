@@ -1,21 +1,23 @@
 //! Double-hashed groups: the fill looks right, and the rate is not.
 //!
-//! The paper makes the k positions of a group from two hash values, finds the same share of ones, and says that the rate
-//! appears nearly the same. The share of ones cannot tell: a query whose step is that of a stored key meets it in many
-//! positions at once, which adds about 12n/m² to the rate of each group (odd steps; 6n/m² for any step, and short cycles
-//! beside), however many positions there are. Real queries show it; the formulas are those of `Scheme::excess`.
+//! The paper makes the k positions of a group from two hash values, finds the same share of ones,
+//! and says that the rate appears nearly the same. The share of ones cannot tell: a query whose
+//! step is that of a stored key meets it in many positions at once, which adds about 12n/m² to the
+//! rate of each group (odd steps; 6n/m² for any step, and short cycles beside), however many
+//! positions there are. Real queries show it; the formulas are those of `Scheme::excess`.
 //!
-//! Keys that may choose again and again find something else: where a step shares a factor with m, all positions of a group
-//! lie in one residue class, and such groups gather in some classes and leave others (see `choices/classes.rs`). The
-//! column *by classes* is the rate that the fill of each class gives, which is that of the whole as long as no class is
-//! preferred.
+//! Keys that may choose again and again find something else: where a step shares a factor with m,
+//! all positions of a group lie in one residue class, and such groups gather in some classes and
+//! leave others (see `choices/classes.rs`). The column *by classes* is the rate that the fill of
+//! each class gives, which is that of the whole as long as no class is preferred.
 //!
-//! Both are statements about the paper's setting, m a multiple of 20, and are simulated without the library. What the
-//! library promises stands apart: its own filters, by each of its schemes, must be found as often as `ChoiceBloom::fpp`
-//! of the very same filters says. No erratum explains a row of that table.
+//! Both are statements about the paper's setting, m a multiple of 20, and are simulated without the
+//! library. What the library promises stands apart: its own filters, by each of its schemes, must
+//! be found as often as `ChoiceBloom::fpp` of the very same filters says. No erratum explains a row
+//! of that table.
 //!
-//! Rates of 10⁻⁷ need many queries. What is found is compared with what is expected as Poisson numbers are, by the exact
-//! tail and not by a standard error.
+//! Rates of 10⁻⁷ need many queries. What is found is compared with what is expected as Poisson
+//! numbers are, by the exact tail and not by a standard error.
 
 use crate::choices::{Classes, LUMETTA, Law, Rounds, Setting, Ties};
 use crate::queries::found;
@@ -74,8 +76,8 @@ impl Point {
     }
 }
 
-/// One filter of the library: its cells and fill, what it tells of itself, the rate of its fill alone, and what queries
-/// found.
+/// One filter of the library: its cells and fill, what it tells of itself, the rate of its fill
+/// alone, and what queries found.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Product {
     cells: u64,
@@ -105,8 +107,8 @@ fn as_told(found: u64, told: f64, asked: u64) -> Checks {
     checks
 }
 
-/// One simulated filter: its fill, the rates that follow from it and from the fill of classes, the excess of the law over all
-/// groups, at the least and at the most, and what queries found.
+/// One simulated filter: its fill, the rates that follow from it and from the fill of classes, the
+/// excess of the law over all groups, at the least and at the most, and what queries found.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Trial {
     fill: f64,
@@ -136,7 +138,8 @@ fn trial(point: &Point, law: Law, queries: u64, stream: &mut Stream) -> Trial {
     Trial { fill, by_fill: point.setting.rate(fill), by_classes, excess, found }
 }
 
-/// Whether queries find what the fill of classes and the formula say, and of an odd step more than the fill says.
+/// Whether queries find what the fill of classes and the formula say, and of an odd step more than
+/// the fill says.
 fn judge(law: Law, [by_fill, by_classes]: [f64; 2], excess: [f64; 2], found: u64, asked: u64) -> Checks {
     let asked = asked as f64;
     let [low, high] = excess.map(|excess| (by_classes + excess) * asked);
@@ -158,14 +161,13 @@ impl Experiment for ChoiceDoubleHashing {
         "choice-double-hashing"
     }
     fn title(&self) -> &'static str {
-        "Double-hashed groups: what the fill suggests, and what queries find"
+        "Double-hashed groups: the rate that the fill suggests, and the rate that queries find"
     }
     fn source(&self) -> &'static str {
         "Lumetta and Mitzenmacher (2007), section 3.1, footnote 1; Kirsch and Mitzenmacher (2008)"
     }
     fn claim(&self) -> &'static str {
-        "Plain double hashing errs many times more at 32 bits per key than its fill suggests; the filters of the library are \
-         found as often as they tell, with every scheme."
+        "At 32 bits per key plain double hashing has many times the false positives that its fill suggests. The library's filters report the rate that queries find, with every scheme."
     }
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {

@@ -1,9 +1,9 @@
 //! How far can choices go? All efforts of `ChoiceBloom`, by real queries, all bits counted.
 //!
-//! Filters are built as the library's builder builds them, with the hashes it chooses and its default scheme. Each rate is
-//! told twice: by the fill of the filters, which is exact to a fraction of a percent and must meet the goal, and by real
-//! queries, which must confirm it. Times stand in a table of their own: they depend on the machine, and no verdict hangs
-//! on them.
+//! Filters are built as the library's builder builds them, with the hashes it chooses and its
+//! default scheme. Each rate is told twice: by the fill of the filters, which is exact to a
+//! fraction of a percent and must meet the goal, and by real queries, which must confirm it. Times
+//! stand in a table of their own: they depend on the machine, and no verdict hangs on them.
 
 use crate::choices::printed;
 use crate::queries::found;
@@ -119,7 +119,8 @@ fn trial(line: &Line, bits: u64, queries: u64, stream: &mut Stream) -> Result<Tr
     Ok(Trial { bits, hashes, fill, told, found, times: [built, per(start, queries, 1e-9)] })
 }
 
-/// Whether the fill meets the goal, queries find what the filters tell of themselves, and no bit too many was taken.
+/// Whether the fill meets the goal, queries find what the filters tell of themselves, and no bit
+/// too many was taken.
 fn judge(goal: Goal, told: Mean, (found, asked): (u64, u64), bits: u64, allowed: u64) -> Checks {
     let mut checks = Checks::default();
     match goal {
@@ -137,13 +138,13 @@ impl Experiment for ChoiceEfforts {
         "choice-efforts"
     }
     fn title(&self) -> &'static str {
-        "Filters with choices at all efforts, by real queries"
+        "Filters with choices at every effort, measured with queries"
     }
     fn source(&self) -> &'static str {
         "Lumetta and Mitzenmacher (2007), Tables 1 and 3; Hao, Kodialam and Lakshman (2007); goals of this project"
     }
     fn claim(&self) -> &'static str {
-        "Partitioned hashing and belief propagation err less than the paper's rounds for the same bits."
+        "Partitioned hashing and belief propagation have fewer false positives than the paper's rounds, in the same bits."
     }
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
@@ -171,7 +172,7 @@ impl Experiment for ChoiceEfforts {
         let bench = Bench::new(plan, self.name(), progress, shapes.iter().map(shape).sum());
         let (mut tables, mut figures) = (Vec::new(), Vec::new());
         let mut times = Table::new(
-            "What that costs, on one thread",
+            "Cost on one thread",
             &["m/n", "effort", "name", "c", "build, µs per key", "ns per query (batches)"],
         );
         times.timed = true;
@@ -179,7 +180,7 @@ impl Experiment for ChoiceEfforts {
             let each = queries(full, quick);
             let asked = each * filters;
             let title = format!(
-                "{per_item} bits per key, n = 10,000, {filters} filters, {:.1e} queries; no filter errs less than {:.2e}",
+                "{per_item} bits per key, n = 10,000, {filters} filters, {:.1e} queries; no filter can be below {:.2e}",
                 asked as f64,
                 fpp_information(per_item as f64)
             );
@@ -198,7 +199,7 @@ impl Experiment for ChoiceEfforts {
             let mut table = Table::new(title, &columns);
             let axes = (Axis::log("building, µs per key"), Axis::log("rate"));
             let mut figure =
-                Figure::new(format!("What effort buys at {per_item} bits per key"), axes.0, axes.1).timed();
+                Figure::new(format!("Gain from effort at {per_item} bits per key"), axes.0, axes.1).timed();
             for line in lines {
                 let point = format!("{per_item} {} {}", line.name(), line.choices);
                 let work = work(line, per_item, queries(full, quick));
@@ -247,15 +248,14 @@ impl Experiment for ChoiceEfforts {
             }
             table.note(
                 "A row agrees if its fill gives at most the goal, but for four standard errors (or the paper's rate, as in \
-                 lumetta-table-1), real queries find the rate that the same filters tell (as a Poisson number, no rarer \
+                 lumetta-table-1), real queries find the rate that the same filters report (as a Poisson number, no rarer \
                  than four standard errors), and no more bits were taken.",
             );
             tables.push(table);
             figures.push(figure);
         }
         times.note(
-            "The best of the filters; drawing a digest takes part of the time of a query. Times differ from run to run, and \
-             with what else the machine does; no verdict hangs on them.",
+            "The best of the filters; drawing a digest is part of a query's time. Times differ from run to run and with the machine's load; no verdict depends on them.",
         );
         tables.push(times);
         Ok(Outcome { tables, figures })

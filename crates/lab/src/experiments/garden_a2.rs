@@ -1,8 +1,9 @@
 //! The A² filter: what it remembers by age, and what it takes for known over a period.
 //!
-//! Keys are all different, and their age is counted in keys that were really inserted: one that the active buffer takes
-//! for known changes nothing. A period is looked at after every insert, so that the share found by age is a mean over all
-//! phases. For that reason it has no error but that of false positives; and a key among the last n_a must always be found.
+//! Keys are all different, and their age is counted in keys that were really inserted: one that the
+//! active buffer takes for known changes nothing. A period is looked at after every insert, so that
+//! the share found by age is a mean over all phases. For that reason it has no error but that of
+//! false positives; and a key among the last n_a must always be found.
 
 use crate::garden::{Swap, TwoBuffers, VALLENTIN};
 use crate::queries::found;
@@ -97,8 +98,8 @@ fn between(x: f64, of: impl Fn(u64) -> f64) -> f64 {
     if share == 0.0 { of(below) } else { (1.0 - share) * of(below) + share * of(below + 1) }
 }
 
-/// One filter over one period: the number of phases in which keys of each age were found, the rate of absent keys at
-/// each moment, and just before the swap.
+/// One filter over one period: the number of phases in which keys of each age were found, the rate
+/// of absent keys at each moment, and just before the swap.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Trial {
     found: Vec<u64>,
@@ -193,14 +194,13 @@ impl Experiment for GardenA2 {
         "garden-a2"
     }
     fn title(&self) -> &'static str {
-        "The A² filter: what it finds by age, and its rate over a period"
+        "The A² filter: keys found by age, and the false-positive rate over a period"
     }
     fn source(&self) -> &'static str {
         "Yoon (2010); Vallentin, A Garden Variety of Bloom Filters (2011)"
     }
     fn claim(&self) -> &'static str {
-        "The last n keys are always found, older than 2n only by false positives, and in between the share falls in a \
-         line; the rate is highest just before a swap."
+        "The last n keys are always found, keys older than 2n only by false positives; in between the share falls linearly. The false-positive rate is highest just before a swap."
     }
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
@@ -241,13 +241,12 @@ impl Experiment for GardenA2 {
             figures.extend(pictures(point, &both));
         }
         window.note(
-            "The share of all phases of a period in which a key is found after so many newer ones. A row agrees if both means \
+            "The share of a period's phases in which a key is found after that many newer ones. A row agrees if both means \
              are within four standard errors of theory::a2::found and the false positives of the phases in which it is not \
              stored, and if up to n newer keys it is never lost.",
         );
         rates.note(
-            "Keys that the active buffer takes for known are not counted, but its bits are theirs, too: so it is a little fuller \
-             than by the keys that are. A row agrees if both means are within four standard errors of the rate with them and \
+            "Keys that the active buffer reports as known are not counted, but their bits are in it, so it is a little fuller than the counted keys make it. A row agrees if both means are within four standard errors of the rate with them and \
              of what theory::a2 says (fpp; mean_fpp over a period), and not above the target φ.",
         );
 
@@ -285,7 +284,7 @@ impl Experiment for GardenA2 {
                 ),
             );
             row(
-                "1 - √(1-φ) is the filter's error",
+                "1 - √(1-φ) is the filter's false-positive rate",
                 buffer_fpp(point.target),
                 "that is the budget of one buffer of two".to_owned(),
             );
@@ -297,7 +296,8 @@ impl Experiment for GardenA2 {
     }
 }
 
-/// The share of phases in which a key with so many newer ones is not stored, and found by a false positive.
+/// The share of phases in which a key with so many newer ones is not stored, and found by a false
+/// positive.
 fn by_mistake(capacity: u64, rates: &[f64], newer: u64) -> f64 {
     let n = capacity;
     let phase = |filled: u64| if newer < filled + n { 0.0 } else { rates[filled as usize - 1] };

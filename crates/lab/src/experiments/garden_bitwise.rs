@@ -1,8 +1,9 @@
-//! The bitwise filter: counts placed digit by digit, and counts that grow with carries.
+//! The bitwise filter: counts stored digit by digit, and counts that grow with carries.
 //!
-//! Placed counts err upwards only, and exactly as often as the product over their zero digits says. So every trial has as
-//! many keys of each count from 1 to 31, and as many absent ones, and the levels hold the same numbers of keys in all
-//! trials. Counts that grow err both ways; there is no formula for them, and simulation and library check each other.
+//! Placed counts err upwards only, and exactly as often as the product over their zero digits says.
+//! So every trial has as many keys of each count from 1 to 31, and as many absent ones, and the
+//! levels hold the same numbers of keys in all trials. Counts that grow err both ways; there is no
+//! formula for them, and simulation and library check each other.
 
 use crate::garden::{BitwiseCells, Carry, Exponent, VALLENTIN};
 use crate::stats::mean_of;
@@ -33,8 +34,8 @@ const BINARY: [(u32, u64, u32); 5] =
     [(1, 3_000, 4), (1, 2_500, 3), (1, 2_000, 5), (1, 2_400, 2), (1, 2_000, 3)];
 const WIDE: [(u32, u64, u32); 2] = [(2, 3_000, 4), (3, 2_500, 3)];
 
-/// Of the keys of each count the share that is read exactly, and the mean by which they are read too high; and how many
-/// are too low.
+/// Of the keys of each count the share that is read exactly, and the mean by which they are read
+/// too high; and how many are too low.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Placed {
     exact: Vec<f64>,
@@ -84,9 +85,9 @@ fn levels(shapes: &[(u32, u64, u32)], count: u64) -> Vec<Digit> {
     shapes.iter().map(level).collect()
 }
 
-/// The mean by which a count is read too high, from the law of a cell: what the digits of the other keys in it come to. A
-/// digit is off by e or more if they come to that in each of its cells. Cells are taken as independent but for the spread of
-/// the fill, which is that of a plain filter.
+/// The mean by which a count is read too high, from the law of a cell: what the digits of the other
+/// keys in it come to. A digit is off by e or more if they come to that in each of its cells. Cells
+/// are taken as independent but for the spread of the fill, which is that of a plain filter.
 fn expected_overcount(shapes: &[(u32, u64, u32)], count: u64) -> f64 {
     let mut below = 0;
     let level = |&(width, cells, hashes): &(u32, u64, u32)| {
@@ -174,14 +175,13 @@ impl Experiment for GardenBitwise {
         "garden-bitwise"
     }
     fn title(&self) -> &'static str {
-        "The bitwise filter: counts placed digit by digit, and counts that grow"
+        "The bitwise filter: counts stored digit by digit, and counts that grow"
     }
     fn source(&self) -> &'static str {
         "Lall and Ogihara (2007); Vallentin, A Garden Variety of Bloom Filters (2011)"
     }
     fn claim(&self) -> &'static str {
-        "A placed count is never too low, and exact with the probability that no zero digit is read as more; counts that \
-         grow with carries err both ways, and levels must be counters."
+        "A stored count is never too low, and exact if no zero digit is read as more. Counts that grow with carries are wrong both ways, and levels must be counters."
     }
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
@@ -244,8 +244,7 @@ impl Experiment for GardenBitwise {
         let mut checks = Checks::default();
         checks.above("counts that are wrong", wrong, 0.5);
         let reason = format!(
-            "\"insert into V_1 and remove from V_0\" on plain bits leaves {:.0}% of all counts wrong; a carry must take the \
-             digit out of counters",
+            "\"insert into V_1 and remove from V_0\" on plain bits leaves {:.0}% of all counts wrong; a carry must remove the digit from counters",
             100.0 * wrong.mean
         );
         checks.explain("garden-bitwise", "1 bit, plain bits", reason);
@@ -259,8 +258,7 @@ impl Experiment for GardenBitwise {
         ];
         table.judge(cells, checks);
         table.note(
-            "A row agrees if simulation and library err alike, and some counts are too low: a digit that reads too high \
-             carries too early, and takes what is the others'. The last row is explained if more than half of all counts \
+            "A row agrees if simulation and library have the same errors, and some counts are too low: a digit that reads too high carries too early, and lowers cells of other keys. The last row is explained if more than half of all counts \
              are wrong.",
         );
         tables.push(table);

@@ -1,8 +1,8 @@
 //! The counting filter: how often cells reach their top, and what removing keys does.
 //!
-//! A cell of w bits that counts to 2^w overflows; one that reads 2^w - 1 is at its top and stuck. Fan's formulas let every
-//! position of a key count; filters that can remove safely count a cell once for each key, which is a little less. Both
-//! are simulated from the same positions.
+//! A cell of w bits that counts to 2^w overflows; one that reads 2^w - 1 is at its top and stuck.
+//! Fan's formulas let every position of a key count; filters that can remove safely count a cell
+//! once for each key, which is a little less. Both are simulated from the same positions.
 
 use crate::garden::{CountingCells, Places, Top, VALLENTIN};
 use crate::stats::mean_of;
@@ -49,8 +49,8 @@ impl Shape {
     }
 }
 
-/// Keys for a thousand cells at which overflow is neither rare nor certain, for each width; and two filters with many
-/// cells and less in each.
+/// Keys for a thousand cells at which overflow is neither rare nor certain, for each width; and two
+/// filters with many cells and less in each.
 const FEW: [(u32, [u64; 6]); 3] = [
     (2, [30, 45, 60, 80, 110, 140]),
     (3, [240, 300, 360, 430, 500, 600]),
@@ -75,9 +75,10 @@ fn has_cell(cells: u64) -> f64 {
     -libm::expm1(f64::from(HASHES) * libm::log1p(-1.0 / cells as f64))
 }
 
-/// How much likelier no cell reaches 2^w than if cells were independent, as the formulas take them. What all cells count is
-/// fixed, and Poisson numbers of that sum are exactly what cells are: with X a Poisson number of the mean load λ,
-/// `Pr(X < 2^w)^m · Pr(ΣY = mλ) / Pr(ΣX = mλ)`, Y being X where that is below 2^w. Sums are nearly normal.
+/// How much likelier no cell reaches 2^w than if cells were independent, as the formulas take them.
+/// What all cells count is fixed, and Poisson numbers of that sum are exactly what cells are: with
+/// X a Poisson number of the mean load λ, `Pr(X < 2^w)^m · Pr(ΣY = mλ) / Pr(ΣX = mλ)`, Y being X
+/// where that is below 2^w. Sums are nearly normal.
 fn held_together(cells: u64, throws: f64, one_cell: f64, top: u64) -> f64 {
     let m = cells as f64;
     let load = throws / m;
@@ -105,8 +106,8 @@ fn held_together(cells: u64, throws: f64, one_cell: f64, top: u64) -> f64 {
     libm::exp(m * (libm::log(below) - libm::log1p(-one_cell))) * sum / whole
 }
 
-/// One filter: whether a cell overflows and how many are at their top, if all positions count and if cells count once
-/// for each key.
+/// One filter: whether a cell overflows and how many are at their top, if all positions count and
+/// if cells count once for each key.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Counted {
     overflows: [bool; 2],
@@ -139,7 +140,7 @@ fn insert(filter: &mut CountingBloom, keys: &[Digest]) {
     filter.insert_digests(keys, &mut vec![false; keys.len()]);
 }
 
-/// Half of the keys taken out again.
+/// Half of the keys removed again.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Removed {
     /// Keys of the other half that are missing.
@@ -177,7 +178,8 @@ fn library_removed(shape: Shape, stream: &mut Stream) -> Result<Removed> {
     Ok(Removed { missing, left_over, same: filter == rest })
 }
 
-/// How many keys are missing after absent keys that seemed to be there were taken out, one for each key asked for.
+/// How many keys are missing after absent keys that seemed to be there were removed, one for each
+/// key asked for.
 fn absent_removed(shape: Shape, stream: &mut Stream) -> u64 {
     let places = Places::draw(2 * shape.items, shape.cells, HASHES, stream);
     let mut filter = CountingCells::new(shape.cells, shape.width, Top::Sticks);
@@ -204,14 +206,13 @@ impl Experiment for GardenCounting {
         "garden-counting"
     }
     fn title(&self) -> &'static str {
-        "The counting filter: cells at their top, and keys taken out"
+        "The counting filter: saturated counters and removed keys"
     }
     fn source(&self) -> &'static str {
         "Fan, Cao, Almeida and Broder (2000); Vallentin, A Garden Variety of Bloom Filters (2011)"
     }
     fn claim(&self) -> &'static str {
-        "Four bits are enough at half fill. Taking out what was put in makes no key disappear, and leaves the filter of \
-         the rest unless a cell was at its top."
+        "Four bits are enough at half fill. Removing inserted keys loses no other key, and leaves the filter of the remaining keys unless a counter was saturated."
     }
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
@@ -239,9 +240,9 @@ impl Experiment for GardenCounting {
 
         let columns =
             ["w", "m", "n", "nk/m", "filters", "simulated", "formula", "bound", "once a key", "formula"];
-        let mut overflows = Table::new("Filters in which a cell overflows, k = 4", &columns);
+        let mut overflows = Table::new("Filters in which a counter overflows, k = 4", &columns);
         let columns = ["w", "m", "n", "all positions", "formula", "once a key", "library", "formula"];
-        let mut tops = Table::new("Cells at their top in a filter, k = 4", &columns);
+        let mut tops = Table::new("Saturated counters per filter, k = 4", &columns);
         let mut curves: Vec<(Shape, Mean)> = Vec::new();
         for shape in &shapes {
             let count = trials(*shape);
@@ -303,9 +304,9 @@ impl Experiment for GardenCounting {
             let formulas =
                 [cells * shape.of(stuck), cells * tail(shape.items, has_cell(shape.cells), shape.top())];
             let mut checks = Checks::default();
-            checks.mean_number("cells at their top, all positions", at_top[0], formulas[0]);
-            checks.mean_number("cells at their top, once a key", at_top[1], formulas[1]);
-            checks.mean_number("cells at their top, library", library, formulas[1]);
+            checks.mean_number("saturated counters, all positions", at_top[0], formulas[0]);
+            checks.mean_number("saturated counters, once a key", at_top[1], formulas[1]);
+            checks.mean_number("saturated counters, library", library, formulas[1]);
             let cells = vec![
                 Cell::Count(shape.width.into()),
                 Cell::Count(shape.cells),
@@ -324,8 +325,7 @@ impl Experiment for GardenCounting {
             overflow_bound(cells, items, HASHES, 4)
         ));
         overflows.note(
-            "The formulas take cells as independent, but what they count in all is fixed, which makes overflow up to a percent \
-             likelier. A row agrees if the simulated shares are within four standard errors of the formulas with that (as \
+            "The formulas treat cells as independent, but their sum is fixed, which makes overflow up to a percent likelier. A row agrees if the simulated shares are within four standard errors of the formulas with that (as \
              Poisson numbers where fewer than 100 filters are expected), and not above Fan's bound.",
         );
         tops.note(
@@ -345,7 +345,7 @@ impl Experiment for GardenCounting {
             "same as the rest",
         ];
         let mut table =
-            Table::new(format!("Half of the keys taken out, m = 10,000, k = 4: {out} filters"), &columns);
+            Table::new(format!("Half of the keys removed, m = 10,000, k = 4: {out} filters"), &columns);
         let mut missing = [0, 0];
         let mut asked = 0;
         for shape in removals {
@@ -393,7 +393,7 @@ impl Experiment for GardenCounting {
         }
         table.note(
             "Left over: cells that are set and would not be in a filter of the rest. A row agrees if no key is missing; cells \
-             are left over as the formula says, by cells that were at their top; each filter is that of the rest, counts \
+             are left over as the formula says, by counters that were saturated; each filter is that of the rest, counts \
              included, where no cell gets there, and as often in the library elsewhere.",
         );
         let harm = self.harm(&bench, out, removals[2], missing, asked)?;
@@ -416,7 +416,7 @@ impl GardenCounting {
         let cells = |what: &str, asked: u64, missing: Mean, library: Cell| {
             vec![Cell::text(what), Cell::Count(asked), Cell::Mean(missing, Form::Fixed(4)), library]
         };
-        let what = "keys that were put in are taken out";
+        let what = "inserted keys are removed";
         let mut checks = Checks::default();
         checks.exactly("keys that are missing, simulated", missing[0], 0);
         checks.exactly("keys that are missing, library", missing[1], 0);
@@ -441,7 +441,7 @@ impl GardenCounting {
         checks.above("keys that are missing", simulated, 0.0);
         let asked = out * shape.items;
         let library = Cell::Mean(library, Form::Fixed(4));
-        table.judge(cells("false positives are taken out", asked, simulated, library), checks);
+        table.judge(cells("false positives are removed", asked, simulated, library), checks);
 
         let shape = Shape { width: 2, ..shape };
         let lowered = bench.trials("lowered", out, shape.work(), |stream, _| {
@@ -449,7 +449,7 @@ impl GardenCounting {
         })?;
         let lowered = mean_of(&lowered, |missing| *missing as f64 / (shape.items / 2) as f64);
         let asked = out * (shape.items / 2);
-        table.row(cells("cells at their top are lowered (w = 2)", asked, lowered, Cell::Empty), None);
+        table.row(cells("saturated counters are lowered (w = 2)", asked, lowered, Cell::Empty), None);
         table.note(format!(
             "Source: {VALLENTIN}. The first row is explained if no key is missing in the table above; the second, m = 10,000, \
              nk/m = 0.7, agrees if keys are missing by more than four standard errors, and as many in the library. The \

@@ -1,9 +1,10 @@
 //! The spectral filter: how often, and how far, its three algorithms err.
 //!
-//! A trial draws how often each key comes (once, and then by Zipf's law), shuffles the stream, and gives it to all
-//! algorithms, simulated and of the library. The simulated minimum selection and minimum increase share their positions, so
-//! that their estimates can be compared key by key. All have the same memory: recurring minimum divides it among its
-//! primary and secondary counters and its marker.
+//! A trial draws how often each key comes (once, and then by Zipf's law), shuffles the stream, and
+//! gives it to all algorithms, simulated and of the library. The simulated minimum selection and
+//! minimum increase share their positions, so that their estimates can be compared key by key. All
+//! have the same memory: recurring minimum divides it among its primary and secondary counters and
+//! its marker.
 
 use crate::garden::{Believe, Cells, Places, Raise, Recurring, VALLENTIN};
 use crate::stats::mean_of;
@@ -28,7 +29,8 @@ const INSERTS: u64 = 20_000;
 const HASHES: u32 = 5;
 /// Counters of 16 bits, in all.
 const MEMORY: u64 = 12_500;
-/// Primary and secondary counters with a marker of as many bits as there are primary ones: 8,000 + 4,000 + 8,000/16.
+/// Primary and secondary counters with a marker of as many bits as there are primary ones: 8,000 +
+/// 4,000 + 8,000/16.
 const MARKED: [u64; 2] = [8_000, 4_000];
 /// The same without a marker.
 const BARE: [u64; 2] = [8_333, 4_167];
@@ -152,7 +154,7 @@ impl Point {
     fn library(&self, way: usize, of: fn(Errors) -> f64) -> Mean {
         mean_of(&self.trials, |trial| of(trial.library[way]))
     }
-    /// By how much one way errs more than another, on the same streams.
+    /// How much worse one way is than another, on the same streams.
     fn more(&self, way: usize, other: usize, of: fn(Errors) -> f64) -> Mean {
         mean_of(&self.trials, |trial| of(trial.simulated[way]) - of(trial.simulated[other]))
     }
@@ -163,14 +165,13 @@ impl Experiment for GardenSpectral {
         "garden-spectral"
     }
     fn title(&self) -> &'static str {
-        "The spectral filter: errors of MS, MI and RM against skew, in the same memory"
+        "The spectral filter: errors of MS, MI and RM against skew, in equal memory"
     }
     fn source(&self) -> &'static str {
         "Cohen and Matias (2003); Vallentin, A Garden Variety of Bloom Filters (2011)"
     }
     fn claim(&self) -> &'static str {
-        "Minimum selection errs as often as a Bloom filter, whatever the counts; minimum increase is never worse, and its \
-         errors are several times smaller; recurring minimum beats selection on its primary counters only."
+        "Minimum selection is wrong as often as a Bloom filter, whatever the counts. Minimum increase is never worse, and its errors are several times smaller. Recurring minimum beats selection on its primary counters only."
     }
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
@@ -250,14 +251,14 @@ fn ratios(points: &[Point]) -> Table {
         checks.exactly("counts of MS or MI that are too low", low, 0);
         let worse: u64 = point.trials.iter().map(|trial| trial.worse).sum();
         checks.exactly("counts of MI that are above those of MS", worse, 0);
-        checks.above("what MI errs less often than MS", point.more(MS, MI, Errors::ratio), 0.0);
+        checks.above("how much less often MI is wrong than MS", point.more(MS, MI, Errors::ratio), 0.0);
         let low = [RM, RM_BARE].map(|way| point.simulated(way, Errors::too_low));
         for (way, what) in [(RM, "RM"), (RM_BARE, "RM without a marker")] {
             let [one, other] = [point.simulated(way, Errors::too_low), point.library(way, Errors::too_low)];
             checks.alike(&format!("counts of {what} that are too low"), one, other);
         }
         let marker = mean_of(&point.trials, |trial| trial.simulated[RM].too_low() - trial.marker);
-        checks.at_most("counts of RM that are too low, by what its marker errs", marker, 0.0);
+        checks.at_most("counts of RM that are too low, against its marker's false positives", marker, 0.0);
         let rate = Form::Fixed(4);
         let cells = vec![
             Cell::Number(point.skew, Form::Fixed(2)),
@@ -276,9 +277,8 @@ fn ratios(points: &[Point]) -> Table {
         table.judge(cells, checks);
     }
     table.note(
-        "A row agrees if both MS are within four standard errors of E_B (theory::spectral::minimum_error); simulation and \
-         library err alike; no count of MS or MI is too low; by MI no count is above that by MS at the same positions, and \
-         clearly fewer are wrong; RM is too low as often in both, and with its marker no more often than the marker errs.",
+        "A row agrees if both MS are within four standard errors of E_B (theory::spectral::minimum_error); simulation and library have the same errors; no count of MS or MI is too low; by MI no count is above that by MS at the same positions, and \
+         clearly fewer are wrong; RM is too low as often in both, and with its marker no more often than the marker has false positives.",
     );
     table
 }
@@ -325,7 +325,7 @@ fn sizes(points: &[Point]) -> Table {
         ];
         table.judge(cells, checks);
     }
-    table.note("A row agrees if simulation and library err alike, and errors of MI are clearly smaller than those of MS.");
+    table.note("A row agrees if simulation and library have the same errors, and errors of MI are clearly smaller than those of MS.");
     table
 }
 
@@ -397,7 +397,7 @@ fn printed(points: &[Point]) -> Table {
         checks.alike("MI, simulated and library", found, point.library(MI, Errors::ratio));
         checks.above("MI, by E_B/k", found, value);
         let reason = format!(
-            "of keys drawn alike MI errs with {:.2} of E_B, not with 1/k; what falls by more is the size of errors",
+            "of keys drawn alike MI is wrong with {:.2} of E_B, not with 1/k; the size of its errors falls by more",
             found.mean / theory
         );
         checks.explain("garden-spectral", what, reason);
@@ -422,7 +422,7 @@ fn printed(points: &[Point]) -> Table {
                 let [one, other] = [point.simulated(RM, Errors::ratio), point.library(RM, Errors::ratio)];
                 checks.alike("RM, simulated and library", one, other);
             }
-            checks.above("what RM errs more often than MS", more, 0.0);
+            checks.above("how much more often RM is wrong than MS", more, 0.0);
             let clearly = |mean: Mean| mean.mean > mean.errors_allowed() * mean.standard_error;
             let low = if clearly(low) {
                 format!("; {:.2}% of all counts are too low, which MS never is", 100.0 * low.mean)
@@ -430,9 +430,9 @@ fn printed(points: &[Point]) -> Table {
                 String::new()
             };
             let gain = if clearly(gain) {
-                "it errs less than MS on its primary counters alone, and more"
+                "it is wrong less often than MS on its primary counters alone, and more often"
             } else {
-                "it errs more"
+                "it is worse"
             };
             checks.explain("garden-spectral", what, format!("{gain} than MS with the same memory{low}"));
             let cells = vec![
@@ -447,7 +447,7 @@ fn printed(points: &[Point]) -> Table {
     }
     table.note(format!(
         "Source: {VALLENTIN}. MS of 12,500 counters against RM of 8,000 + 4,000 and a marker, and against RM as \
-         printed, 8,333 + 4,167 without one, which believes the secondary counters where the library takes the smaller. A row is \
+         printed, 8,333 + 4,167 without one, which trusts the secondary counters where the library uses the smaller count. A row is \
          explained if what is printed fails by more than four standard errors, simulated, on the same streams."
     ));
     table

@@ -1,7 +1,7 @@
 //! The stable filter: zeros and false positives over time, false negatives against the gap.
 //!
-//! The simulation lowers P different cells anywhere, as the paper does; the library lowers a run of P from a random
-//! start, which has the same law for one cell and ties neighbours together.
+//! The simulation lowers P different cells anywhere, as the paper does; the library lowers a run of
+//! P from a random start, which has the same law for one cell and ties neighbours together.
 
 use crate::garden::{Aging, Below, StableCells, VALLENTIN};
 use crate::queries::found;
@@ -73,8 +73,8 @@ impl Point {
         let Aging { cells, hashes, max, decrements } = self.aging;
         fpp_after(inserts, cells, hashes, max, decrements)
     }
-    /// The formula for different cells, and what it comes to with those that coincide: one pair of K cells in m, to first
-    /// order.
+    /// The formula for different cells, and what it comes to with those that coincide: one pair of
+    /// K cells in m, to first order.
     fn forgotten(&self, gap: u64) -> f64 {
         let Aging { cells, hashes, max, decrements } = self.aging;
         let found = 1.0 - false_negative(cells, hashes, max, decrements, gap);
@@ -82,8 +82,8 @@ impl Point {
         let twice = k * (k - 1.0) / 2.0 / cells as f64;
         1.0 - found * (1.0 - twice) - twice * libm::pow(found, (k - 1.0) / k)
     }
-    /// How much the mean of the K-th power of the ones is above that of their mean, as a share of it, given their spread
-    /// between filters: K(K-1)/2 of their relative variance.
+    /// How much the mean of the K-th power of the ones is above that of their mean, as a share of
+    /// it, given their spread between filters: K(K-1)/2 of their relative variance.
     fn spread(&self, zeros: Mean) -> f64 {
         let k = f64::from(self.aging.hashes);
         let relative = zeros.standard_error / (1.0 - zeros.mean);
@@ -94,8 +94,8 @@ impl Point {
     }
 }
 
-/// What was seen of one filter: at each moment the share of zeros and of absent keys found, and at each gap the share of
-/// keys forgotten.
+/// What was seen of one filter: at each moment the share of zeros and of absent keys found, and at
+/// each gap the share of keys forgotten.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Trial {
     zeros: Vec<f64>,
@@ -103,7 +103,8 @@ struct Trial {
     forgotten: Vec<f64>,
 }
 
-/// A filter of any make: insert and look for key number i, the share of zeros, and how many of some random keys are found.
+/// A filter of any make: insert and look for key number i, the share of zeros, and how many of some
+/// random keys are found.
 trait Stable {
     fn insert(&mut self, key: usize, stream: &mut Stream);
     fn has(&self, key: usize) -> bool;
@@ -182,7 +183,7 @@ impl Experiment for GardenStable {
     }
     fn claim(&self) -> &'static str {
         "The share of zeros settles at (1/(1 + 1/(P(1/K - 1/m))))^Max whatever the length of the stream, and the rate of \
-         false positives at its K-th power of ones; keys are forgotten by the gap since they came."
+         false positives at its K-th power of ones; how likely a key is forgotten depends on the insertions since."
     }
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
@@ -292,7 +293,7 @@ impl Experiment for GardenStable {
              where fewer than 100 would be found.",
         );
         gaps.note(
-            "Of the keys that came just `gap` inserts ago, the share that is not found. A row agrees if both means are within \
+            "The share of keys inserted exactly `gap` insertions ago that is not found. A row agrees if both means are within \
              four standard errors of the formula, with cells of a key that coincide. The library's runs of cells may \
              forget less, as much as theory::stable says.",
         );
@@ -359,7 +360,7 @@ fn pictures(point: &Point, simulated: &[Trial], library: &[Trial]) -> [Figure; 3
     let mut rates = Figure::new(title, inserts(), Axis::log("false positives"));
     let title = format!("Keys forgotten, {}", point.name());
     let mut lost =
-        Figure::new(title, Axis::linear("inserts since the key came"), Axis::linear("share forgotten"));
+        Figure::new(title, Axis::linear("insertions since the key"), Axis::linear("share forgotten"));
     for (name, trials) in [("simulated", simulated), ("library", library)] {
         let moments = || point.moments.iter().map(|inserts| *inserts as f64).enumerate();
         zeros = zeros.line(name, moments().map(|(at, x)| (x, mean_of(trials, |trial| trial.zeros[at]))));

@@ -1,10 +1,11 @@
-//! Which whole number of hashes? The continuous optimum b·ln 2 lies between two, and either may be better.
+//! Which whole number of hashes? The continuous optimum b·ln 2 lies between two, and either may be
+//! better.
 //!
-//! A trial throws the positions of the smaller k, looks at the fill, and goes on: one more position for the keys whose
-//! random choice was the larger k, then one for all the others. So the three ways (smaller, a random choice per key,
-//! larger) share their positions, and their differences are known far better than each rate. With independent positions
-//! the rate of a filter is exactly its fill to the power k; the random choice gives `(1-q)·fill^k + q·fill^(k+1)` of
-//! one shared fill.
+//! A trial throws the positions of the smaller k, looks at the fill, and goes on: one more position
+//! for the keys whose random choice was the larger k, then one for all the others. So the three
+//! ways (smaller, a random choice per key, larger) share their positions, and their differences are
+//! known far better than each rate. With independent positions the rate of a filter is exactly its
+//! fill to the power k; the random choice gives `(1-q)·fill^k + q·fill^(k+1)` of one shared fill.
 
 use crate::garden::{RandomBits, VALLENTIN};
 use crate::queries::found;
@@ -22,7 +23,8 @@ use std::f64::consts::LN_2;
 /// Grothoff's choice between the whole numbers next to b·ln 2.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GrothoffK {
-    /// Always rounds down, as the article on the garden prints it: it shows that the verdicts notice.
+    /// Always rounds down, as the article on the garden prints it: it shows that the verdicts
+    /// notice.
     pub round_down: bool,
 }
 
@@ -64,9 +66,10 @@ impl Point {
         let k = self.floor();
         (1.0 - self.share()) * self.power(k) + self.share() * self.power(k + 1)
     }
-    /// The mean of the k-th power of the fill after a random choice per key: that k random cells are set. They are j
-    /// different ones with a chance that a cell more or less follows from the one before; and by inclusion and exclusion
-    /// j given cells are set with Σ (-1)^i·C(j, i)·(1 - i/m)^(n⌊b·ln 2⌋)·(1 - q·i/m)^n.
+    /// The mean of the k-th power of the fill after a random choice per key: that k random cells
+    /// are set. They are j different ones with a chance that a cell more or less follows from the
+    /// one before; and by inclusion and exclusion j given cells are set with Σ (-1)^i·C(j, i)·(1 -
+    /// i/m)^(n⌊b·ln 2⌋)·(1 - q·i/m)^n.
     fn power(self, hashes: u32) -> f64 {
         let (m, n) = (self.cells() as f64, ITEMS as f64);
         let clear = |cells: f64| {
@@ -100,7 +103,8 @@ impl Point {
     }
 }
 
-/// Rates of one filter with the smaller number, with a random choice per key, and with the larger one.
+/// Rates of one filter with the smaller number, with a random choice per key, and with the larger
+/// one.
 fn simulated(point: Point, stream: &mut Stream) -> [f64; 3] {
     let (k, share) = (point.floor(), point.share());
     let mut bits = RandomBits::new(point.cells());
@@ -147,11 +151,12 @@ impl Measured {
     fn rate(&self, way: usize) -> Mean {
         mean_of(&self.simulated, |rates| rates[way])
     }
-    /// By how much the larger number errs more than the smaller, in the same filters.
+    /// How much worse the larger number is than the smaller, in the same filters.
     fn more(&self) -> Mean {
         mean_of(&self.simulated, |[floor, _, ceil]| ceil - floor)
     }
-    /// By how much a random choice errs more than the better one of both, and than their linear combination.
+    /// How much worse a random choice is than the better one of both, and than their linear
+    /// combination.
     fn mixed_more(&self) -> [Mean; 2] {
         let [floor, ceil] = self.point.exact();
         let better = if floor <= ceil { 0 } else { 2 };
@@ -219,7 +224,7 @@ impl GrothoffK {
             "up, simulated",
             "library",
             "exact",
-            "up errs more by",
+            "up is worse by",
             "chosen k",
         ];
         let title =
@@ -315,8 +320,7 @@ fn mixtures(all: &[Measured], trials: u64) -> Table {
         table.judge(cells, checks);
     }
     table.note(
-        "A row agrees if the mean and its differences are within four standard errors of the formula, which does not say \
-         that a random choice errs less than the better number or than the linear combination of both.",
+        "A row agrees if the mean and its differences are within four standard errors of the formula, which does not say that a random choice beats the better number or the linear combination of both.",
     );
     table
 }
@@ -354,7 +358,7 @@ fn printed(all: &[Measured]) -> Table {
         Table::new("What is printed, and what is right", &["printed", "points", "fails at", "worst"]);
     // Where a rule errs more than the other number does, and where it is worst.
     for (way, what, why) in [
-        (0, "k* = ⌊b·ln 2⌋ is the arg min", "floor or ceiling, whichever errs less"),
+        (0, "k* = ⌊b·ln 2⌋ is the arg min", "floor or ceiling, whichever has fewer false positives"),
         (1, "k in {⌈c·ln 2⌉, ⌈c·ln 2⌉}", "one of the two must be the floor"),
     ] {
         let by = |measured: &Measured| measured.point.exact()[way] / measured.point.exact()[1 - way] - 1.0;
@@ -365,8 +369,8 @@ fn printed(all: &[Measured]) -> Table {
             let (more, exact) = (worst.more(), worst.point.exact());
             let sign = if way == 1 { 1.0 } else { -1.0 };
             let more = Mean { mean: sign * more.mean, ..more };
-            checks.is("what the rule errs more where it is worst", more, exact[way] - exact[1 - way]);
-            checks.above("what the rule errs more where it is worst", more, 0.0);
+            checks.is("how much worse the rule is where it is worst", more, exact[way] - exact[1 - way]);
+            checks.above("how much worse the rule is where it is worst", more, 0.0);
             let reason = format!("{why}; the trials show it clearly where it is worst");
             checks.explain("grothoff-k", what, reason);
             text = Cell::text(format!("{:+.1}% at b = {}", 100.0 * by(worst), worst.point.bits_per_key()));
@@ -388,7 +392,7 @@ fn printed(all: &[Measured]) -> Table {
         checks.above("above the linear combination", found, 0.0);
         text = Cell::text(format!("{:+.1}% at b = {}", 100.0 * share(worst), worst.point.bits_per_key()));
     }
-    let what = "a random choice per key errs as a linear combination";
+    let what = "a random choice per key is a linear combination";
     let reason = "the keys share one fill, so that it is not a linear combination but worse; the conclusion, that it \
                   never helps, stands";
     checks.explain("grothoff-k", what, reason.to_owned());

@@ -1,21 +1,23 @@
-//! How fast the schemes converge: the difference of the false-positive probability from its limit p, against n.
+//! How fast the schemes converge: the difference of the false-positive probability from its limit
+//! p, against n.
 //!
-//! The paper proves Pr(F) = p + O(1/n) for every scheme (Theorems 6.1 and 6.2). The differences are parts of a percent, and
-//! counting false positives one by one would take days to see them. Three things help. With a step given, all m
-//! queries of that step are answered at once by ANDing rotated copies of the bits; each filter is asked for n steps. The
-//! steps that visit few cells, rare and very wrong, are all asked, and weighed. And most of the difference between filters is
-//! that of their shares of ones, whose mean is known: what it makes of the rate, k·fill^(k-1) for each, is taken off. The
-//! rate of independent positions needs no queries: it is fill^k.
+//! The paper proves Pr(F) = p + O(1/n) for every scheme (Theorems 6.1 and 6.2). The differences are
+//! parts of a percent, and counting false positives one by one would take days to see them. Three
+//! things help. With a step given, all m queries of that step are answered at once by ANDing
+//! rotated copies of the bits; each filter is asked for n steps. The steps that visit few cells,
+//! rare and very wrong, are all asked, and weighed. And most of the difference between filters is
+//! that of their shares of ones, whose mean is known: what it makes of the rate, k·fill^(k-1) for
+//! each, is taken off. The rate of independent positions needs no queries: it is fill^k.
 
 use crate::schemes::{
     AllFirst, Filter, KIRSCH, Size, expected, library_expected, library_filter, library_mean_fill, limit,
     mean_fill,
 };
+use crate::theory::{Overlap, convergence};
 use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Fit, Form, Mean, Outcome, Plan, Progress, Stream, Table,
     Way,
 };
-use gardenia::theory::concentration::{Overlap, convergence};
 
 /// The order of convergence of all schemes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,8 +75,8 @@ struct Curve {
 }
 
 impl Curve {
-    /// The slope in logarithms, from points that are above 0, and that of the theory at the same points; none if these
-    /// are too few.
+    /// The slope in logarithms, from points that are above 0, and that of the theory at the same
+    /// points; none if these are too few.
     fn slope(&self) -> Option<(Mean, f64)> {
         let positive = |((size, off), theory): (&(Size, Mean), &f64)| {
             let (n, error) = (libm::log(size.items as f64), off.standard_error / off.mean);
@@ -143,7 +145,7 @@ impl Experiment for KmConvergence {
         "km-convergence"
     }
     fn title(&self) -> &'static str {
-        "How fast positions from two hash values come to the limit"
+        "Convergence of double hashing"
     }
     fn source(&self) -> &'static str {
         "Kirsch and Mitzenmacher (2008), Theorems 6.1 and 6.2"

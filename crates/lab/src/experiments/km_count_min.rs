@@ -1,12 +1,14 @@
 //! Count-Min with a function for each row, and with two for all.
 //!
-//! The error of a sketch does not depend on the order of a stream, only on how often each key came: a stream is drawn
-//! once, and the trials draw functions (and keys, which are random numbers). The simulation has the pairwise family of
-//! the papers and shares nothing with the library, which stands beside it.
+//! The error of a sketch does not depend on the order of a stream, only on how often each key came:
+//! a stream is drawn once, and the trials draw functions (and keys, which are random numbers). The
+//! simulation has the pairwise family of the papers and shares nothing with the library, which
+//! stands beside it.
 //!
-//! Streams of many keys stay a hundred times below the bounds, and say nothing of them. The stream that comes near has 1/ε - 1
-//! keys that are each just above ε of the total, so that an estimate fails if it meets one of them in every row. How
-//! often that happens is known exactly, and is about half of what the bounds allow.
+//! Streams of many keys stay a hundred times below the bounds, and say nothing of them. The stream
+//! that comes near has 1/ε - 1 keys that are each just above ε of the total, so that an estimate
+//! fails if it meets one of them in every row. How often that happens is known exactly, and is
+//! about half of what the bounds allow.
 
 use crate::garden::{CountMinSketch, SketchSize, Step};
 use crate::stats::mean_of;
@@ -31,7 +33,7 @@ const KM: &str = "Kirsch and Mitzenmacher, Less Hashing, Same Performance (2008)
 const FORMS: [(SketchForm, &str); 2] =
     [(SketchForm::Original, "original"), (SketchForm::Modified, "modified")];
 const UNIVERSE: usize = 20_000;
-/// How often keys came; ranks are places.
+/// How often keys occur; ranks are places.
 struct Keys {
     name: String,
     counts: Vec<u64>,
@@ -48,8 +50,9 @@ impl Keys {
     }
 }
 
-/// What one sketch made of a stream: how many keys are above the truth by more than each share of the total, the sum of
-/// what all are above, how many are below the truth, and sums of relative errors by rank.
+/// What one sketch made of a stream: how many keys are above the truth by more than each share of
+/// the total, the sum of what all are above, how many are below the truth, and sums of relative
+/// errors by rank.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Errors {
     above: Vec<u64>,
@@ -144,9 +147,10 @@ fn heavy_keys(epsilon: f64) -> u64 {
 
 /// How likely an absent key meets one of `heavy` others in every row.
 ///
-/// A row of its own function: `1 - (1 - 1/w)^heavy`. The rows of two functions: another key agrees in both with 1/w², and then
-/// meets in all rows; else it meets in one row at most, in each with (w-1)/w², for w is a prime. So s given rows are
-/// free of it with `1 - 1/w² - s(w-1)/w²`, and inclusion and exclusion over the rows gives the chance that none is free.
+/// A row of its own function: `1 - (1 - 1/w)^heavy`. The rows of two functions: another key agrees
+/// in both with 1/w², and then meets in all rows; else it meets in one row at most, in each with
+/// (w-1)/w², for w is a prime. So s given rows are free of it with `1 - 1/w² - s(w-1)/w²`, and
+/// inclusion and exclusion over the rows gives the chance that none is free.
 fn meets(size: SketchSize, heavy: u64) -> f64 {
     let (w, keys) = (size.columns as f64, heavy as f64);
     let copy = if size.form == SketchForm::Original {
@@ -178,7 +182,7 @@ impl Experiment for KmCountMin {
         "km-count-min"
     }
     fn title(&self) -> &'static str {
-        "Count-Min sketches with a hash function for each row, and with two for all"
+        "Count-Min sketches: one hash function per row, or two for all rows"
     }
     fn source(&self) -> &'static str {
         "Kirsch and Mitzenmacher (2008), section 9; Cormode and Muthukrishnan (2005)"
@@ -268,7 +272,7 @@ impl Experiment for KmCountMin {
         }
         designed.note(
             "Simulated, library: the share of keys whose estimate is above their count by more than ε of all updates. A row \
-             agrees if simulation and library err alike in the mean, neither share is above the bound by more than four \
+             agrees if simulation and library have the same errors in the mean, neither share is above the bound by more than four \
              standard errors, and no estimate is too low. These streams stay far below the bounds; the next table does not.",
         );
 
@@ -306,7 +310,7 @@ impl Experiment for KmCountMin {
         checks.alike("keys that are right", means[1][0], means[1][1]);
         let cells = means.into_iter().flatten().map(|mean| Cell::Mean(mean, Form::Fixed(4)));
         same.judge(cells.collect(), checks);
-        same.note("A row agrees if both err alike. The keys of each are random, and so are the functions.");
+        same.note("A row agrees if both have the same errors. The keys of each are random, and so are the functions.");
 
         // The stream that comes near the bounds.
         let title = format!(

@@ -1,11 +1,13 @@
 //! Figure 1: false positives of all schemes against n, at 4, 8, 12 and 16 bits per key.
 //!
-//! The procedure is the paper's: fill a filter with n keys of true random hash values, ask for ⌈10/p⌉ others, ten thousand
-//! times. The picture's axes are lost in our copy of the paper; n goes from 1,000 to 10,000. The simulation shares no code
-//! with the library, whose own filter stands beside it in a tenth of the trials.
+//! The procedure is the paper's: fill a filter with n keys of true random hash values, ask for
+//! ⌈10/p⌉ others, ten thousand times. The picture's axes are lost in our copy of the paper; n goes
+//! from 1,000 to 10,000. The simulation shares no code with the library, whose own filter stands
+//! beside it in a tenth of the trials.
 //!
-//! Every rate is compared with the theory at finite size, not with the limit p alone: that is what tells a right scheme
-//! from one that is nearly right. What the paper says in words is made to claims with numbers below.
+//! Every rate is compared with the theory at finite size, not with the limit p alone: that is what
+//! tells a right scheme from one that is nearly right. What the paper says in words is made to
+//! claims with numbers below.
 
 use super::fewer;
 use crate::schemes::{
@@ -68,14 +70,13 @@ impl Experiment for KmFigure1 {
         "km-figure-1"
     }
     fn title(&self) -> &'static str {
-        "False positives of positions from two hash values"
+        "False positives with double hashing"
     }
     fn source(&self) -> &'static str {
         "Kirsch and Mitzenmacher (2006; 2008), Figure 1"
     }
     fn claim(&self) -> &'static str {
-        "Positions made of two hash values err no more than independent ones: indistinguishable at 4 and 8 bits per key; \
-         at 12 and 16 only the partition scheme errs clearly more, and only for few keys."
+        "Two hash values give no more false positives than independent positions: the two are indistinguishable at 4 and 8 bits per key; at 12 and 16 only the partition scheme is clearly worse, and only for few keys."
     }
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> anyhow::Result<Outcome> {
@@ -222,8 +223,7 @@ fn claims(points: &[Point]) -> Table {
     let rounded = [even - 1, fit].map(|cells| fpp_partitioned(cells, small.items, small.hashes));
     table.note(format!(
         "Erratum 22: the partition scheme needs k to divide m, which m = {even} and k = {} do not, and the paper does not say \
-         what it did. Here m is rounded up, to {fit}; rounded down to {} it would err {:+.2}% more, which {} trials cannot \
-         tell.",
+         what it did. Here m is rounded up, to {fit}; rounded down to {} its rate would be {:+.2}% higher, which {} trials cannot tell.",
         small.hashes,
         even - 1,
         100.0 * (rounded[0] / rounded[1] - 1.0),

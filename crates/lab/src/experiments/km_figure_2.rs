@@ -1,18 +1,20 @@
-//! Figure 2: how the number Q of false positives among 464 queries is distributed, at n = 5000 and 8 bits per key.
+//! Figure 2: how the number Q of false positives among 464 queries is distributed, at n = 5000 and
+//! 8 bits per key.
 //!
-//! The paper draws histograms of ten thousand trials beside 10,000 times the normal density with mean 464p and variance
-//! 464p(1-p), and finds that a reasonable approximation. To the eye it is. Given its filter Q is binomial, though, and as its
-//! mean is 10 it is skewed; chi-square tests tell the two apart. The rate of a filter differs a little from
-//! one to the next, which a beta distribution of that spread mixes in: it changes the variance by a quarter percent.
+//! The paper draws histograms of ten thousand trials beside 10,000 times the normal density with
+//! mean 464p and variance 464p(1-p), and finds that a reasonable approximation. To the eye it is.
+//! Given its filter Q is binomial, though, and as its mean is 10 it is skewed; chi-square tests
+//! tell the two apart. The rate of a filter differs a little from one to the next, which a beta
+//! distribution of that spread mixes in: it changes the variance by a quarter percent.
 
 use super::fewer;
 use crate::schemes::{KIRSCH, Size, expected, library_expected, library_found, limit, trial};
+use crate::theory::rate_spread;
 use crate::verdict::chi_square_limit;
 use crate::{
     Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Table, Way,
     chi_square_tail,
 };
-use gardenia::theory::concentration::rate_spread;
 
 /// Figure 2 of Kirsch and Mitzenmacher.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +41,8 @@ struct Fitted {
 }
 
 impl Fitted {
-    /// Counts of trials against the chances of each; classes are merged until five trials are expected in each.
+    /// Counts of trials against the chances of each; classes are merged until five trials are
+    /// expected in each.
     fn of(counts: &[f64], chances: &[f64]) -> Self {
         let trials = counts.iter().sum::<f64>();
         let mut fitted = Self { statistic: 0.0, freedom: -1.0 };
@@ -66,7 +69,8 @@ impl Fitted {
         chi_square_tail(self.statistic, self.freedom)
     }
 
-    /// Whether what fits a distribution this badly in the mean would be noticed but once in 16,000 runs.
+    /// Whether what fits a distribution this badly in the mean would be noticed but once in 16,000
+    /// runs.
     fn sure(&self) -> bool {
         // A noncentral chi-square number has mean ν + λ and variance 2ν + 4λ.
         let lambda = self.statistic;
@@ -75,7 +79,8 @@ impl Fitted {
     }
 }
 
-/// Chances of Q at this rate, which differs by `spread` between filters: beta-binomial, or binomial for none.
+/// Chances of Q at this rate, which differs by `spread` between filters: beta-binomial, or binomial
+/// for none.
 fn chances(queries: u64, rate: f64, spread: f64) -> Vec<f64> {
     let total = queries as f64;
     let choose = |q: f64| libm::lgamma(total + 1.0) - libm::lgamma(q + 1.0) - libm::lgamma(total - q + 1.0);
@@ -153,12 +158,9 @@ impl Shape<'_> {
         if by_normal.chance() < RARE {
             let farthest = normal.iter().zip(&mixed).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             let reason = format!(
-                "the normal density is near, at most {:.1}% of the trials off in any bar, and not the law: Q is skewed, which \
-                 gives a chi-square of {:.0} for {:.0} degrees (expected {:.0}); the binomial fits",
-                100.0 * farthest,
-                by_normal.statistic,
-                by_normal.freedom,
-                far.freedom + far.statistic,
+                "the normal density is a good approximation (no bar is off by more than {:.0}% of the trials) but not the law: Q is \
+                 skewed, which its chi-square shows; the binomial fits",
+                (100.0 * farthest).ceil(),
             );
             checks.explain("km-figure-2", "normal density", reason);
         }
@@ -195,14 +197,13 @@ impl Experiment for KmFigure2 {
         "km-figure-2"
     }
     fn title(&self) -> &'static str {
-        "How the number of false positives is distributed"
+        "Distribution of the number of false positives"
     }
     fn source(&self) -> &'static str {
         "Kirsch and Mitzenmacher (2008), Figure 2 and Theorem 7.2"
     }
     fn claim(&self) -> &'static str {
-        "The false positives of a filter among many queries are distributed as those of a coin of probability p; the normal \
-         density is a reasonable approximation."
+        "The number of false positives among many queries is binomial with probability p; the normal density is a reasonable approximation."
     }
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> anyhow::Result<Outcome> {

@@ -1,10 +1,11 @@
-//! Equation (3.2) at points that are not in the paper: few and many keys, little and much room, up to 32 groups, and k
-//! far from the best.
+//! Equation (3.2) at points that are not in the paper: few and many keys, little and much room, up
+//! to 32 groups, and k far from the best.
 //!
-//! The equation is right to O(1/m). Two terms of that order are left out: positions of one group that coincide, and the
-//! steps of a key being steps and not a flow. Each shifts the fill by up to k²n/(2m²), in opposite directions, and that
-//! much is allowed beside four standard errors. Where keys are few enough for equation (3.1) to be iterated exactly, the
-//! trials are compared with that, and nothing is allowed but four standard errors.
+//! The equation is right to O(1/m). Two terms of that order are left out: positions of one group
+//! that coincide, and the steps of a key being steps and not a flow. Each shifts the fill by up to
+//! k²n/(2m²), in opposite directions, and that much is allowed beside four standard errors. Where
+//! keys are few enough for equation (3.1) to be iterated exactly, the trials are compared with
+//! that, and nothing is allowed but four standard errors.
 
 use crate::choices::{RANGES, Rule, TABLE_1, online, printed, range, ranges};
 use crate::{
@@ -47,7 +48,7 @@ impl Experiment for LumettaElsewhere {
         "lumetta-elsewhere"
     }
     fn title(&self) -> &'static str {
-        "Equation 3.2 at points outside the paper"
+        "Equation 3.2 beyond the paper's own points"
     }
     fn source(&self) -> &'static str {
         "Lumetta and Mitzenmacher (2007), equations 3.1 and 3.2; points of our own"

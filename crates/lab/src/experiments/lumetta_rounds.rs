@@ -1,8 +1,8 @@
 //! Rates against rounds: how soon do they settle, and what do random ties gain?
 //!
-//! Simulated with true random positions, as Table 3, whose rates say what more rounds must bring: "around 1–2 %" for five
-//! more with two groups, and for ten more with three. Random ties "improve performance nontrivially": by more than four
-//! standard errors.
+//! Simulated with true random positions, as Table 3, whose rates say what more rounds must bring:
+//! "around 1–2 %" for five more with two groups, and for ten more with three. Random ties "improve
+//! performance nontrivially": by more than four standard errors.
 
 use crate::choices::{LUMETTA, Rounds, Setting, TABLE_3, TRIALS, Ties, printed};
 use crate::{
@@ -41,13 +41,13 @@ impl Experiment for LumettaRounds {
         "lumetta-rounds"
     }
     fn title(&self) -> &'static str {
-        "Rates of filters with choices against the number of rounds"
+        "Filters with choices: false positives against the number of rounds"
     }
     fn source(&self) -> &'static str {
         "Lumetta and Mitzenmacher (2007), section 3.2"
     }
     fn claim(&self) -> &'static str {
-        "Ten rounds suffice for two groups and thirty for three: more bring 1 to 2%. Ties must be broken at random."
+        "Ten rounds are enough for two groups and thirty for three: further rounds gain 1 to 2%. Ties must be broken at random."
     }
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> anyhow::Result<Outcome> {
@@ -73,8 +73,8 @@ impl Experiment for LumettaRounds {
         let columns: Vec<&str> = std::iter::once("rounds").chain(names.iter().map(String::as_str)).collect();
         let mut rates =
             Table::new(format!("False positives after rounds, {trials} trials, n = 10,000"), &columns);
-        let columns = ["m/n", "c", "k", "rounds", "rate falls by", "paper", "first of equals errs more by"];
-        let mut claims = Table::new("What more rounds and random ties bring", &columns);
+        let columns = ["m/n", "c", "k", "rounds", "rate falls by", "paper", "first of equals is worse by"];
+        let mut claims = Table::new("Gain from more rounds and random ties", &columns);
         let (mut all, mut figures) = (Vec::new(), Vec::new());
         for (setting, name) in settings.iter().zip(&names) {
             let (random, first) = (curves(setting, self.ties)?, curves(setting, Ties::First)?);
@@ -105,9 +105,9 @@ impl Experiment for LumettaRounds {
                 // Both rates were rounded.
                 let half = 2.0 * Reference::printed(rate, 4).half_unit / rate;
                 let paper = Reference { half_unit: half, ..paper.into() }.of_trials(TRIALS, falls);
-                checks.is("what more rounds bring", falls, paper);
+                checks.is("gain from more rounds", falls, paper);
             }
-            checks.above("what the first of equals errs more", more, 0.0);
+            checks.above("how much worse the first of equals is", more, 0.0);
             let worse =
                 random.iter().flat_map(|curve| curve.windows(2)).filter(|pair| pair[1] > pair[0]).count();
             checks.exactly("rounds that made a filter worse", worse as u64, 0);

@@ -1,8 +1,8 @@
 //! Table 1: false positives of filters whose keys come one by one.
 //!
-//! The rate of a trial follows from its ones, as in the paper, and rates are averaged. Two columns are ours: a
-//! simulation with true random positions that shares no code with the library, and the library's own `ChoiceBloom` on
-//! random digests with independent positions, as many trials each.
+//! The rate of a trial follows from its ones, as in the paper, and rates are averaged. Two columns
+//! are ours: a simulation with true random positions that shares no code with the library, and the
+//! library's own `ChoiceBloom` on random digests with independent positions, as many trials each.
 
 use crate::choices::{ELSEWHERE_16, LUMETTA, Rule, TABLE_1, library_online, online, printed};
 use crate::{Axis, Bench, Cell, Checks, Experiment, Figure, Form, Mean, Outcome, Plan, Progress, Table};
@@ -29,13 +29,13 @@ impl Experiment for LumettaTable1 {
         "lumetta-table-1"
     }
     fn title(&self) -> &'static str {
-        "Rates of filters with choices, keys one by one"
+        "Filters with choices, keys inserted one by one"
     }
     fn source(&self) -> &'static str {
         "Lumetta and Mitzenmacher (2007), Table 1 and section 3.1"
     }
     fn claim(&self) -> &'static str {
-        "A key that takes the cheapest of c groups gains nothing at 8 bits per key, little at 16, and a factor of two at 32."
+        "Letting each key use the cheapest of c groups gains nothing at 8 bits per key, little at 16, and a factor of two at 32."
     }
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> anyhow::Result<Outcome> {
@@ -49,7 +49,7 @@ impl Experiment for LumettaTable1 {
             ["m/n", "c", "k", "simulated", "library", "paper", "simulated off", "library off", "by (3.2)"];
         let mut table = Table::new(format!("False positives, {trials} trials, n = 10,000"), &columns);
         let axes = (Axis::linear("bits per key, m/n"), Axis::linear("rate over that of a plain filter"));
-        let mut figure = Figure::new("What choosing gains, keys one by one", axes.0, axes.1);
+        let mut figure = Figure::new("Gain from choosing, keys one by one", axes.0, axes.1);
         let mut points = vec![Vec::new(); 3];
         for (number, row) in rows().enumerate() {
             let (setting, paper) = (row.setting, row.rate);
@@ -97,8 +97,7 @@ impl Experiment for LumettaTable1 {
         table
             .note(format!("Source: {LUMETTA}, Table 1; the last two rows are from the text of section 3.1."));
         table.note(
-            "A row agrees if both means are the paper's, but for four standard errors of both and half a unit of its last \
-             digit. The paper's own error is that of a thousand trials like ours.",
+            "A row agrees if both means equal the paper's within four standard errors of both and half a unit of its last digit. The paper's own error is that of a thousand trials like ours.",
         );
         Ok(Outcome { tables: vec![table], figures: vec![figure] })
     }

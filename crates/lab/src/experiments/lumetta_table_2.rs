@@ -1,8 +1,8 @@
 //! Table 2: the share of ones, and how well equation (3.2) predicts it.
 //!
-//! The equation leaves out terms of order 1/m, which a thousand trials can just see; so the trials are compared with the
-//! expectation from equation (3.1), iterated key by key with exact occupancies, and the equation with the paper's own
-//! evaluation of it, digit by digit.
+//! The equation leaves out terms of order 1/m, which a thousand trials can just see; so the trials
+//! are compared with the expectation from equation (3.1), iterated key by key with exact
+//! occupancies, and the equation with the paper's own evaluation of it, digit by digit.
 
 use crate::choices::{LUMETTA, Rule, TABLE_2, TRIALS, library_online, online};
 use crate::{Bench, Cell, Checks, Experiment, Form, Mean, Outcome, Plan, Progress, Reference, Table};
@@ -26,7 +26,7 @@ impl Experiment for LumettaTable2 {
         "lumetta-table-2"
     }
     fn title(&self) -> &'static str {
-        "The share of ones and its prediction by equation 3.2"
+        "The share of ones, and its prediction by equation 3.2"
     }
     fn source(&self) -> &'static str {
         "Lumetta and Mitzenmacher (2007), Table 2"
@@ -116,7 +116,7 @@ impl Experiment for LumettaTable2 {
         }
         table.note(format!("Source: {LUMETTA}, Table 2."));
         table.note(
-            "A row agrees if (3.2) rounds to the paper's evaluation of it, and both means are within four standard errors \
+            "A row agrees if (3.2) rounds to the paper's value, and both means are within four standard errors \
              of (3.1), of (3.2) and of what the paper observed, whose error is that of a thousand trials like ours and of \
              its fourth digit.",
         );

@@ -1,8 +1,9 @@
-//! Table 3: keys that are all at hand choose again, round after round.
+//! Table 3: keys that are all known up front choose again, round after round.
 //!
-//! A thousand trials are simulated with true random positions by code that shares nothing with the library; the
-//! library's own rounds, several times slower per trial because each position is hashed anew from a digest, make a tenth
-//! as many. The rows of one run (30 rounds, 40 rounds) share their trials. The rows with one group are those of Table 1.
+//! A thousand trials are simulated with true random positions by code that shares nothing with the
+//! library; the library's own rounds, several times slower per trial because each position is
+//! hashed anew from a digest, make a tenth as many. The rows of one run (30 rounds, 40 rounds)
+//! share their trials. The rows with one group are those of Table 1.
 
 use super::fewer;
 use crate::choices::{LUMETTA, RANGES, Rounds, TABLE_3, Ties, library_offline, printed, range, ranges};
@@ -20,14 +21,13 @@ impl Experiment for LumettaTable3 {
         "lumetta-table-3"
     }
     fn title(&self) -> &'static str {
-        "Rates of filters with choices, all keys at hand, in rounds"
+        "Filters with choices, all keys known up front, in rounds"
     }
     fn source(&self) -> &'static str {
         "Lumetta and Mitzenmacher (2007), Table 3"
     }
     fn claim(&self) -> &'static str {
-        "Rounds over all keys bring the rate from 2.2% to 1.5% (two groups) and 1.2% (three) at 8 bits per key, and to a \
-         third and a sixth at 32."
+        "Rounds over all keys lower the false-positive rate from 2.2% to 1.5% (two groups) and 1.2% (three) at 8 bits per key, and to a third and a sixth at 32."
     }
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> anyhow::Result<Outcome> {
@@ -87,8 +87,7 @@ impl Experiment for LumettaTable3 {
         }
         table.note(format!("Source: {LUMETTA}, Table 3."));
         table.note(
-            "A row agrees if both means are the paper's, but for four standard errors of both and half a unit of its last \
-             digit. The paper's own error is that of a thousand trials like ours; that of the library's fewer trials \
+            "A row agrees if both means equal the paper's within four standard errors of both and half a unit of its last digit. The paper's own error is that of a thousand trials like ours; that of the library's fewer trials \
              follows from the spread of the simulated ones.",
         );
         Ok(Outcome { tables: vec![table, extremes], figures: Vec::new() })

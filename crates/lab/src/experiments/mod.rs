@@ -74,7 +74,8 @@ pub fn find(name: &str) -> Option<Box<dyn Experiment>> {
     all().into_iter().find(|experiment| experiment.name() == name)
 }
 
-/// Trials for the library's filter beside `simulated` ones: a tenth, as long as that says something.
+/// Trials for the library's filter beside `simulated` ones: a tenth, as long as that says
+/// something.
 fn fewer(simulated: u64) -> u64 {
     (simulated / 10).max(simulated.min(4))
 }

@@ -1,9 +1,10 @@
-//! How many bits a key takes at which rate of errors, in every filter, beside the least that any filter needs.
+//! How many bits a key takes at which rate of errors, in every filter, beside the least that any
+//! filter needs.
 //!
-//! A filter of n keys that errs at a rate ε for all others takes at least n·log2(1/ε) bits, however it works. What each kind
-//! takes above that pays for something: speed, keys that come later, removal, counts, forgetting. Sizes and rates are
-//! those of filters that the planner designed ([`gardenia::plan`]), filled with random keys and asked; the verdict
-//! is on its promise.
+//! A filter of n keys with a false-positive rate ε takes at least n·log2(1/ε) bits, however it
+//! works. What each kind takes above that pays for something: speed, keys that come later, removal,
+//! counts, forgetting. Sizes and rates are those of filters that the planner designed
+//! ([`gardenia::plan`]), filled with random keys and asked; the verdict is on its promise.
 
 use crate::queries::found;
 use crate::{
@@ -19,8 +20,8 @@ use serde::{Deserialize, Serialize};
 /// Bits per key against the rate of errors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Space {
-    /// Fills filters with a tenth more keys than they were designed for, where they take them: it shows that the
-    /// verdicts notice.
+    /// Fills filters with a tenth more keys than they were designed for, where they take them: it
+    /// shows that the verdicts notice.
     pub overfull: bool,
 }
 
@@ -35,7 +36,7 @@ const WIDEST: f64 = 130.0;
 
 /// What is asked of the planner, in the order of the figures.
 const NEEDS: [(&str, &[Ability]); 9] = [
-    ("sets that take more keys", &[]),
+    ("sets that accept more keys", &[]),
     ("fixed sets", &[Ability::Fixed]),
     ("fixed sets", &[Ability::Fixed, Ability::Map]),
     ("fixed sets", &[Ability::Send]),
@@ -60,12 +61,12 @@ fn name(design: &Design) -> String {
     match design.kind {
         Kind::Choice => format!("choice, {}", option(Param::Effort)),
         Kind::Bloomier => format!("bloomier, values of {} bits", option(Param::ValueBits)),
-        Kind::Compressed => "compressed, as sent".to_owned(),
+        Kind::Compressed => "compressed, in a file".to_owned(),
         _ => design.kind.name().to_owned(),
     }
 }
 
-/// All designs for so many keys, each kind once for each rate.
+/// All designs for this many keys, each kind once for each rate.
 fn points(items: u64, rates: &[f64]) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for (figure, abilities) in NEEDS {
@@ -126,13 +127,13 @@ impl Experiment for Space {
         "space"
     }
     fn title(&self) -> &'static str {
-        "Bits per key against the rate of errors, for every filter"
+        "Bits per key against the false-positive rate, for every filter"
     }
     fn source(&self) -> &'static str {
         "Our own; the limit log2(1/rate) is by Carter, Floyd, Gill, Markowsky and Wegman (1978)"
     }
     fn claim(&self) -> &'static str {
-        "Every filter errs no more than it was planned to, in the bits that were promised, and none goes below the limit."
+        "Every filter keeps its planned false-positive rate in the planned number of bits, and none beats the information limit."
     }
 
     fn run(&self, plan: &Plan, progress: &dyn Progress) -> Result<Outcome> {
@@ -185,16 +186,16 @@ impl Experiment for Space {
             // exceeds, three standard deviations; the mean of several has less to fear.
             let Design { fpp, bound, .. } = point.design;
             let told = mean(|trial| trial.told);
-            checks.number("found, by what the filters tell", found, told * asked as f64);
+            checks.number("found, against the rate that the filters report", found, told * asked as f64);
             let chance = (bound - fpp) / 3.0 / libm::sqrt(filters as f64);
             let promised = Mean { mean: told, standard_error: chance, trials: u64::MAX };
-            checks.at_most("what the filters tell, by the promise", promised, fpp);
+            checks.at_most("the reported rate, against the planned one", promised, fpp);
             let least = -libm::log2(rate.mean + 4.0 * rate.standard_error) + value_bits;
-            checks.computed_at_most("the limit of that rate, by the bits", least, bits);
+            checks.computed_at_most("the limit of that rate, against the bits", least, bits);
             // Sizes of fixed sets depend on their keys a little, and small filters are padded to whole cache lines.
             let padding = 512.0 * 8.0 / items as f64;
             checks.computed_at_most(
-                "bits, by the promise",
+                "bits, against the planned ones",
                 memory,
                 point.design.bits_per_key * 1.01 + padding,
             );
@@ -228,15 +229,10 @@ impl Experiment for Space {
         }
         if let Some(last) = tables.last_mut() {
             last.note(
-                "A row agrees if queries find as much as the filters tell of themselves (no rarer than four standard errors among \
-                 Poisson numbers), that is no more than was promised (by the planner's bound on what chance does to a filter), \
-                 the memory is within 1% of what it said, and the bits are not below the limit of the rate that was found.",
+                "A row agrees if queries find the rate that the filters report (as a Poisson number, no rarer than four standard errors), that rate is at most the planned one (with the planner's bound on chance), the memory is within 1% of the plan, and the bits are not below the limit of the measured rate.",
             );
             last.note(format!(
-                "Not here: sketches, which count and err otherwise; retouched filters, which have the size of the Bloom filter \
-                 that they were; distance-sensitive ones; and designs of more than {WIDEST:.0} bits per key. Values of a \
-                 Bloomier filter count with the limit, and are left out of the figure. A window holds the last keys, \
-                 and half of the A² filter is another window.",
+                "Left out: sketches, whose errors are of another kind; retouched filters, which are as large as the Bloom filter they came from; distance-sensitive filters; and designs of more than {WIDEST:.0} bits per key. The values of a Bloomier filter count towards the limit, and are not in the figure. A window holds the last keys, and half of the A² filter is a second window.",
             ));
         }
         Ok(Outcome { tables, figures })

@@ -33,7 +33,8 @@ impl TwoBuffers {
         self.active.len() as u64
     }
 
-    /// Inserts a key with these positions, unless the active buffer says that it is there: whether it did.
+    /// Inserts a key with these positions, unless the active buffer says that it is there: whether
+    /// it did.
     pub(crate) fn insert(&mut self, key: &[u32]) -> bool {
         if key.iter().all(|at| self.active[*at as usize]) {
             return false;

@@ -1,4 +1,5 @@
-//! The bitwise filter by its paper: a digit of every count to a level, placed at once or raised with a carry.
+//! The bitwise filter by its paper: a digit of every count to a level, placed at once or raised
+//! with a carry.
 
 use super::{Cells, Places};
 use crate::Stream;
@@ -9,14 +10,15 @@ pub enum Exponent {
     /// Above those of the levels below: 2^(w_0 + … + w_(i-1)).
     #[default]
     Below,
-    /// As the article prints it, Σ_{j=0..i} w_i: above its own level, too, and with the wrong index.
+    /// As the article prints it, Σ_{j=0..i} w_i: above its own level, too, and with the wrong
+    /// index.
     Printed,
 }
 
 /// What a digit that is full does to its cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carry {
-    /// Its 2^w - 1 are taken out; what other keys have there stays.
+    /// Its 2^w - 1 are removed; what other keys have there stays.
     TakesDigit,
     /// The cells are plain bits, and are cleared.
     ClearsBits,
@@ -30,7 +32,7 @@ pub(crate) struct BitwiseCells {
 }
 
 impl BitwiseCells {
-    /// Empty levels of these widths, cells and hashes for so many keys.
+    /// Empty levels of these widths, cells and hashes for this many keys.
     pub(crate) fn new(
         keys: u64,
         shapes: &[(u32, u64, u32)],
@@ -53,7 +55,8 @@ impl BitwiseCells {
         }
     }
 
-    /// Adds one: a digit that seems to be full carries to the next level. What is above the last is lost.
+    /// Adds one: a digit that seems to be full carries to the next level. What is above the last is
+    /// lost.
     pub(crate) fn insert(&mut self, key: u32, carry: Carry) {
         for ((places, cells), width) in self.levels.iter_mut().zip(&self.widths) {
             let (at, full) = (places.of(key), (1 << width) - 1);

@@ -1,5 +1,5 @@
-//! Count-Min, both forms, by their papers: pairwise independent functions ((a·x + b) mod 2⁶¹-1) mod w, one for each row
-//! or two for all rows of a copy.
+//! Count-Min, both forms, by their papers: pairwise independent functions ((a·x + b) mod 2⁶¹-1) mod
+//! w, one for each row or two for all rows of a copy.
 
 use crate::Stream;
 use gardenia::index::Form as SketchForm;

@@ -19,7 +19,7 @@ pub(crate) struct CountingCells {
 }
 
 impl CountingCells {
-    /// Empty cells of so many bits.
+    /// Empty cells of this many bits.
     pub(crate) fn new(cells: u64, width: u32, at_top: Top) -> Self {
         Self { cells: vec![0; cells as usize], top: (1 << width) - 1, at_top }
     }

@@ -1,7 +1,8 @@
-//! Filters of the garden and sketches, simulated: true random positions, and no code of the library.
+//! Filters of the garden and sketches, simulated: true random positions, and no code of the
+//! library.
 //!
-//! Each file is one filter as its paper has it, with the mistake that an experiment can make on purpose to see that its
-//! verdicts notice. What they share is positions and streams of keys.
+//! Each file is one filter as its paper has it, with the mistake that an experiment can make on
+//! purpose to see that its verdicts notice. What they share is positions and streams of keys.
 
 mod a2;
 mod bits;

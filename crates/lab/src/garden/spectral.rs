@@ -1,5 +1,5 @@
-//! The three algorithms of the spectral filter by their paper: minimum selection, minimum increase, and recurring
-//! minimum with and without its marker. Counters have no top.
+//! The three algorithms of the spectral filter by their paper: minimum selection, minimum increase,
+//! and recurring minimum with and without its marker. Counters have no top.
 
 use crate::Stream;
 
@@ -21,7 +21,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Random positions of so many keys.
+    /// Random positions of this many keys.
     pub(crate) fn draw(keys: u64, cells: u64, hashes: u32, stream: &mut Stream) -> Self {
         let all = stream.positions(keys, cells, hashes);
         let mut places = Self { starts: vec![0], cells: Vec::with_capacity(all.len()) };
@@ -96,7 +96,8 @@ pub(crate) enum Believe {
     Smaller,
 }
 
-/// Recurring minimum: primary and secondary counters, and perhaps a marker of the keys that have moved.
+/// Recurring minimum: primary and secondary counters, and perhaps a marker of the keys that have
+/// moved.
 pub(crate) struct Recurring {
     primary: (Places, Cells),
     secondary: (Places, Cells),
@@ -104,7 +105,8 @@ pub(crate) struct Recurring {
 }
 
 impl Recurring {
-    /// For so many keys with `hashes` positions everywhere; the marker has as many bits as there are primary cells.
+    /// For this many keys with `hashes` positions everywhere; the marker has as many bits as there
+    /// are primary cells.
     pub(crate) fn new(keys: u64, cells: [u64; 2], hashes: u32, marked: bool, stream: &mut Stream) -> Self {
         let mut of = |cells| (Places::draw(keys, cells, hashes, stream), Cells::new(cells));
         let [primary, secondary] = cells.map(&mut of);
@@ -133,8 +135,8 @@ impl Recurring {
         }
     }
 
-    /// The estimate of a key: the paper believes the secondary counters of a key that has moved, and the library the
-    /// smaller of both, for the primary ones are never too low.
+    /// The estimate of a key: the paper believes the secondary counters of a key that has moved,
+    /// and the library the smaller of both, for the primary ones are never too low.
     pub(crate) fn estimate(&self, key: u32, believe: Believe) -> u64 {
         let (at, second) = (self.primary.0.of(key), self.secondary.0.of(key));
         let (first, other) = (self.primary.1.least(at), self.secondary.1.least(second));

@@ -1,4 +1,5 @@
-//! The stable filter by its paper: cells are ages, P different cells anywhere are lowered, then K are set to Max.
+//! The stable filter by its paper: cells are ages, P different cells anywhere are lowered, then K
+//! are set to Max.
 
 use crate::Stream;
 
@@ -8,7 +9,7 @@ pub enum Below {
     /// It stays zero.
     #[default]
     Stop,
-    /// It becomes Max, as the arithmetic of cells of so many bits would have it.
+    /// It becomes Max, as the arithmetic of cells of this many bits would have it.
     Wrap,
 }
 

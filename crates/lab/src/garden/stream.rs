@@ -9,8 +9,8 @@ impl Stream {
         (self.word() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// How often each of `items` keys comes among `draws` by Zipf's law with this exponent; 0 makes all alike. The
-    /// key of rank r is drawn with a probability in proportion to r^-`skew`.
+    /// How often each of `items` keys comes among `draws` by Zipf's law with this exponent; 0 makes
+    /// all alike. The key of rank r is drawn with a probability in proportion to r^-`skew`.
     pub(crate) fn zipf(&mut self, items: usize, draws: u64, skew: f64) -> Vec<u64> {
         let mut sum = 0.0;
         let upto: Vec<f64> = (1..=items)

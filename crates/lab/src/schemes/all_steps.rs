@@ -1,15 +1,17 @@
 //! False positives of a filled filter for all first hash values at once.
 //!
-//! With a step (and a bend) given, the positions of a query are those of h1 = 0 moved by h1. So the queries with that step
-//! that pass are the ones of the AND of k rotated copies of the bits, 64 of them to a word: a query costs a tenth of a
-//! nanosecond, and rates are told to a thousandth and better.
+//! With a step (and a bend) given, the positions of a query are those of h1 = 0 moved by h1. So the
+//! queries with that step that pass are the ones of the AND of k rotated copies of the bits, 64 of
+//! them to a word: a query costs a tenth of a nanosecond, and rates are told to a thousandth and
+//! better.
 
 use super::{Filter, Size, Way};
 use crate::Stream;
 
 /// A filter, ready for such questions.
 pub(crate) struct AllFirst {
-    /// The bits, or those of each slice, twice in a row, so that a rotated copy is read from one place on.
+    /// The bits, or those of each slice, twice in a row, so that a rotated copy is read from one
+    /// place on.
     tables: Vec<Vec<u64>>,
     way: Way,
     hashes: u32,

@@ -1,16 +1,19 @@
 //! What the schemes should come to at finite size.
 //!
-//! The false-positive probability of independent positions is known exactly (`fpp_exact`), and so is that of the partition
-//! scheme: with d the difference of two keys' steps, of order L modulo the slice, they meet in the slices of one class
-//! modulo L, so that inclusion and exclusion over the 2^k sets of slices is a matter of counting.
+//! The false-positive probability of independent positions is known exactly (`fpp_exact`), and so
+//! is that of the partition scheme: with d the difference of two keys' steps, of order L modulo the
+//! slice, they meet in the slices of one class modulo L, so that inclusion and exclusion over the
+//! 2^k sets of slices is a matter of counting.
 //!
-//! The other schemes have three terms of first order over independent positions. *Overlap*: one stored key meets the query in
-//! several positions. If it meets a of them, and the k - a others are left to chance, that adds `fill^(k-a) - fill^k -
-//! a(1-fill)·fill^(k-1)`; which keys do so follows from all pairs of positions. Equal steps are most of it, as in the library's
-//! `same_step_excess`, and small multiples of a step the rest. *Repeats of the query*: one whose positions coincide has fewer
-//! of them to be set. Steps of few multiples do that to double hashing (short cycles); and a parabola folds: under i²
-//! and triple hashing positions i and j coincide with all pairs of the same sum if the axis lies between them, which
-//! leaves half of the positions. *Repeats of stored keys*: they set fewer cells.
+//! The other schemes have three terms of first order over independent positions. *Overlap*: one
+//! stored key meets the query in several positions. If it meets a of them, and the k - a others are
+//! left to chance, that adds `fill^(k-a) - fill^k - a(1-fill)·fill^(k-1)`; which keys do so follows
+//! from all pairs of positions. Equal steps are most of it, as in the library's `same_step_excess`,
+//! and small multiples of a step the rest. *Repeats of the query*: one whose positions coincide has
+//! fewer of them to be set. Steps of few multiples do that to double hashing (short cycles); and a
+//! parabola folds: under i² and triple hashing positions i and j coincide with all pairs of the
+//! same sum if the axis lies between them, which leaves half of the positions. *Repeats of stored
+//! keys*: they set fewer cells.
 
 use super::{Size, Way};
 use crate::Stream;
@@ -30,7 +33,8 @@ pub(crate) fn limit(size: &Size) -> f64 {
 pub(crate) struct Expected {
     /// The false-positive probability.
     pub(crate) rate: f64,
-    /// How much of it is above that of independent positions (in slices, for the partition scheme), and of first order.
+    /// How much of it is above that of independent positions (in slices, for the partition scheme),
+    /// and of first order.
     pub(crate) excess: f64,
 }
 
@@ -64,7 +68,8 @@ pub(crate) fn mean_fill(size: &Size, way: Way) -> f64 {
     fill_of(size, way, fewer)
 }
 
-/// The same in the library, whose double hashing never takes the step 0, at which all positions are one.
+/// The same in the library, whose double hashing never takes the step 0, at which all positions are
+/// one.
 pub(crate) fn library_mean_fill(size: &Size, way: Way) -> f64 {
     if way != Way::Double {
         return mean_fill(size, way);
@@ -84,7 +89,8 @@ fn fill_of(size: &Size, way: Way, fewer: f64) -> f64 {
 /// What it means that positions of one key coincide.
 #[derive(Clone, Copy, Debug, Default)]
 struct Repeats {
-    /// How much more likely a query passes: the mean of fill^D - fill^k for its D different positions.
+    /// How much more likely a query passes: the mean of fill^D - fill^k for its D different
+    /// positions.
     passes: f64,
     /// The mean of k - D.
     fewer: f64,
@@ -119,8 +125,8 @@ fn pairs(k: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..k).flat_map(|j| (0..j).map(move |i| (i, j)))
 }
 
-/// What stored keys that meet a query in several positions add, over what they add if positions are independent: m² times
-/// that of one key.
+/// What stored keys that meet a query in several positions add, over what they add if positions are
+/// independent: m² times that of one key.
 fn overlaps(m: u64, k: u32, way: Way, fill: f64) -> f64 {
     let power = |exponent: u32| libm::pow(fill, f64::from(exponent));
     let weight = |met: u32| power(k - met) - power(k) - f64::from(met) * (1.0 - fill) * power(k - 1);

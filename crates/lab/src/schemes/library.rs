@@ -1,7 +1,7 @@
 //! The same sizes with Gardenia's own filter: random digests, the library's scheme.
 //!
-//! The library's double hashing never takes the step 0, so its short cycles are fewer than the paper's; all other schemes
-//! are the paper's.
+//! The library's double hashing never takes the step 0, so its short cycles are fewer than the
+//! paper's; all other schemes are the paper's.
 
 use super::{Filter, Size, Way};
 use crate::Stream;
@@ -38,7 +38,8 @@ pub(crate) fn library_filter(size: &Size, way: Way, stream: &mut Stream) -> Filt
     Filter { bits }
 }
 
-/// One trial: a filter is filled, and asked for so many keys that are not in it; how many it found.
+/// One trial: a filter is filled, and asked for this many keys that are not in it; how many it
+/// found.
 pub(crate) fn library_found(
     size: &Size,
     way: Way,
@@ -65,8 +66,8 @@ fn fill_and_ask<S: Scheme>(
     Ok(found(&filter, queries, stream))
 }
 
-/// A scheme that goes by the upper twenty bits of a digest only: a bug that verdicts must notice. Two keys in a million
-/// have the same positions then.
+/// A scheme that goes by the upper twenty bits of a digest only: a bug that verdicts must notice.
+/// Two keys in a million have the same positions then.
 #[derive(Clone, Debug, PartialEq)]
 struct Cut(AnyScheme);
 

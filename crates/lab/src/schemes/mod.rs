@@ -1,9 +1,9 @@
-//! What the experiments on Kirsch and Mitzenmacher's schemes share: the schemes, how large filters are, what is expected of
-//! them, and two ways to try them.
+//! What the experiments on Kirsch and Mitzenmacher's schemes share: the schemes, how large filters
+//! are, what is expected of them, and two ways to try them.
 //!
-//! `simulation` draws true random hash values and shares no code with the library; `library` runs Gardenia's own filter on
-//! random digests; `expected` has the library's theory of both. `all_steps` counts false positives of a simulated filter
-//! for all first hash values at once.
+//! `simulation` draws true random hash values and shares no code with the library; `library` runs
+//! Gardenia's own filter on random digests; `expected` has the library's theory of both.
+//! `all_steps` counts false positives of a simulated filter for all first hash values at once.
 
 mod all_steps;
 mod expected;
@@ -69,15 +69,16 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// Section 8: k is the better of the floor and the ceiling of c·ln 2 by the limit. (The conference paper prints the
-    /// ceiling twice: erratum 20.)
+    /// Section 8: k is the better of the floor and the ceiling of c·ln 2 by the limit. (The
+    /// conference paper prints the ceiling twice: erratum 20.)
     pub(crate) fn best(per_item: u64, items: u64) -> Self {
         let below = ((per_item as f64 * std::f64::consts::LN_2) as u32).max(1);
         let best = [below, below + 1].map(|hashes| Self { items, per_item, hashes });
         if limit(&best[1]) < limit(&best[0]) { best[1] } else { best[0] }
     }
 
-    /// Cells of the filter: c·n, for slices rounded up to a multiple of k. (The papers are silent: erratum 22.)
+    /// Cells of the filter: c·n, for slices rounded up to a multiple of k. (The papers are silent:
+    /// erratum 22.)
     pub(crate) fn cells(&self, way: Way) -> u64 {
         let cells = self.per_item * self.items;
         if way == Way::Partition { cells.next_multiple_of(self.hashes.into()) } else { cells }
@@ -100,8 +101,8 @@ impl Size {
     }
 }
 
-/// The mean rate of filters that found so many of so many queries each. Its error is not below that of the count, which the
-/// spread of a few trials may well be.
+/// The mean rate of filters that found so many of so many queries each. Its error is not below that
+/// of the count, which the spread of a few trials may well be.
 pub(crate) fn mean_rate(found: &[u64], queries: u64) -> Mean {
     let rates: Vec<f64> = found.iter().map(|&found| found as f64 / queries as f64).collect();
     let (mean, all) = (Mean::of(&rates), Mean::of_rate(found.iter().sum(), queries * found.len() as u64));

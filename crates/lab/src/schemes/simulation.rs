@@ -1,12 +1,13 @@
 //! Filters of true random hash values, played for speed: a position takes a nanosecond or two.
 //!
-//! Nothing of the library is used here, on purpose. Positions of all schemes but the standard one are polynomials in i, and
-//! a polynomial is walked by its differences: h1 + i·h2 + i³, for one, adds the first difference to the position, the second
-//! to the first and the third, 6, to the second. No multiplication, and a minimum in place of each remainder.
+//! Nothing of the library is used here, on purpose. Positions of all schemes but the standard one
+//! are polynomials in i, and a polynomial is walked by its differences: h1 + i·h2 + i³, for one,
+//! adds the first difference to the position, the second to the first and the third, 6, to the
+//! second. No multiplication, and a minimum in place of each remainder.
 //!
-//! Two hash values are the halves of one random word, each scaled to the range by multiply-high: even to range/2³², which
-//! is 4·10⁻⁵ at most. A query looks at four positions at a time: one that is clear among them ends it, and that there is
-//! none is rare enough to be predicted.
+//! Two hash values are the halves of one random word, each scaled to the range by multiply-high:
+//! even to range/2³², which is 4·10⁻⁵ at most. A query looks at four positions at a time: one that
+//! is clear among them ends it, and that there is none is rare enough to be predicted.
 //!
 //! Source: Kirsch and Mitzenmacher (2008), sections 5 and 8.
 
@@ -23,7 +24,8 @@ fn two(stream: &mut Stream, range: u64) -> [u32; 2] {
     [(((word >> 32) * range) >> 32) as u32, (((word & 0xffff_ffff) * range) >> 32) as u32]
 }
 
-/// A sum of two numbers below `range`, modulo `range`: below it the difference wraps to a huge value.
+/// A sum of two numbers below `range`, modulo `range`: below it the difference wraps to a huge
+/// value.
 #[inline(always)]
 fn wrap(sum: u32, range: u32) -> u32 {
     sum.min(sum.wrapping_sub(range))
@@ -90,8 +92,9 @@ impl Walk for Slices {
     }
 }
 
-/// Evaluates `$body` with `$key`, a function that draws a key's walk. What is broken leaves out what makes the scheme:
-/// independence of the second value, odd steps, the term of second or third order.
+/// Evaluates `$body` with `$key`, a function that draws a key's walk. What is broken leaves out
+/// what makes the scheme: independence of the second value, odd steps, the term of second or third
+/// order.
 macro_rules! with_keys {
     ($size:expr, $way:expr, $broken:expr, $key:ident => $body:expr) => {{
         let (range, broken): (u64, bool) = ($size.range($way), $broken);
@@ -234,7 +237,8 @@ mod tests {
 
     const SIZE: Size = Size { items: 40, per_item: 12, hashes: 7 };
 
-    /// The positions of the first key, from the hash values by the definition; `None` if they do not fit any.
+    /// The positions of the first key, from the hash values by the definition; `None` if they do
+    /// not fit any.
     fn walked(way: Way, trial: u64) -> Vec<u64> {
         let size = &SIZE;
         let mut stream = stream(trial);

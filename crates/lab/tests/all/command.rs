@@ -103,7 +103,7 @@ fn files_are_replaced_only_by_force() {
 }
 
 #[test]
-fn wrong_wishes_are_errors_that_help() {
+fn wrong_options_are_errors_that_help() {
     let shell = Shell::new();
     let run = shell.run(&["run", "lumetta-table-9"]);
     assert!(run.complaint().contains("lumetta-table-9"));
@@ -117,9 +117,9 @@ fn wrong_wishes_are_errors_that_help() {
     assert!(complaint(&["lumetta-table-1", "--csv", "/dev/null/x"]).contains("/dev/null/x"));
 }
 
-/// Files of a folder with their contents, by name.
-fn files(shell: &Shell, folder: &str) -> std::collections::BTreeMap<String, Vec<u8>> {
-    let entries = std::fs::read_dir(shell.path(folder)).unwrap().map(Result::unwrap);
+/// Files of a directory with their contents, by name.
+fn files(shell: &Shell, directory: &str) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(shell.path(directory)).unwrap().map(Result::unwrap);
     entries
         .map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap()))
         .collect()
@@ -135,6 +135,10 @@ fn a_report_is_a_page_and_the_numbers() {
     assert_eq!(files.keys().collect::<Vec<_>>(), ["index.html", "lab.json", "lumetta-table-1.csv"]);
     let page = String::from_utf8(files["index.html"].clone()).unwrap();
     assert!(page.contains("gardenia lab run lumetta-table-1 --quick --trials 4 --seed 1"), "{page}");
+    let facts = page.split("class=\"facts\">").nth(1).unwrap().split('<').next().unwrap();
+    let date = gardenia_terminal::human::date(std::time::SystemTime::now());
+    let commit = option_env!("GARDENIA_COMMIT").unwrap_or("Gardenia");
+    assert!(facts.contains(&date[..7]) && facts.contains(commit), "{facts}");
     assert!(page.contains("4 trials per point") && page.contains("✓ 11 agree"), "{page}");
     assert_eq!(short(&shell, &["--json", "-"]).out, files["lab.json"]);
     // What is there stays there.
@@ -150,7 +154,7 @@ fn a_report_is_a_page_and_the_numbers() {
 #[test]
 fn a_run_that_was_killed_goes_on_where_it_was() {
     let shell = Shell::new();
-    let args = |folder| ["run", "lumetta-table-1", "lumetta-table-2", "--quick", "--report", folder];
+    let args = |directory| ["run", "lumetta-table-1", "lumetta-table-2", "--quick", "--report", directory];
     let whole = shell.run(&args("whole"));
     assert_eq!((whole.code, &*whole.err), (Some(0), ""), "{}", whole.text());
     let mut child = shell.command(&args("killed")).stdout(std::process::Stdio::null()).spawn().unwrap();
@@ -166,7 +170,7 @@ fn a_run_that_was_killed_goes_on_where_it_was() {
     let other = [&args("killed")[..], &["--seed", "2"]].concat();
     assert!(shell.run(&other).complaint().contains("killed/unfinished.jsonl: was begun with another seed"));
     let run = shell.run(&args("killed"));
-    assert!(run.code == Some(0) && run.err.contains("going on with a run that was stopped"), "{}", run.err);
+    assert!(run.code == Some(0) && run.err.contains("resuming an interrupted run"), "{}", run.err);
     let (mut expected, mut files) = (files(&shell, "whole"), files(&shell, "killed"));
     // The page says how long it took.
     assert!(expected.remove("index.html").is_some() && files.remove("index.html").is_some());

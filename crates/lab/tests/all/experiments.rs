@@ -1,4 +1,5 @@
-//! Every experiment in a hurry: it agrees, it does not depend on threads, and it notices what is broken.
+//! Every experiment in a hurry: it agrees, it does not depend on threads, and it notices what is
+//! broken.
 
 use lab::experiments::{
     LumettaElsewhere, LumettaRounds, LumettaTable1, LumettaTable2, LumettaTable3, Space, Speed,
@@ -94,8 +95,8 @@ fn changed_numbers_of_papers_and_theories_are_noticed() {
         ("km-count-min", "by the bound", |x| 0.02 * x, 10),
         // A quarter of 6n/m² at 16 bits for each of 1,000 keys is 1.28% of p.
         ("km-convergence", "rate of the library's filters over p", |x| x + 0.0128, 2),
-        ("space", "by what the filters tell", |x| 0.85 * x, 40),
-        ("speed", "by what the filter tells", |x| 0.85 * x, 15),
+        ("space", "that the filters report", |x| 0.85 * x, 40),
+        ("speed", "that the filter reports", |x| 0.85 * x, 15),
     ];
     for (experiment, what, change, least) in changes {
         let notices = |comparison: &&Comparison| {
@@ -142,7 +143,8 @@ fn another_seed_gives_other_numbers() {
     assert_ne!(numbers(1), numbers(2));
 }
 
-/// Runs it with so few trials that a verdict needs a real difference, and counts the rows that differ.
+/// Runs it with so few trials that a verdict needs a real difference, and counts the rows that
+/// differ.
 fn differing(experiment: &dyn Experiment, trials: u64) -> (usize, usize, Outcome) {
     let outcome = run(experiment, &Plan { trials: Some(trials), ..Plan::quick() });
     let differ = outcome.verdicts().filter(|verdict| verdict.differs()).count();

@@ -1,4 +1,5 @@
-//! The experiments on k, on sketches and on the garden notice what is broken, in the rows where it shows.
+//! The experiments on k, on sketches and on the garden notice what is broken, in the rows where it
+//! shows.
 
 use lab::experiments::{
     GardenA2, GardenBitwise, GardenCounting, GardenSpectral, GardenStable, GrothoffK, KmCountMin,

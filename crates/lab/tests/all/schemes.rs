@@ -4,7 +4,8 @@ use lab::experiments::{KmConvergence, KmFigure1, KmFigure2};
 use lab::{Cell, Experiment, Outcome, Plan, Verdict, Way};
 use std::collections::BTreeSet;
 
-/// The schemes whose rows differ in the quick plan, and what of them: the word before the colon of each reason.
+/// The schemes whose rows differ in the quick plan, and what of them: the word before the colon of
+/// each reason.
 fn differing(experiment: &dyn Experiment) -> BTreeSet<(String, String)> {
     let outcome = experiment.run(&Plan::quick(), &()).unwrap();
     let mut differ = BTreeSet::new();

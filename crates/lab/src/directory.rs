@@ -1,4 +1,5 @@
-//! The folder of a report: the page, the numbers, and, as long as the run is not over, what it has finished.
+//! The directory of a report: the page, the numbers, and, as long as the run is not over, what it
+//! has finished.
 
 use super::{already_exists, check_csv, write_csv, write_file};
 use anyhow::{Context, Result};
@@ -13,14 +14,14 @@ const PAGE: &str = "index.html";
 const NUMBERS: &str = "lab.json";
 const JOURNAL: &str = "unfinished.jsonl";
 
-/// A folder that a report will be in.
-pub(super) struct Folder {
+/// A directory that a report will be in.
+pub(super) struct Directory {
     path: PathBuf,
     pub(super) journal: Arc<Journal>,
 }
 
-impl Folder {
-    /// Makes the folder, or goes on with the run that was stopped in it.
+impl Directory {
+    /// Makes the directory, or resumes the run that was interrupted in it.
     pub(super) fn open(path: &Path, plan: &Plan, names: &[&str], force: bool) -> Result<Self> {
         fs::create_dir_all(path).with_context(|| path.display().to_string())?;
         let journal = path.join(JOURNAL);
@@ -32,12 +33,12 @@ impl Folder {
                 }
             }
         }
-        let hint = "give another folder, or the options that the run was begun with; if it is not running, --force begins anew";
+        let hint = "give another directory, or the options that the run was begun with; if it is not running, --force starts over";
         let open = if force { Journal::begin } else { Journal::open };
         let journal = open(&journal, plan).map_err(|error| hinted(format!("{error:#}"), hint))?;
         if journal.points() > 0 {
             say(&format!(
-                "gardenia: {}: going on with a run that was stopped; {} are done",
+                "gardenia: {}: resuming an interrupted run; {} are done",
                 path.display(),
                 human::plural(journal.points() as u64, "point")
             ));
