@@ -31,7 +31,8 @@ pub(crate) struct Args {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: Option<u32>,
 
-    /// Measure the contenders whose name contains one of these; the machine's limits are always measured
+    /// Measure the contenders whose name contains one of these; the machine's limits are always
+    /// measured
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     only: Vec<String>,
 
@@ -52,7 +53,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum What {
     Garden(GardenArgs),
-    /// Sketches that count how often keys come, in the same memory
+    /// Sketches that count how often keys occur, in the same memory
     Counting(CountingArgs),
     Static(StaticArgs),
     /// The command beside other tools of the shell, on one file of log lines

@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 /// Measures the processor time of the thread that starts it, and wall time beside it.
 ///
-/// On a machine with other work, wall time is mostly that of waiting for a core: with four busy processes on
-/// two cores it made the same row twice as slow from one run to the next, while processor time stayed within
-/// a few percent. On a quiet machine the two agree. What other work does to the shared caches is in both.
+/// On a machine with other work, wall time is mostly that of waiting for a core: with four busy
+/// processes on two cores it made the same row twice as slow from one run to the next, while
+/// processor time stayed within a few percent. On a quiet machine the two agree. What other work
+/// does to the shared caches is in both.
 pub(crate) struct Stopwatch {
     processor: Duration,
     start: Instant,
@@ -35,7 +36,8 @@ impl Stopwatch {
 }
 
 impl Took {
-    /// Of things done at once: the processor time of the slowest, and from the first start to the last end.
+    /// Of things done at once: the processor time of the slowest, and from the first start to the
+    /// last end.
     pub(crate) fn at_once(self, other: Self) -> Self {
         let (start, end) = (self.start.min(other.start), self.end.max(other.end));
         Self { time: self.time.max(other.time), start, end }

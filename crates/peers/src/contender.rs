@@ -4,14 +4,16 @@ use std::hint::black_box;
 
 /// A filter of one library over keys `K`.
 ///
-/// What a library does not offer answers `None`, and its column stays empty. Loops are written here or in
-/// the `impl`, never behind a pointer, so that every contender is inlined as it would be in a program.
-/// Answers go through [`black_box`]: an answer that nobody uses need not be computed, and once was not.
+/// What a library does not offer answers `None`, and its column stays empty. Loops are written here
+/// or in the `impl`, never behind a pointer, so that every contender is inlined as it would be in a
+/// program. Answers go through [`black_box`]: an answer that nobody uses need not be computed, and
+/// once was not.
 pub(crate) trait Contender<K>: Sized + Sync {
     /// An empty filter for `items` keys at the false-positive probability `fpp`.
     fn new(items: usize, fpp: f64) -> Self;
 
-    /// Adds all keys, one call per key; or builds the filter of these keys where that is the only way.
+    /// Adds all keys, one call per key; or builds the filter of these keys where that is the only
+    /// way.
     fn insert_all(&mut self, keys: &[K]);
 
     /// Whether the key may be present.

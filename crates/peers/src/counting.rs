@@ -1,8 +1,9 @@
 //! `peers counting`: sketches that count, in the same memory and on the same stream.
 //!
-//! One Zipf-distributed stream of numbers goes through every sketch; afterwards each is asked for every distinct key,
-//! and the answers are compared with exact counts. Time is processor time, taken for slices of 100,000 keys: the
-//! best of the repeats for each slice, added up, so that a disturbance costs one slice of one repeat.
+//! One Zipf-distributed stream of numbers goes through every sketch; afterwards each is asked for
+//! every distinct key, and the answers are compared with exact counts. Time is processor time,
+//! taken for slices of 100,000 keys: the best of the repeats for each slice, added up, so that a
+//! disturbance costs one slice of one repeat.
 
 mod sketches;
 
@@ -16,14 +17,14 @@ use std::io::Write as _;
 /// Keys under one measurement.
 const SLICE: usize = 100_000;
 
-/// Compares sketches that count how often keys come.
+/// Compares sketches that count how often keys occur.
 #[derive(Clone, Debug, Parser)]
 pub(crate) struct CountingArgs {
     /// Length of the stream, such as 1e7
     #[arg(long, default_value = "1e7", value_parser = crate::args::parse_size)]
     items: usize,
 
-    /// Different keys that may come
+    /// Distinct keys that may come
     #[arg(long, default_value = "1e7", value_parser = crate::args::parse_size)]
     universe: usize,
 
@@ -192,7 +193,8 @@ fn random(stream: u64, at: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// `items` keys, key r of `universe` with a frequency proportional to r^−`exponent`; keys themselves are random.
+/// `items` keys, key r of `universe` with a frequency proportional to r^−`exponent`; keys
+/// themselves are random.
 fn zipf(items: usize, universe: usize, exponent: f64) -> Vec<u64> {
     let mut sum = 0.0;
     let mut add = |rank: usize| {

@@ -1,8 +1,9 @@
 //! `peers static`: static filters, and those that remove or grow, beside other crates'.
 //!
-//! A row is an [`Entry`]: a name, and how to make the filter of keys. All get the same random numbers. `xorf` takes numbers
-//! for hash values and only mixes them; Gardenia hashes them first (`u64`), or is given what it would make of them
-//! (`digests`), which is the like of what `xorf` does.
+//! A row is an [`Entry`]: a name, and how to make the filter of keys. All get the same random
+//! numbers. `xorf` takes numbers for hash values and only mixes them; Gardenia hashes them first
+//! (`u64`), or is given what it would make of them (`digests`), which is the like of what `xorf`
+//! does.
 
 mod filters;
 mod goals;

@@ -1,7 +1,8 @@
 //! `peers garden`: the filters of Vallentin's garden on the work that libbf was measured with.
 //!
-//! libbf (C++) is not a crate, so it does not run here: its figures are those of its own run on such work, given
-//! beside ours for scale. What can be compared within one run is the row of one filter with that of another.
+//! libbf (C++) is not a crate, so it does not run here: its figures are those of its own run on
+//! such work, given beside ours for scale. What can be compared within one run is the row of one
+//! filter with that of another.
 
 use crate::clock::Stopwatch;
 use crate::host;
@@ -34,7 +35,7 @@ pub(crate) struct GardenArgs {
 type Libbf = Option<(f64, f64)>;
 
 /// A filter as this benchmark sees it.
-trait Bed {
+trait GardenFilter {
     fn insert(&mut self, key: &str);
     fn insert_many(&mut self, keys: &[&str]);
     /// Its answer to a key: a count, or 1 or 0.
@@ -49,7 +50,7 @@ trait Bed {
 
 macro_rules! bed {
     ($filter:ty, $one:ident, $many:ident, $answer:expr $(, $remove:ident)?) => {
-        impl Bed for $filter {
+        impl GardenFilter for $filter {
             fn insert(&mut self, key: &str) {
                 black_box(<$filter>::insert(self, key));
             }
@@ -80,16 +81,18 @@ bed!(BitwiseBloom, count, count_many, |count| count);
 bed!(StableBloom, contains, contains_many, u64::from);
 bed!(A2Bloom, contains, contains_many, u64::from);
 
-/// A row: name, libbf's figures, and how to make the filter for so many items.
+/// A row: name, libbf's figures, and how to make the filter for this many items.
 struct Entry {
     name: &'static str,
     libbf: Libbf,
-    make: fn(u64) -> Result<Box<dyn Bed>, SizeError>,
+    make: fn(u64) -> Result<Box<dyn GardenFilter>, SizeError>,
 }
 
 /// The rows. The widths are those that libbf's were given, or the defaults.
 fn entries() -> Vec<Entry> {
-    fn boxed<B: Bed + 'static>(bed: Result<B, SizeError>) -> Result<Box<dyn Bed>, SizeError> {
+    fn boxed<B: GardenFilter + 'static>(
+        bed: Result<B, SizeError>,
+    ) -> Result<Box<dyn GardenFilter>, SizeError> {
         Ok(Box::new(bed?))
     }
     let basic = Some((64.0, 61.0));

@@ -1,11 +1,12 @@
 //! The goals of the project, as ratios within one run.
 //!
-//! A goal is a line in [`GOALS`]: what is compared, where, and how much of it is wanted. A ratio is a time of
-//! the other over a time of ours, so that more is better, unless the text says otherwise.
+//! A goal is a line in [`GOALS`]: what is compared, where, and how much of it is wanted. A ratio is
+//! a time of the other over a time of ours, so that more is better, unless the text says otherwise.
 
-use crate::contenders::gardenia::{blocked_bits_per_key, bloom_overhead};
+use crate::contenders::gardenia::{blocked_bits_per_key, bloom_overhead, split_block_bits_per_key};
 use crate::contenders::name::{
-    ATOMIC, BLOCKED, BLOCKED_ATOMIC, BLOOM, FASTBLOOM, FOLDHASH, HASH, LINES, SBBF,
+    ATOMIC, BLOCKED, BLOCKED_ATOMIC, BLOOM, FASTBLOOM, FOLDHASH, HASH, LINES, PARQUET, PARQUET_CRATE, SBBF,
+    SPLIT_BLOCK,
 };
 use crate::keys::KeyKind::{self, Str40, U64};
 use crate::table::Op::{self, BatchBuild, BatchHit, BatchMiss, Build, Hit, Miss};
@@ -58,7 +59,8 @@ impl Measured<'_> {
         self.table.best(name, op, self.case)
     }
 
-    /// How many times faster `ours` does `op` than `theirs`, which does it one by one if it has no batches.
+    /// How many times faster `ours` does `op` than `theirs`, which does it one by one if it has no
+    /// batches.
     fn faster(&self, ours: &str, op: Op, theirs: &str) -> Option<f64> {
         let theirs = self.best(theirs, op).or_else(|| self.best(theirs, op.one_by_one()));
         Some(theirs? / self.best(ours, op)?)
@@ -75,8 +77,8 @@ impl Measured<'_> {
         Some(self.best(BLOCKED, op)? / (self.best(HASH, op)? + self.best(LINES, op)?))
     }
 
-    /// How many times faster two threads are than one; unknown when they seldom ran at the same time, because
-    /// then they could not get in each other's way.
+    /// How many times faster two threads are than one; unknown when they seldom ran at the same
+    /// time, because then they could not get in each other's way.
     fn scaling(&self, name: &str, op: Op) -> Option<f64> {
         let two = self.table.row(name, 2, self.case).filter(|row| row.worked >= 0.8 * row.passed)?;
         Some(self.best(name, op)? / two.best(op)?)
@@ -101,7 +103,8 @@ const fn goal(
 
 use Need::{AtLeast, AtMost, Shown};
 
-/// Issue 2: the classical filter. Issue 3: the blocked one, evaluated once it has rows.
+/// Issue 2: the classical filter. Issue 3: the blocked one, evaluated once it has rows. Issue 25:
+/// Parquet's layout. Issue 31: single calls.
 #[rustfmt::skip] // a table is read by its columns
 const GOALS: &[Goal] = &[
     goal(2, "bloom insert, times fastbloom's speed",      AtLeast(1.0), &[E6, E7], BOTH, |m| m.faster(BLOOM, Build, FASTBLOOM)),
@@ -136,15 +139,35 @@ const GOALS: &[Goal] = &[
     goal(3, "blocked bits per key at 1 %",                AtMost(10.1), &[], &[U64], |m| blocked_bits_per_key(m.case.items, 0.01)),
     goal(3, "blocked bits per key at 0.1 %",              AtMost(15.6), &[], &[U64], |m| blocked_bits_per_key(m.case.items, 0.001)),
     goal(3, "blocked atomic insert over plain, time",     AtMost(1.5), &[E7], &[U64], |m| m.faster(BLOCKED, Build, BLOCKED_ATOMIC)),
+
+    goal(25, "parquet batch hit over blocked, time",      AtMost(1.2), &[E6, E7], &[U64], |m| m.faster(BLOCKED, BatchHit, PARQUET)),
+    goal(25, "parquet batch miss over blocked, time",     AtMost(1.2), &[E6, E7], &[U64], |m| m.faster(BLOCKED, BatchMiss, PARQUET)),
+    goal(25, "parquet batch hit, times Sbbf::check",      AtLeast(3.0), &[E6, E7], &[U64], |m| m.faster(PARQUET, BatchHit, PARQUET_CRATE)),
+    goal(25, "parquet batch miss, times Sbbf::check",     AtLeast(3.0), &[E6, E7], &[U64], |m| m.faster(PARQUET, BatchMiss, PARQUET_CRATE)),
+
+    goal(31, "sbbf insert, times sbbf-rs-safe xxh3",      AtLeast(1.0), &[E6, E7], &[U64], |m| m.faster(SPLIT_BLOCK, Build, SBBF[0])),
+    goal(31, "sbbf hit, times sbbf-rs-safe xxh3",         AtLeast(1.0), &[E6, E7], &[U64], |m| m.faster(SPLIT_BLOCK, Hit, SBBF[0])),
+    goal(31, "sbbf miss, times sbbf-rs-safe xxh3",        AtLeast(1.0), &[E6, E7], &[U64], |m| m.faster(SPLIT_BLOCK, Miss, SBBF[0])),
+    goal(31, "sbbf bits per key at 1 %",                  AtMost(10.6), &[], &[U64], |m| split_block_bits_per_key(m.case.items, 0.01)),
+    goal(31, "blocked insert, times sbbf-rs-safe xxh3",   AtLeast(1.0 / 1.15), &[E6, E7], &[U64], |m| m.faster(BLOCKED, Build, SBBF[0])),
+    goal(31, "blocked hit, times sbbf-rs-safe xxh3",      AtLeast(1.0 / 1.15), &[E6, E7], &[U64], |m| m.faster(BLOCKED, Hit, SBBF[0])),
+    goal(31, "blocked miss, times sbbf-rs-safe xxh3",     AtLeast(1.0 / 1.15), &[E6, E7], &[U64], |m| m.faster(BLOCKED, Miss, SBBF[0])),
 ];
 
-/// All goals in all their cases; those of the blocked filter only when it is there.
+/// All goals in all their cases; those of the blocked and the split-block filter only when they are
+/// there.
 pub(crate) fn evaluate(table: &Table, fpp: f64) -> Vec<Verdict> {
-    let blocked = table.0.iter().any(|row| row.name == BLOCKED);
+    let has = |name| table.0.iter().any(|row| row.name == name);
+    let shown = |goal: &&Goal| match goal.issue {
+        3 => has(BLOCKED),
+        25 => has(PARQUET),
+        31 => has(SPLIT_BLOCK),
+        _ => true,
+    };
     let mut sizes: Vec<usize> = table.0.iter().map(|row| row.case.items).collect();
     sizes.dedup();
     let mut verdicts = Vec::new();
-    for goal in GOALS.iter().filter(|goal| goal.issue != 3 || blocked) {
+    for goal in GOALS.iter().filter(shown) {
         for &items in if goal.sizes.is_empty() { &sizes } else { goal.sizes } {
             for &keys in goal.keys {
                 let case = Case { items, keys };

@@ -49,8 +49,8 @@ impl fmt::Display for KeyKind {
     }
 }
 
-/// Number `at` of stream `stream`: SplitMix64 (Steele, Lea and Flood, 2014), which maps counters to numbers
-/// one to one. So no key comes twice, and a key of one stream never comes in another.
+/// Number `at` of stream `stream`: SplitMix64 (Steele, Lea and Flood, 2014), which maps counters to
+/// numbers one to one. So no key comes twice, and a key of one stream never comes in another.
 pub(crate) fn random(stream: u64, at: usize) -> u64 {
     let counter = (stream << 40) | at as u64;
     let mut z = counter.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -64,15 +64,15 @@ const INSERTED: u64 = 0;
 const MISSES: u64 = 1 << 20;
 const DRAWS: u64 = 2 << 20;
 
-/// The keys to insert: as many sets of `items` as it takes to measure small filters, too. Each set goes
-/// into a filter of its own, so that no branch predictor sees a small set twice in one repeat.
+/// The keys to insert: as many sets of `items` as it takes to measure small filters, too. Each set
+/// goes into a filter of its own, so that no branch predictor sees a small set twice in one repeat.
 pub(crate) fn inserted(items: usize) -> Vec<u64> {
     let sets = FEWEST.div_ceil(items);
     (0..items * sets).map(|at| random(INSERTED, at)).collect()
 }
 
-/// The keys to ask in one repeat, stored in the order in which they are asked: reading the keys themselves
-/// is to cost little and the same for all.
+/// The keys to ask in one repeat, stored in the order in which they are asked: reading the keys
+/// themselves is to cost little and the same for all.
 pub(crate) struct Queries {
     pub(crate) hits: Vec<u64>,
     pub(crate) misses: Vec<u64>,

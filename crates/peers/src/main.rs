@@ -1,14 +1,17 @@
 //! Gardenia beside other libraries: the same keys and the same error rate, in one run.
 //!
-//! `cargo run --profile dist -p peers` prints a table per size and kind of key, then the goals of the project as
-//! ratios within this run. Times of different runs or machines are not comparable, so nothing here is a
-//! test that passes or fails by the clock. `README.md` says how to read the tables.
+//! `cargo run --profile dist -p peers` prints a table per size and kind of key, then the goals of
+//! the project as ratios within this run. Times of different runs or machines are not comparable,
+//! so nothing here is a test that passes or fails by the clock. `docs/speed.md` says how to read
+//! the tables.
 //!
-//! `cargo run --profile dist -p peers -- garden` measures the garden's filters beside libbf's figures,
-//! `cargo run --profile dist -p peers -- counting` sketches beside those of other crates,
-//! `-- static` filters that are built of all keys at once, and `-- stream` the command beside other tools of the shell.
+//! `cargo run --profile dist -p peers -- garden` measures the garden's filters beside libbf's
+//! figures, `cargo run --profile dist -p peers -- counting` sketches beside those of other crates,
+//! `-- static` filters that are built of all keys at once, and `-- stream` the command beside other
+//! tools of the shell.
 //!
-//! A contender is one small `impl` of [`contender::Contender`] and one line in [`contenders::roster`].
+//! A contender is one small `impl` of [`contender::Contender`] and one line in
+//! [`contenders::roster`].
 
 mod args;
 mod clock;
@@ -74,8 +77,9 @@ fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Measures all contenders with one number and kind of keys. The repeats are the outer loop, so that a
-/// disturbance by the machine's other work falls on all contenders and not on all repeats of one.
+/// Measures all contenders with one number and kind of keys. The repeats are the outer loop, so
+/// that a disturbance by the machine's other work falls on all contenders and not on all repeats of
+/// one.
 fn run_case(args: &Args, case: Case, table: &mut Table) {
     let Case { items, keys } = case;
     let pool = keys::inserted(items);
@@ -112,8 +116,8 @@ fn run_round<K: BenchKey>(args: &Args, repeat: usize, round: &Round<'_, K>, tabl
     }
 }
 
-/// Tells on stderr what is being done: on a terminal in one line that is replaced and in the end wiped out,
-/// elsewhere by a line per repeat. Nobody is hurt when that fails.
+/// Tells on stderr what is being done: on a terminal in one line that is replaced and in the end
+/// wiped out, elsewhere by a line per repeat. Nobody is hurt when that fails.
 struct Progress {
     what: String,
     terminal: bool,

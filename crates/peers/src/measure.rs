@@ -18,15 +18,16 @@ const BATCH: usize = 8192;
 pub(crate) struct Work<'a, K> {
     pub(crate) case: Case,
     pub(crate) fpp: f64,
-    /// One or more sets of `case.items` keys, each for a filter of its own; the last filter is queried.
+    /// One or more sets of `case.items` keys, each for a filter of its own; the last filter is
+    /// queried.
     pub(crate) pool: &'a [K],
     pub(crate) hits: &'a [K],
     pub(crate) misses: &'a [K],
     pub(crate) mixed: &'a [K],
 }
 
-/// The work of one repeat, with the numbers that its keys were made of beside it: the machine's limit reads
-/// memory at random, and hashes nothing to find its places.
+/// The work of one repeat, with the numbers that its keys were made of beside it: the machine's
+/// limit reads memory at random, and hashes nothing to find its places.
 pub(crate) struct Round<'a, K> {
     pub(crate) work: Work<'a, K>,
     pub(crate) numbers: Work<'a, u64>,
@@ -52,8 +53,8 @@ pub(crate) struct Sample {
 
 /// Fills filters with the pool, by batches and one by one, and queries the last one.
 ///
-/// With several threads each works on an equal part of the keys, and all share the filter; a contender that
-/// cannot be filled so is filled by one thread, untimed.
+/// With several threads each works on an equal part of the keys, and all share the filter; a
+/// contender that cannot be filled so is filled by one thread, untimed.
 pub(crate) fn measure<C: Contender<K>, K: BenchKey>(work: &Work<'_, K>, threads: usize) -> Sample {
     let mut sample = Sample::default();
     let alone = threads == 1;
@@ -102,10 +103,11 @@ pub(crate) fn measure<C: Contender<K>, K: BenchKey>(work: &Work<'_, K>, threads:
 }
 
 impl Sample {
-    /// Makes a filter per set of the pool and fills it; the last filter, or none if `insert` is not offered.
+    /// Makes a filter per set of the pool and fills it; the last filter, or none if `insert` is not
+    /// offered.
     ///
-    /// Making it is part of the time: some libraries touch all memory there, and others leave that to the
-    /// first insertions.
+    /// Making it is part of the time: some libraries touch all memory there, and others leave that
+    /// to the first insertions.
     fn fill<C: Contender<K>, K>(
         &mut self,
         op: Op,
@@ -142,8 +144,8 @@ fn clock(job: impl FnOnce() -> Option<()>) -> Option<(Took, usize)> {
     Some((watch.stop(), 0))
 }
 
-/// Does `job` on as many equal parts of `keys` as there are threads; the time of the slowest thread, and the
-/// sum of what the jobs return.
+/// Does `job` on as many equal parts of `keys` as there are threads; the time of the slowest
+/// thread, and the sum of what the jobs return.
 fn in_parts<K: Sync>(
     keys: &[K],
     threads: usize,

@@ -1,16 +1,19 @@
-//! The command beside other tools of the shell: deduplicating, building and asking, on one file of log lines.
+//! The command beside other tools of the shell: deduplicating, building and asking, on one file of
+//! log lines.
 //!
-//! Each tool runs as a process of its own, by turns, and is told apart by processor time (user and system) and
-//! peak memory; what it prints is thrown away while it is timed, and counted in a run before. Tools that the
-//! package registry has are installed into a folder of the build, by name.
+//! Each tool runs as a process of its own, by turns, and is told apart by processor time (user and
+//! system) and peak memory; what it prints is thrown away while it is timed, and counted in a run
+//! before. Tools that the package registry has are installed into a directory of the build, by
+//! name.
 
 use crate::host;
 use anyhow::{Context, bail};
 use nix::sys::resource::{UsageWho, getrusage};
 use std::fmt::Write as _;
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hasher};
 use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -21,6 +24,10 @@ pub(crate) struct StreamArgs {
     #[arg(long, default_value_t = 10_000_000)]
     lines: u64,
 
+    /// Indicators that are looked for anywhere in a line, half of them addresses and half hashes
+    #[arg(long, default_value_t = 1_000_000)]
+    indicators: u64,
+
     /// Runs of each tool, of which the best counts
     #[arg(long, default_value_t = 3)]
     repeat: u32,
@@ -28,10 +35,33 @@ pub(crate) struct StreamArgs {
     /// Only tools whose name contains this, and gardenia
     #[arg(long)]
     only: Option<String>,
+
+    /// Only sections whose title contains this
+    #[arg(long)]
+    section: Option<String>,
+
+    /// Seconds of processor time after which grep and rg are stopped in their search for indicators
+    #[arg(long, default_value_t = 600)]
+    most_seconds: u64,
+
+    /// GiB of memory that they may use there
+    #[arg(long, default_value_t = 8)]
+    most_memory: u64,
 }
 
-/// Runs a command and writes what it took to a file: a process of its own, so that the system's account of its children
-/// is of this one.
+impl StreamArgs {
+    fn wants(&self, title: &str) -> bool {
+        self.section.as_ref().is_none_or(|section| title.contains(section))
+    }
+
+    /// Whether a section needs tools of the package registry.
+    fn wants_tools(&self) -> bool {
+        [DEDUP, BUILD, MISS, HIT].into_iter().any(|title| self.wants(title))
+    }
+}
+
+/// Runs a command and writes what it took to a file: a process of its own, so that the system's
+/// account of its children is of this one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MeasureArgs {
     to: PathBuf,
@@ -70,13 +100,25 @@ struct Task {
     nothing: bool,
     /// A file that it makes, gone before each run.
     makes: Option<PathBuf>,
+    /// Runs once, in bounded time and memory: what it took when it was stopped is the least it
+    /// takes.
+    bounded: bool,
 }
 
 /// What came of a task.
 struct Row {
     name: &'static str,
-    lines: Option<u64>,
+    output: Option<Printed>,
     cost: Cost,
+    /// It did not come to its end.
+    stopped: bool,
+}
+
+/// What a task prints.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Printed {
+    lines: u64,
+    digest: u64,
 }
 
 pub(crate) fn run(args: &StreamArgs) -> anyhow::Result<()> {
@@ -90,8 +132,11 @@ pub(crate) fn run(args: &StreamArgs) -> anyhow::Result<()> {
         args.lines, args.repeat
     )?;
     let mut ratios = String::new();
-    for (title, tasks) in here.sections() {
+    for (title, tasks) in here.sections().into_iter().filter(|(title, _)| args.wants(title)) {
         let rows = here.section(args, tasks)?;
+        if [GREP, TOKENS].contains(&title) {
+            check_alike(&rows)?;
+        }
         writeln!(out, "{title}\n{}", table(&rows))?;
         out.flush()?; // also in a pipe a section is to be seen as soon as it is ready
         judge(title, &rows, &mut ratios)?;
@@ -103,11 +148,25 @@ pub(crate) fn run(args: &StreamArgs) -> anyhow::Result<()> {
 fn table(rows: &[Row]) -> String {
     let mut text =
         format!("  {:<26}{:>8}{:>9}{:>11}{:>14}\n", "", "CPU s", "wall s", "peak MiB", "lines out");
-    for Row { name, lines, cost: Cost { cpu, wall, mib } } in rows {
-        let lines = lines.map_or_else(String::new, |lines| lines.to_string());
+    for Row { name, output, cost: Cost { cpu, wall, mib }, stopped } in rows {
+        let lines = match output {
+            _ if *stopped => "stopped".to_owned(),
+            output => output.map_or_else(String::new, |output| output.lines.to_string()),
+        };
         let _ = writeln!(text, "  {name:<26}{cpu:>8.2}{wall:>9.2}{mib:>11.1}{lines:>14}");
     }
     text
+}
+
+/// Exact searches print the same lines.
+fn check_alike(rows: &[Row]) -> anyhow::Result<()> {
+    let exact = rows.iter().filter(|row| row.name != OURS_QUERY && !row.stopped);
+    let mut printed = exact.filter_map(|row| Some((row.name, row.output?)));
+    let Some((first, output)) = printed.next() else { return Ok(()) };
+    match printed.find(|(_, other)| *other != output) {
+        Some((other, _)) => bail!("{first} and {other} do not print the same lines"),
+        None => Ok(()),
+    }
 }
 
 const DEDUP: &str = "Each line once";
@@ -115,6 +174,7 @@ const BUILD: &str = "A filter of all lines";
 const MISS: &str = "Lines that are not in it";
 const HIT: &str = "Lines that all are";
 const GREP: &str = "Lines that are among 100,000 others";
+const TOKENS: &str = "Lines with an indicator";
 
 /// The ratios that the project has set itself.
 fn judge(title: &str, rows: &[Row], text: &mut String) -> std::fmt::Result {
@@ -139,27 +199,44 @@ fn judge(title: &str, rows: &[Row], text: &mut String) -> std::fmt::Result {
         BUILD => goal("build, CPU, against poppy", cpu(OURS_BUILD), cpu("poppy create"), 0.7),
         MISS => goal("query of absent lines, CPU, against poppy", cpu(OURS_QUERY), cpu("poppy check"), 0.75),
         HIT => goal("query of present lines, CPU, against poppy", cpu(OURS_QUERY), cpu("poppy check"), 0.25),
-        _ => goal("query, CPU, against grep", cpu(OURS_QUERY), cpu("grep -xFf"), 1.0),
+        GREP => goal("query, CPU, against grep", cpu(OURS_QUERY), cpu("grep -xFf"), 1.0),
+        _ => {
+            for (name, most) in [("grep -wFf", 0.2), ("rg -wFf", 0.5)] {
+                let stopped = rows.iter().any(|row| row.name == name && row.stopped);
+                let when = if stopped { ", when stopped" } else { "" };
+                goal(
+                    &format!("query --tokens, CPU, against {name}{when}"),
+                    cpu(OURS_TOKENS),
+                    cpu(name),
+                    most,
+                )?;
+            }
+            let memory = rows.iter().find(|row| row.name == OURS_TOKENS).map(|row| row.cost.mib);
+            goal("query --tokens, peak memory, against 60 MB", memory, Some(60e6 / f64::from(1 << 20)), 1.0)
+        }
     }
 }
 
 const OURS_DEDUP: &str = "gardenia dedup";
 const OURS_BUILD: &str = "gardenia build";
 const OURS_QUERY: &str = "gardenia query";
+const OURS_TOKENS: &str = "gardenia query --tokens";
 
 /// Files and programs.
 struct Place {
-    folder: PathBuf,
+    directory: PathBuf,
     gardenia: PathBuf,
+    /// Most seconds and bytes of a search that is bounded.
+    most: (u64, u64),
 }
 
 impl Place {
     /// Builds and installs what is needed, and writes the file.
     fn prepare(args: &StreamArgs) -> anyhow::Result<Self> {
         let me = std::env::current_exe()?;
-        let built = me.parent().context("a program is in a folder")?;
-        let folder = built.parent().context("a build is in a folder")?.join("peers");
-        fs::create_dir_all(&folder)?;
+        let built = me.parent().context("a program is in a directory")?;
+        let directory = built.parent().context("a build is in a directory")?.join("peers");
+        fs::create_dir_all(&directory)?;
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         eprintln!("building gardenia");
         let status =
@@ -170,23 +247,25 @@ impl Place {
         for (krate, program) in
             [("runiq", "runiq"), ("huniq", "huniq"), ("hist-rs", "hist"), ("poppy-filters", "poppy")]
         {
-            if !folder.join("bin").join(program).exists() {
+            if args.wants_tools() && !directory.join("bin").join(program).exists() {
                 eprintln!("installing {krate}");
                 // One that cannot be had is left out of the table.
                 let _ = Command::new(&cargo)
                     .args(["install", "--quiet", "--root"])
-                    .arg(&folder)
+                    .arg(&directory)
                     .arg(krate)
                     .status();
             }
         }
-        let place = Self { folder, gardenia: built.join("gardenia") };
+        let most = (args.most_seconds, args.most_memory << 30);
+        let place = Self { directory, gardenia: built.join("gardenia"), most };
         place.write(args.lines)?;
+        place.write_indicators(args.lines, args.indicators)?;
         Ok(place)
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.directory.join(name)
     }
 
     /// Log lines of about 63 bytes; every second one repeats one that came before.
@@ -195,7 +274,6 @@ impl Place {
         let mut log = BufWriter::with_capacity(1 << 20, File::create(self.file("log"))?);
         let mut absent = BufWriter::with_capacity(1 << 20, File::create(self.file("absent"))?);
         let mut some = BufWriter::new(File::create(self.file("some"))?);
-        let random = |at: u64| gardenia::Digest(at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).word(1);
         for at in 0..lines {
             let earlier = if at == 0 { 0 } else { random(at) % at / 2 * 2 };
             let number = if at % 2 == 0 { at } else { earlier };
@@ -209,21 +287,34 @@ impl Place {
         Ok(some.flush()?)
     }
 
+    /// Addresses and hashes as in the lines of the log, a quarter of them from there.
+    fn write_indicators(&self, lines: u64, indicators: u64) -> anyhow::Result<()> {
+        let mut out = BufWriter::new(File::create(self.file("indicators"))?);
+        for at in 0..indicators {
+            let number = random(if at % 4 < 1 { 2 * at } else { lines + at });
+            let [a, b, c] = address(number);
+            if at % 8 < 4 { writeln!(out, "10.{a}.{b}.{c}")? } else { writeln!(out, "{number:016x}")? }
+        }
+        Ok(out.flush()?)
+    }
+
     fn sections(&self) -> Vec<(&'static str, Vec<Task>)> {
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
-        let (ours, log, absent, some) = (
-            text(self.gardenia.clone()),
-            text(self.file("log")),
-            text(self.file("absent")),
-            text(self.file("some")),
-        );
+        let ours = text(self.gardenia.clone());
+        let [log, absent, some, indicators] =
+            ["log", "absent", "some", "indicators"].map(|name| text(self.file(name)));
         let tool = |name: &str| text(self.file("bin").join(name));
         let task = |name, command: &[&str]| {
             let command = command.iter().map(|&word| word.to_owned()).collect();
-            Task { name, command, stdin: None, nothing: false, makes: None }
+            Task { name, command, stdin: None, nothing: false, makes: None, bounded: false }
         };
         let piped = |name, command: &[&str]| Task { stdin: Some(self.file("log")), ..task(name, command) };
         let search = |name, command: &[&str]| Task { nothing: true, ..task(name, command) };
+        let bounded = |name, command: &[&str]| {
+            let (seconds, bytes) = (format!("--cpu={}", self.most.0), format!("--as={}", self.most.1));
+            let command = [&["prlimit", &seconds, &bytes], command].concat();
+            Task { bounded: true, ..search(name, &command) }
+        };
         let making = |file: &str, task: Task| Task { makes: Some(self.file(file)), ..task };
         let (filter, poppy, few) =
             (text(self.file("f.gdn")), text(self.file("f.poppy")), text(self.file("few.gdn")));
@@ -279,7 +370,17 @@ impl Place {
                         task("gardenia build", &[&ours, "build", "-q", "--fpp", "1e-9", "-o", &few, &some]),
                     ),
                     search(OURS_QUERY, &[&ours, "query", &few, &log]),
+                    search("gardenia query --confirm", &[&ours, "query", "--confirm", &some, &log]),
                     search("grep -xFf", &["grep", "-xFf", &some, &log]),
+                ],
+            ),
+            (
+                TOKENS,
+                vec![
+                    search(OURS_TOKENS, &[&ours, "query", "--tokens", "--confirm", &indicators, &log]),
+                    bounded("grep -wFf", &["grep", "-wFf", &indicators, &log]),
+                    // The limit is on what it makes of the list: 100 MiB, unless it is told otherwise.
+                    bounded("rg -wFf", &["rg", "--regex-size-limit", "64G", "-wFf", &indicators, &log]),
                 ],
             ),
         ]
@@ -295,18 +396,13 @@ impl Place {
         for task in tasks.into_iter().filter(wanted) {
             eprintln!("{}", task.name);
             // Once to see that it works, and what it prints.
-            match self.lines(&task) {
-                Ok(lines) => {
-                    let none = Cost { cpu: f64::INFINITY, wall: f64::INFINITY, mib: f64::INFINITY };
-                    let lines = task.makes.is_none().then_some(lines);
-                    let row = Row { name: task.name, lines, cost: none };
-                    rows.push((task, row));
-                }
+            match self.first_run(&task) {
+                Ok(row) => rows.push((task, row)),
                 Err(error) => eprintln!("{} is left out: {error:#}", task.name),
             }
         }
         for _ in 0..args.repeat {
-            for (task, row) in &mut rows {
+            for (task, row) in rows.iter_mut().filter(|(task, _)| !task.bounded) {
                 let cost = self.cost(task)?;
                 row.cost.cpu = row.cost.cpu.min(cost.cpu);
                 row.cost.wall = row.cost.wall.min(cost.wall);
@@ -329,51 +425,83 @@ impl Place {
         Ok(())
     }
 
-    /// How many lines a task prints.
-    fn lines(&self, task: &Task) -> anyhow::Result<u64> {
-        let (program, rest) = task.command.split_first().context("no command")?;
-        let mut command = Command::new(program);
-        self.start(task, command.args(rest))?;
+    /// What a task prints, and what it takes if it runs only once.
+    fn first_run(&self, task: &Task) -> anyhow::Result<Row> {
+        let (mut command, to) = self.measured(task)?;
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let mut output = BufReader::with_capacity(1 << 20, child.stdout.take().context("a pipe")?);
-        let mut lines = 0;
+        let (mut lines, mut hasher) = (0, DefaultHasher::new());
         loop {
             let piece = output.fill_buf()?;
             if piece.is_empty() {
                 break;
             }
             lines += piece.iter().filter(|&&byte| byte == b'\n').count() as u64;
+            hasher.write(piece);
             let len = piece.len();
             output.consume(len);
         }
-        match child.wait()?.code() {
-            Some(0) => Ok(lines),
-            Some(1) if task.nothing => Ok(lines),
-            code => bail!("it ended with {code:?}"),
+        child.wait()?;
+        let (code, cost) = read_cost(&to)?;
+        let stopped = !(code == 0 || code == 1 && task.nothing);
+        if stopped && !task.bounded {
+            bail!("it ended with {code}");
         }
+        let none = Cost { cpu: f64::INFINITY, wall: f64::INFINITY, mib: f64::INFINITY };
+        let printed = Printed { lines, digest: hasher.finish() };
+        Ok(Row {
+            name: task.name,
+            output: task.makes.is_none().then_some(printed),
+            cost: if task.bounded { cost } else { none },
+            stopped,
+        })
     }
 
     /// What a task takes.
     fn cost(&self, task: &Task) -> anyhow::Result<Cost> {
+        let (mut command, to) = self.measured(task)?;
+        command.stdout(Stdio::null()).status()?;
+        match read_cost(&to)? {
+            (0, cost) => Ok(cost),
+            (1, cost) if task.nothing => Ok(cost),
+            (code, _) => bail!("{} ended with {code}", task.name),
+        }
+    }
+
+    /// A process that runs a task, and the file that it writes the cost to.
+    fn measured(&self, task: &Task) -> anyhow::Result<(Command, PathBuf)> {
         let to = self.file("cost");
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("measure").arg(&to).args(&task.command);
         self.start(task, &mut command)?;
-        command.stdout(Stdio::null()).status()?;
-        let text = fs::read_to_string(&to)?;
-        let numbers: Vec<f64> = text.split(' ').map(str::parse).collect::<Result<_, _>>()?;
-        match numbers[..] {
-            [0.0, cpu, wall, kib] => Ok(Cost { cpu, wall, mib: kib / 1024.0 }),
-            [1.0, cpu, wall, kib] if task.nothing => Ok(Cost { cpu, wall, mib: kib / 1024.0 }),
-            _ => bail!("{} failed: {text}", task.name),
-        }
+        Ok((command, to))
     }
+}
+
+/// What `measure` wrote: the exit code, -1 after a signal, and the cost.
+fn read_cost(path: &Path) -> anyhow::Result<(i32, Cost)> {
+    let text = fs::read_to_string(path)?;
+    let numbers: Vec<f64> = text.split(' ').map(str::parse).collect::<Result<_, _>>()?;
+    match numbers[..] {
+        [code, cpu, wall, kib] => Ok((code as i32, Cost { cpu, wall, mib: kib / 1024.0 })),
+        _ => bail!("no cost was measured: {text}"),
+    }
+}
+
+/// The `at`-th number of a fixed random sequence.
+fn random(at: u64) -> u64 {
+    gardenia::Digest(at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).word(1)
+}
+
+/// The last three numbers of an address.
+fn address(number: u64) -> [u64; 3] {
+    [56, 48, 40].map(|shift| number >> shift & 255)
 }
 
 /// One line of a log.
 fn line(out: &mut impl Write, number: u64, verb: &str) -> std::io::Result<()> {
-    let (host, second, status) = (number >> 40, number & 0xffff, if number & 7 == 0 { 404 } else { 200 });
-    let [a, b, c] = [16, 8, 0].map(|shift| host >> shift & 255);
+    let (second, status) = (number & 0xffff, if number & 7 == 0 { 404 } else { 200 });
+    let [a, b, c] = address(number);
     writeln!(
         out,
         "2026-11-15T10:{:02}:{:02}Z 10.{a}.{b}.{c} {verb} /item/{number:016x} {status}",

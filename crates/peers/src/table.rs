@@ -127,7 +127,8 @@ impl Table {
         self.row(name, 1, case)?.best(op)
     }
 
-    /// The share of time in which the threads of these rows had a core each, if there are such rows.
+    /// The share of time in which the threads of these rows had a core each, if there are such
+    /// rows.
     pub(crate) fn share_of_cores(&self, case: Case, rows: impl Fn(&Row) -> bool) -> Option<f64> {
         let sum = |time: fn(&Row) -> f64| self.rows(case).filter(|row| rows(row)).map(time).sum::<f64>();
         let passed = sum(|row| row.passed);

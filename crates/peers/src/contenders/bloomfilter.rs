@@ -1,5 +1,5 @@
-//! `bloomfilter`: a classical filter, long known and much used; two SipHash-1-3 per key and a division per
-//! probe.
+//! `bloomfilter`: a classical filter, long known and much used; two SipHash-1-3 per key and a
+//! division per probe.
 
 use crate::contender::Contender;
 use crate::keys::BenchKey;

@@ -1,5 +1,5 @@
-//! `fastbloom`: the classical filter that sets the pace among Rust crates. It has no batch calls: its
-//! `insert_all` is a loop over `insert`.
+//! `fastbloom`: the classical filter that sets the pace among Rust crates. It has no batch calls:
+//! its `insert_all` is a loop over `insert`.
 
 use crate::contender::Contender;
 use crate::keys::BenchKey;

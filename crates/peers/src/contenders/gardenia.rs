@@ -4,7 +4,8 @@ use crate::contender::{Contender, count};
 use crate::keys::BenchKey;
 use std::hint::black_box;
 
-/// A size that gardenia refuses cannot be compared: the sizes and rates of the command line are all fine.
+/// A size that gardenia refuses cannot be compared: the sizes and rates of the command line are all
+/// fine.
 const SIZED: &str = "a size and a rate within gardenia's bounds";
 
 pub(crate) struct Bloom(gardenia::Bloom);
@@ -144,6 +145,73 @@ impl<K: BenchKey> Contender<K> for AtomicBlocked {
         black_box(self.0.insert_many(keys));
         Some(())
     }
+}
+
+pub(crate) struct SplitBlock(gardenia::SplitBlockBloom);
+
+impl<K: BenchKey> Contender<K> for SplitBlock {
+    fn new(items: usize, fpp: f64) -> Self {
+        Self(gardenia::SplitBlockBloom::new(items as u64, fpp).expect(SIZED))
+    }
+
+    fn insert_all(&mut self, keys: &[K]) {
+        for key in keys {
+            black_box(self.0.insert(key));
+        }
+    }
+
+    fn contains(&self, key: &K) -> bool {
+        self.0.contains(key)
+    }
+
+    fn heap_bytes(&self) -> Option<usize> {
+        Some(self.0.memory_bytes())
+    }
+
+    fn insert_many(&mut self, keys: &[K]) -> Option<()> {
+        black_box(self.0.insert_many(keys));
+        Some(())
+    }
+
+    fn contains_many(&self, keys: &[K]) -> Option<usize> {
+        Some(count(self.0.contains_many(keys)))
+    }
+}
+
+/// The split-block filter as Parquet has it, with XXH64.
+pub(crate) struct Parquet(SplitBlock);
+
+impl<K: BenchKey> Contender<K> for Parquet {
+    fn new(items: usize, fpp: f64) -> Self {
+        let builder = gardenia::SplitBlockBloom::builder().items(items as u64).fpp(fpp);
+        Self(SplitBlock(builder.hasher(gardenia::KeyHasher::xxh64(0)).build().expect(SIZED)))
+    }
+
+    fn insert_all(&mut self, keys: &[K]) {
+        self.0.insert_all(keys);
+    }
+
+    fn contains(&self, key: &K) -> bool {
+        self.0.contains(key)
+    }
+
+    fn heap_bytes(&self) -> Option<usize> {
+        Contender::<K>::heap_bytes(&self.0)
+    }
+
+    fn insert_many(&mut self, keys: &[K]) -> Option<()> {
+        self.0.insert_many(keys)
+    }
+
+    fn contains_many(&self, keys: &[K]) -> Option<usize> {
+        self.0.contains_many(keys)
+    }
+}
+
+/// Bits per key that `SplitBlockBloom::new` takes.
+pub(crate) fn split_block_bits_per_key(items: usize, fpp: f64) -> Option<f64> {
+    let filter = gardenia::SplitBlockBloom::new(items as u64, fpp).ok()?;
+    Some(filter.bits() as f64 / items as f64)
 }
 
 /// Bits per key that `BlockedBloom::new` takes.

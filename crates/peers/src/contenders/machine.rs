@@ -1,5 +1,5 @@
-//! What the machine allows: no filter that reads one cache line per key is faster than reading one line per
-//! key, and none that hashes its keys is faster than hashing them.
+//! What the machine allows: no filter that reads one cache line per key is faster than reading one
+//! line per key, and none that hashes its keys is faster than hashing them.
 #![allow(unsafe_code)] // the prefetch instruction is unsafe to call
 
 use crate::contender::Contender;
@@ -10,8 +10,8 @@ use std::hint::black_box;
 /// A cache line.
 type Line = [u8; 64];
 
-/// Lines asked for ahead of the one that is read: enough to keep all of a core's outstanding loads busy
-/// (64 measured best in the trials for the blocked filter).
+/// Lines asked for ahead of the one that is read: enough to keep all of a core's outstanding loads
+/// busy (64 measured best in the trials for the blocked filter).
 const AHEAD: usize = 64;
 
 /// Memory as large as a Bloom filter for the same keys, of which whole lines are read, or read and

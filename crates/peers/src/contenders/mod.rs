@@ -4,6 +4,7 @@ mod bloomfilter;
 mod fastbloom;
 pub(crate) mod gardenia;
 mod machine;
+mod parquet;
 mod qfilter;
 mod sbbf;
 mod xorf;
@@ -45,6 +46,9 @@ pub(crate) mod name {
     pub(crate) const ATOMIC: &str = "gardenia atomic";
     pub(crate) const BLOCKED: &str = "gardenia blocked";
     pub(crate) const BLOCKED_ATOMIC: &str = "gardenia bl. atomic";
+    pub(crate) const SPLIT_BLOCK: &str = "gardenia sbbf";
+    pub(crate) const PARQUET: &str = "gardenia sbbf xxh64";
+    pub(crate) const PARQUET_CRATE: &str = "parquet";
     pub(crate) const FASTBLOOM: &str = "fastbloom";
     pub(crate) const FOLDHASH: &str = "fastbloom foldhash";
     pub(crate) const SBBF: [&str; 2] = ["sbbf-rs-safe xxh3", "sbbf-rs-safe foldhash"];
@@ -62,12 +66,15 @@ pub(crate) fn roster<K: BenchKey>() -> Vec<Entry<K>> {
         Entry::of::<gardenia::AtomicBloom>(name::ATOMIC).shareable(),
         Entry::of::<gardenia::Blocked>(name::BLOCKED).shareable(),
         Entry::of::<gardenia::AtomicBlocked>(name::BLOCKED_ATOMIC).shareable(),
+        Entry::of::<gardenia::SplitBlock>(name::SPLIT_BLOCK).shareable(),
+        Entry::of::<gardenia::Parquet>(name::PARQUET).shareable(),
         Entry::of::<fastbloom::Default>(name::FASTBLOOM),
         Entry::of::<fastbloom::FoldHash>(name::FOLDHASH),
         Entry::of::<fastbloom::Atomic>("fastbloom atomic").shareable(),
         Entry::of::<bloomfilter::Sip<K>>("bloomfilter"),
         Entry::of::<sbbf::Sbbf<sbbf::Xxh3>>(name::SBBF[0]),
         Entry::of::<sbbf::Sbbf<sbbf::FoldHash>>(name::SBBF[1]),
+        Entry::of::<parquet::Parquet>(name::PARQUET_CRATE),
         Entry::of::<xorf::Fuse8>("xorf binary fuse 8"),
         Entry::of::<qfilter::Quotient>("qfilter"),
     ]

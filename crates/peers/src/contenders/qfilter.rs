@@ -1,5 +1,5 @@
-//! `qfilter`: rank-and-select quotient filter, which can also remove and count. Its capacity is a power of
-//! two, so that its bits per key depend on how well the number of keys suits it.
+//! `qfilter`: rank-and-select quotient filter, which can also remove and count. Its capacity is a
+//! power of two, so that its bits per key depend on how well the number of keys suits it.
 
 use crate::contender::Contender;
 use crate::keys::BenchKey;

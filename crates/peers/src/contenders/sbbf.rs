@@ -1,5 +1,5 @@
-//! `sbbf-rs-safe`: split block Bloom filter, the layout of Parquet files, with vector instructions. It takes
-//! hashed keys, so that the hash function is the caller's choice.
+//! `sbbf-rs-safe`: split block Bloom filter, the layout of Parquet files, with vector instructions.
+//! It takes hashed keys, so that the hash function is the caller's choice.
 
 use crate::contender::Contender;
 use crate::keys::BenchKey;
@@ -57,8 +57,8 @@ impl<K: BenchKey, H: HashKey> Contender<K> for Sbbf<H> {
     }
 }
 
-/// The crate takes whole bits per key: the fewest that keep to `fpp`. The search starts where a classical
-/// filter would do, because it is timed with the filter's creation.
+/// The crate takes whole bits per key: the fewest that keep to `fpp`. The search starts where a
+/// classical filter would do, because it is timed with the filter's creation.
 fn whole_bits_per_key(fpp: f64) -> usize {
     let mut bits = (-fpp.ln() / std::f64::consts::LN_2.powi(2)).ceil().max(1.0);
     while split_block_fpp(bits) > fpp && bits < 64.0 {
@@ -67,8 +67,8 @@ fn whole_bits_per_key(fpp: f64) -> usize {
     bits as usize
 }
 
-/// False-positive probability of blocks of eight 32-bit lanes with one bit per key in each: the number of
-/// keys in a block is Poisson distributed (Putze, Sanders and Singler, 2007).
+/// False-positive probability of blocks of eight 32-bit lanes with one bit per key in each: the
+/// number of keys in a block is Poisson distributed (Putze, Sanders and Singler, 2007).
 fn split_block_fpp(bits_per_key: f64) -> f64 {
     let mean = 256.0 / bits_per_key;
     let most = mean + 12.0 * mean.sqrt() + 12.0; // blocks with more keys do not occur

@@ -1,4 +1,5 @@
-//! `xorf`: binary fuse filter, built once from all keys. Its error rate is 1/256 whatever rate is asked.
+//! `xorf`: binary fuse filter, built once from all keys. Its error rate is 1/256 whatever rate is
+//! asked.
 
 use crate::contender::Contender;
 use crate::keys::BenchKey;

@@ -6,7 +6,7 @@ use gardenia::filter::Update;
 use gardenia::index::Form;
 use probabilistic_collections::count_min_sketch::{self as probabilistic, CountMinStrategy};
 
-/// What all sketches are asked for: the memory of so many cells of 32 bits.
+/// What all sketches are asked for: the memory of this many cells of 32 bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) columns: usize,
@@ -18,12 +18,14 @@ impl Shape {
         self.columns * self.rows as usize * 4
     }
 
-    /// The tolerance from which a peer concludes this many columns, where these are two divided by it.
+    /// The tolerance from which a peer concludes this many columns, where these are two divided by
+    /// it.
     fn tolerance(self) -> f64 {
         2.0 / self.columns as f64
     }
 
-    /// The probability from which a peer concludes this many rows, where each fails in half of all cases.
+    /// The probability from which a peer concludes this many rows, where each fails in half of all
+    /// cases.
     fn probability(self) -> f64 {
         1.0 - 0.5f64.powi(self.rows as i32) * 0.99
     }

@@ -4,7 +4,7 @@
 
 use super::Keys;
 use dsi_progress_logger::no_logging;
-use gardenia::{BinaryFuse, Cuckoo, Digest, GolombSet, Ribbon, ScalableBloom};
+use gardenia::{BinaryFuse, Cuckoo, Digest, GolombSet, InfiniFilter, Ribbon, ScalableBlocked, ScalableBloom};
 use growable_bloom_filter::GrowableBloom;
 use mem_dbg::{MemSize, SizeFlags};
 use std::hint::black_box;
@@ -69,6 +69,10 @@ pub(crate) const CUCKOOFILTER: &str = "cuckoofilter";
 pub(crate) const CUCKOO: &str = "cuckoo 8";
 pub(crate) const CUCKOO_BATCH: &str = "cuckoo 8, batches";
 pub(crate) const GROWABLE: &str = "growable-bloom";
+/// Told the number of keys as its maximum, and beginning with room for few.
+pub(crate) const QFILTER: &str = "qfilter resizeable";
+pub(crate) const INFINI: &str = "infini";
+pub(crate) const INFINI_BATCH: &str = "infini, batches";
 
 const BYTE: Rate = Rate::Is(1.0 / 256.0);
 /// Two buckets of four fingerprints of eight bits, one of whose values is for empty places.
@@ -238,6 +242,71 @@ pub(crate) fn entries() -> Vec<Entry> {
             },
         },
         Entry {
+            name: QFILTER,
+            peer: GROWABLE,
+            rate: Rate::AtMost(GROWING),
+            build: Build::Caller,
+            make: |keys, _| {
+                let mut filter = qfilter::Filter::new_resizeable(1000, keys.numbers.len() as u64, GROWING)?;
+                for key in &keys.numbers {
+                    black_box(filter.insert(key)?);
+                }
+                Ok(Box::new(filter))
+            },
+        },
+        Entry {
+            name: INFINI,
+            peer: GROWABLE,
+            rate: Rate::AtMost(GROWING),
+            build: Build::Caller,
+            make: |keys, _| {
+                let mut filter = InfiniFilter::new(GROWING)?;
+                for key in &keys.numbers {
+                    black_box(filter.insert(key)?);
+                }
+                Ok(Box::new(filter))
+            },
+        },
+        Entry {
+            name: INFINI_BATCH,
+            peer: GROWABLE,
+            rate: Rate::AtMost(GROWING),
+            build: Build::Caller,
+            make: |keys, _| {
+                let mut filter = InfiniFilter::new(GROWING)?;
+                for keys in keys.numbers.chunks(BATCH) {
+                    black_box(filter.insert_many(keys)?);
+                }
+                Ok(Box::new(filter))
+            },
+        },
+        Entry {
+            name: "scalable-blocked",
+            peer: GROWABLE,
+            rate: Rate::AtMost(GROWING),
+            build: Build::Caller,
+            make: |keys, _| {
+                let mut filter = ScalableBlocked::builder().fpp(GROWING).items(1000).build()?;
+                for key in &keys.numbers {
+                    black_box(filter.insert(key)?);
+                }
+                Ok(Box::new(filter))
+            },
+        },
+        Entry {
+            name: "scalable-bl., batches",
+            peer: GROWABLE,
+            rate: Rate::AtMost(GROWING),
+            build: Build::Caller,
+            make: |keys, _| {
+                let mut filter = ScalableBlocked::builder().fpp(GROWING).items(1000).build()?;
+                for keys in keys.numbers.chunks(BATCH) {
+                    black_box(filter.insert_many(keys)?);
+                }
+                Ok(Box::new(filter))
+            },
+        },
+        Entry {
             name: "scalable",
             peer: GROWABLE,
             rate: Rate::AtMost(GROWING),
@@ -289,7 +358,7 @@ macro_rules! of_keys {
         }
     )*};
 }
-of_keys!(BinaryFuse, Ribbon, GolombSet, Cuckoo, ScalableBloom);
+of_keys!(BinaryFuse, Ribbon, GolombSet, Cuckoo, InfiniFilter, ScalableBlocked, ScalableBloom);
 
 /// Gardenia's, asked with digests.
 struct OfDigests(BinaryFuse);
