@@ -1,11 +1,11 @@
 //! Fingerprints in pages that split one by one: the table behind a filter that grows in place.
 //!
 //! The first bits of a digest choose a page, by a directory of all prefixes of one length; the next
-//! four choose one of its 16 buckets; those behind them are the fingerprint. A page is one piece of
-//! memory with the fingerprints of its buckets one behind the other, and a head that tells where
-//! each bucket ends. It grows by 16 slots at a time, and splits in two when it is full: then one
-//! more bit of each key is address, and one bit less is fingerprint. So the table grows smoothly:
-//! no moment doubles it, and no insertion waits.
+//! five choose one of its 32 buckets; those behind them are the fingerprint. A page is one piece of
+//! memory with the fingerprints of its buckets one behind the other, and a head that holds the size
+//! of each bucket. It grows by 16 slots at a time, and splits in two when it is full: then one more
+//! bit of each key is address, and one bit less is fingerprint. So the table grows smoothly: no
+//! moment doubles it, and no insertion waits.
 //!
 //! A slot is a fingerprint of any length up to its width less one, left-aligned, with a mark behind
 //! it: a one, and zeros up to the width. Zero is an empty slot. A key matches if it agrees in all
@@ -22,10 +22,11 @@ use crate::theory::infini::{BUCKET_BITS, BUCKETS, Rule, STEP};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
-/// Slots that are compared at a time. The bucket of a full page has 32 on average; that it has more
+/// Slots that are compared at a time. The bucket of a full page has 24 on average; that it has more
 /// than a window is so rare that the processor foresees it.
-const WINDOW: usize = 48;
+const WINDOW: usize = 32;
 
 /// A slot.
 pub(crate) trait Lane: Copy + Ord + Default + Into<u64> {
@@ -102,17 +103,34 @@ macro_rules! lane {
 lane!(u16);
 lane!(u32);
 
-/// A page: its slots, and where its buckets end. A cache line holds the head.
+/// A page: its slots, and how many of them each bucket has.
+///
+/// A head is small, so that the second-level cache holds those of millions of keys. A page of more
+/// than [`NARROW`] slots is *wide*: its first slots tell where buckets begin, and where the last
+/// one ends, because a bucket may have more than a byte can count. Only copies of one key, and
+/// keys that somebody has chosen, make a page wide.
 #[derive(Clone)]
-#[repr(align(64))]
 pub(crate) struct Page<L> {
     /// At least a window of them; those behind the last bucket are empty.
     slots: Box<[L]>,
-    /// Where buckets begin, and where the last one ends. The first begins at zero; it is here,
-    /// because asking for it would be a branch that the processor cannot foresee.
-    bounds: [u16; BUCKETS + 1],
-    depth: u8,
+    sizes: [u8; BUCKETS],
 }
+
+/// The most slots of a page that is not wide.
+const NARROW: usize = 1024;
+/// The most slots of one of its buckets.
+const FULL: u8 = 255;
+
+/// A one for each bucket before the one at its middle, and a zero for each behind it.
+const BEFORE: [u8; 2 * BUCKETS] = {
+    let mut masks = [0; 2 * BUCKETS];
+    let mut at = 0;
+    while at < BUCKETS {
+        masks[at] = 0xFF;
+        at += 1;
+    }
+    masks
+};
 
 /// There is no memory, or a page is full of keys that cannot be told apart.
 #[derive(Debug, PartialEq, Eq)]
@@ -121,53 +139,106 @@ pub(crate) enum NoRoom {
     Copies,
 }
 
-impl<L: Lane> Page<L> {
-    /// A page of these fingerprints, with room for `room` of them.
-    fn new(depth: u32, ends: [u16; BUCKETS], slots: &[L], room: usize) -> Result<Self, NoRoom> {
-        let mut bounds = [0; BUCKETS + 1];
-        bounds[1..].copy_from_slice(&ends);
-        let mut page = Self { slots: Box::default(), bounds, depth: depth as u8 };
-        page.refit(slots, room)?;
-        Ok(page)
-    }
+/// The bucket and the fingerprint of a digest in a page of this depth.
+#[inline(always)]
+fn place<L: Lane>(digest: u64, depth: u32) -> (usize, L) {
+    let rest = digest << (depth & 63);
+    ((rest >> (64 - BUCKET_BITS)) as usize, L::of(rest << BUCKET_BITS))
+}
 
-    /// Moves to slots that have room for `room` fingerprints, of which `slots` are the first.
-    fn refit(&mut self, slots: &[L], room: usize) -> Result<(), NoRoom> {
-        let len = room.max(slots.len()).max(WINDOW).next_multiple_of(STEP.into());
+impl<L: Lane> Page<L> {
+    /// A page of these fingerprints, of which a bucket has those up to its end, with room for
+    /// `room` of them.
+    fn new(ends: [u16; BUCKETS], slots: &[L], room: usize) -> Result<Self, NoRoom> {
+        let (mut sizes, mut begin, mut wide) = ([0; BUCKETS], 0, room > NARROW);
+        for (size, end) in sizes.iter_mut().zip(ends) {
+            // A full one may be asked to hold one more.
+            wide |= end - begin >= FULL.into();
+            (*size, begin) = ((end - begin) as u8, end);
+        }
+        let (head, least) = if wide { (BUCKETS + 1, NARROW + 1) } else { (0, WINDOW) };
+        let len = (head + room.max(slots.len())).max(least).next_multiple_of(STEP.into());
         let mut fresh = Vec::new();
         fresh.try_reserve_exact(len).map_err(|_| NoRoom::Memory)?;
+        if wide {
+            let bound = |end: u16| L::from_bits(head as u64 + u64::from(end));
+            fresh.push(bound(0));
+            fresh.extend(ends.map(bound));
+        }
         fresh.extend_from_slice(slots);
         fresh.resize(len, L::default());
-        self.slots = fresh.into_boxed_slice();
-        Ok(())
+        Ok(Self { slots: fresh.into_boxed_slice(), sizes })
+    }
+
+    /// A step more of slots, or the same page if there is no memory.
+    fn grow(&mut self) -> Result<(), NoRoom> {
+        let mut slots = core::mem::take(&mut self.slots).into_vec();
+        let more = slots.try_reserve_exact(STEP.into()).map_err(|_| NoRoom::Memory);
+        if more.is_ok() {
+            slots.resize(slots.len() + usize::from(STEP), L::default());
+        }
+        self.slots = slots.into_boxed_slice();
+        more
+    }
+
+    #[inline(always)]
+    fn is_wide(&self) -> bool {
+        self.slots.len() > NARROW
+    }
+
+    /// Where a bucket of a wide page begins.
+    fn bound(&self, bucket: usize) -> usize {
+        self.slots[bucket].into() as usize
+    }
+
+    /// Where the first bucket begins.
+    fn first(&self) -> usize {
+        if self.is_wide() { BUCKETS + 1 } else { 0 }
     }
 
     /// Fingerprints in the page.
-    #[inline(always)]
+    #[inline]
     fn len(&self) -> usize {
-        self.bounds[BUCKETS].into()
+        if self.is_wide() {
+            return self.bound(BUCKETS) - self.first();
+        }
+        self.sizes.iter().map(|size| usize::from(*size)).sum()
     }
 
-    /// Where buckets end.
-    fn ends(&self) -> &[u16] {
-        &self.bounds[1..]
+    /// Slots that the page has room for.
+    fn room(&self) -> usize {
+        self.slots.len() - self.first()
+    }
+
+    /// Its fingerprints.
+    fn used(&self) -> &[L] {
+        &self.slots[self.first()..][..self.len()]
+    }
+
+    /// Where each bucket ends, as if the page were not wide.
+    fn ends(&self) -> [u16; BUCKETS] {
+        let first = self.first();
+        core::array::from_fn(|bucket| (self.range(bucket).end - first) as u16)
     }
 
     /// Where a bucket lies.
     #[inline(always)]
-    fn range(&self, bucket: usize) -> core::ops::Range<usize> {
-        self.bounds[bucket].into()..self.bounds[bucket + 1].into()
-    }
-
-    /// The bucket and the fingerprint of a digest.
-    #[inline(always)]
-    fn place(&self, digest: u64) -> (usize, L) {
-        let rest = digest << (self.depth & 63);
-        ((rest >> (64 - BUCKET_BITS)) as usize, L::of(rest << BUCKET_BITS))
+    fn range(&self, bucket: usize) -> Range<usize> {
+        if self.is_wide() {
+            return self.bound(bucket)..self.bound(bucket + 1);
+        }
+        // All sizes, those from it on as zeros: what a condition would be compiled to is 32 branches.
+        let before = BEFORE[BUCKETS - bucket..].first_chunk::<BUCKETS>().unwrap_or(&[0; BUCKETS]);
+        let sum = |sum, (size, mask): (&u8, &u8)| sum + u32::from(size & mask);
+        let start = self.sizes.iter().zip(before).fold(0, sum) as usize;
+        start..start + usize::from(self.sizes[bucket])
     }
 
     #[inline(always)]
     fn contains(&self, bucket: usize, key: L) -> bool {
+        if self.is_wide() {
+            return self.wide_contains(bucket, key);
+        }
         let range = self.range(bucket);
         let mut from = range.start;
         loop {
@@ -184,20 +255,41 @@ impl<L: Lane> Page<L> {
         }
     }
 
-    /// Adds a fingerprint; there is a free slot.
+    #[cold]
+    #[inline(never)]
+    fn wide_contains(&self, bucket: usize, key: L) -> bool {
+        self.slots[self.range(bucket)].iter().any(|slot| slot.is_prefix_of(key))
+    }
+
+    /// Adds a fingerprint; there is a free slot, and one in the bucket.
     #[inline(always)]
     fn insert(&mut self, bucket: usize, key: L) {
-        let mut at = usize::from(self.bounds[bucket + 1]);
-        let mut moving = core::mem::replace(&mut self.slots[at], key);
-        self.bounds[bucket + 1] += 1;
-        for end in &mut self.bounds[bucket + 2..] {
-            let behind = usize::from(*end);
-            *end += 1;
+        let mut end = self.range(bucket).end;
+        let mut moving = core::mem::replace(&mut self.slots[end], key);
+        if self.is_wide() {
+            return self.wide_insert(bucket, moving);
+        }
+        self.sizes[bucket] += 1;
+        for size in &self.sizes[bucket + 1..] {
+            end += usize::from(*size);
             // An empty bucket has nothing to move.
-            if behind > at {
-                moving = core::mem::replace(&mut self.slots[behind], moving);
-                at = behind;
+            if *size > 0 {
+                moving = core::mem::replace(&mut self.slots[end], moving);
             }
+        }
+    }
+
+    /// The same for the buckets behind one of a wide page.
+    #[cold]
+    fn wide_insert(&mut self, bucket: usize, mut moving: L) {
+        let mut begin = self.bound(bucket + 1);
+        for at in bucket + 1..=BUCKETS {
+            let end = self.bound(at);
+            if end > begin {
+                moving = core::mem::replace(&mut self.slots[end], moving);
+            }
+            self.slots[at] = L::from_bits(end as u64 + 1);
+            begin = end;
         }
     }
 
@@ -211,25 +303,27 @@ impl<L: Lane> Page<L> {
         let Some(found) = matching.min_by_key(|at| self.slots[*at].mark()) else { return false };
         let mut hole = range.end - 1;
         self.slots[found] = self.slots[hole];
-        self.bounds[bucket + 1] -= 1;
-        for end in &mut self.bounds[bucket + 2..] {
-            let last = usize::from(*end) - 1;
-            *end -= 1;
-            if last > hole {
-                self.slots[hole] = self.slots[last];
-                hole = last;
+        for behind in bucket + 1..BUCKETS {
+            let range = self.range(behind);
+            if !range.is_empty() {
+                self.slots[hole] = self.slots[range.end - 1];
+                hole = range.end - 1;
             }
         }
         self.slots[hole] = L::default();
+        if self.is_wide() {
+            (bucket + 1..=BUCKETS).for_each(|at| self.slots[at] = L::from_bits(self.bound(at) as u64 - 1));
+        } else {
+            self.sizes[bucket] -= 1;
+        }
         true
     }
 
-    /// One half of the page, as a page of its own: the fingerprints of eight buckets, each with its
-    /// first bit as part of the address.
+    /// One half of the page, as a page of its own: the fingerprints of half of its buckets, each
+    /// with its first bit as part of the address.
     fn half(&self, upper: bool) -> Result<Self, NoRoom> {
         let buckets = if upper { BUCKETS / 2..BUCKETS } else { 0..BUCKETS / 2 };
-        let from = self.range(buckets.start).start;
-        let most = 2 * (usize::from(self.bounds[buckets.end]) - from) + 1;
+        let most = 2 * (self.range(buckets.end - 1).end - self.range(buckets.start).start) + 1;
         let (mut slots, mut len, mut ends) = (vec![L::default(); most], 0, [0; BUCKETS]);
         let old = buckets.flat_map(|bucket| [(bucket, false), (bucket, true)]);
         for (end, (bucket, bit)) in ends.iter_mut().zip(old) {
@@ -240,15 +334,42 @@ impl<L: Lane> Page<L> {
             }
             *end = u16::try_from(len).map_err(|_| NoRoom::Copies)?;
         }
-        Self::new(u32::from(self.depth) + 1, ends, &slots[..len], len)
+        Self::new(ends, &slots[..len], len)
     }
 
     /// The fingerprints of the buckets, each bucket sorted: what is equal and what is stored does
     /// not depend on the order of insertion.
     fn sorted(&self) -> Vec<L> {
-        let mut slots = self.slots[..self.len()].to_vec();
-        (0..BUCKETS).for_each(|bucket| slots[self.range(bucket)].sort_unstable());
+        let mut slots = self.used().to_vec();
+        let mut begin = 0;
+        for end in self.ends() {
+            slots[begin..end.into()].sort_unstable();
+            begin = end.into();
+        }
         slots
+    }
+}
+
+/// Which page a prefix has, and its depth: known before the page is read.
+#[derive(Clone, Copy)]
+struct Entry(u32);
+
+impl Entry {
+    /// As many bits of it as the depth needs; the others number the page.
+    const DEPTH_BITS: u32 = 6;
+    /// The most pages, which take 80 GB.
+    const PAGES: usize = 1 << (32 - Self::DEPTH_BITS);
+
+    fn new(page: usize, depth: u32) -> Self {
+        Self((page as u32) << Self::DEPTH_BITS | depth)
+    }
+    #[inline(always)]
+    fn page(self) -> usize {
+        (self.0 >> Self::DEPTH_BITS) as usize
+    }
+    #[inline(always)]
+    fn depth(self) -> u32 {
+        self.0 % (1 << Self::DEPTH_BITS)
     }
 }
 
@@ -256,7 +377,7 @@ impl<L: Lane> Page<L> {
 #[derive(Clone)]
 pub(crate) struct Pages<L> {
     /// The page of each prefix of `bits` bits.
-    directory: Vec<u32>,
+    directory: Vec<Entry>,
     bits: u32,
     pages: Vec<Page<L>>,
     level: Level,
@@ -269,8 +390,7 @@ impl<L: Lane> Work for Ask<'_, L> {
     type Output = bool;
     #[inline(always)]
     fn run(self) -> bool {
-        let page = self.0.page(self.1);
-        let (bucket, key) = page.place(self.1);
+        let (page, bucket, key) = self.0.find(self.1);
         page.contains(bucket, key)
     }
 }
@@ -307,8 +427,8 @@ impl<L: Lane> Pages<L> {
         pages.try_reserve_exact(count).map_err(|_| NoRoom::Memory)?;
         directory.try_reserve_exact(count).map_err(|_| NoRoom::Memory)?;
         for page in 0..count {
-            directory.push(page as u32);
-            pages.push(Page::new(rule.depth, [0; BUCKETS], &[], room)?);
+            directory.push(Entry::new(page, rule.depth));
+            pages.push(Page::new([0; BUCKETS], &[], room)?);
         }
         Ok(Self { directory, bits: rule.depth, pages, level: Level::best() })
     }
@@ -319,16 +439,32 @@ impl<L: Lane> Pages<L> {
         (size_of::<Page<L>>() as u64 + 4 + room * size_of::<L>() as u64) << rule.depth
     }
 
-    /// The page of a digest, by its place in the directory.
+    /// The place of a digest in the directory.
     #[inline(always)]
-    fn entry(&self, digest: u64) -> usize {
+    fn prefix(&self, digest: u64) -> usize {
         // Two shifts, since one of 64 bits is none.
         (digest >> 1 >> (63 - self.bits)) as usize
     }
 
     #[inline(always)]
-    fn page(&self, digest: u64) -> &Page<L> {
-        &self.pages[self.directory[self.entry(digest)] as usize]
+    fn entry(&self, digest: u64) -> Entry {
+        self.directory[self.prefix(digest)]
+    }
+
+    /// The page of a digest, its bucket there and its fingerprint.
+    #[inline(always)]
+    fn find(&self, digest: u64) -> (&Page<L>, usize, L) {
+        let entry = self.entry(digest);
+        let (bucket, key) = place(digest, entry.depth());
+        (&self.pages[entry.page()], bucket, key)
+    }
+
+    /// The same, to change the page.
+    #[inline(always)]
+    fn find_mut(&mut self, digest: u64) -> (&mut Page<L>, usize, L) {
+        let entry = self.entry(digest);
+        let (bucket, key) = place(digest, entry.depth());
+        (&mut self.pages[entry.page()], bucket, key)
     }
 
     /// Asks for what the digests of a group need: first for the heads of all their pages, which
@@ -339,16 +475,14 @@ impl<L: Lane> Pages<L> {
             return;
         }
         for digest in group {
-            prefetch(&self.pages, self.directory[self.entry(digest.0)] as usize);
+            prefetch(&self.pages, self.entry(digest.0).page());
         }
         for digest in group {
-            let page = self.page(digest.0);
-            let range = page.range(page.place(digest.0).0);
+            let (page, bucket, _) = self.find(digest.0);
+            let start = page.range(bucket).start;
             // All lines of the window, which is read whole: one that was not asked for is waited for.
-            prefetch(&page.slots, range.start);
-            prefetch(&page.slots, range.start + WINDOW - 16);
-            prefetch(&page.slots, range.start + WINDOW - 1);
-            prefetch(&page.slots, range.end);
+            prefetch(&page.slots, start);
+            prefetch(&page.slots, start + WINDOW - 1);
         }
     }
 
@@ -365,36 +499,33 @@ impl<L: Lane> Pages<L> {
 
     /// How many fingerprints match.
     pub(crate) fn count(&self, digest: u64) -> u64 {
-        let page = self.page(digest);
-        let (bucket, key) = page.place(digest);
+        let (page, bucket, key) = self.find(digest);
         page.slots[page.range(bucket)].iter().filter(|slot| slot.is_prefix_of(key)).count() as u64
     }
 
     /// Adds a key.
     #[inline(always)]
     pub(crate) fn insert(&mut self, digest: u64, rule: &Rule) -> Result<(), NoRoom> {
-        let mut number = self.directory[self.entry(digest)] as usize;
+        let (page, bucket, _) = self.find_mut(digest);
         // Slots are a multiple of the step, so that between two multiples there is a free one.
-        if self.pages[number].len().is_multiple_of(STEP.into()) {
+        let fits = page.sizes[bucket] < FULL && !page.is_wide() && !page.len().is_multiple_of(STEP.into());
+        if !fits {
             self.make_room(digest, rule)?;
-            number = self.directory[self.entry(digest)] as usize;
         }
-        let page = &mut self.pages[number];
-        let (bucket, key) = page.place(digest);
+        let (page, bucket, key) = self.find_mut(digest);
         page.insert(bucket, key);
         Ok(())
     }
 
     /// Removes a key; false if none matches.
     pub(crate) fn remove(&mut self, digest: u64) -> bool {
-        let number = self.directory[self.entry(digest)] as usize;
-        let page = &mut self.pages[number];
-        let (bucket, key) = page.place(digest);
+        let (page, bucket, key) = self.find_mut(digest);
         let removed = page.remove(bucket, key);
         // Gives memory back. If a smaller piece cannot be had, the page keeps the one that it has.
-        if page.slots.len() > 2 * page.len() + 2 * WINDOW {
-            let slots = page.slots[..page.len()].to_vec();
-            let _ = page.refit(&slots, slots.len());
+        if page.room() > 2 * page.len() + 2 * WINDOW {
+            if let Ok(smaller) = Page::new(page.ends(), page.used(), page.len()) {
+                *page = smaller;
+            }
         }
         removed
     }
@@ -406,37 +537,36 @@ impl<L: Lane> Pages<L> {
     #[inline(never)]
     fn make_room(&mut self, digest: u64, rule: &Rule) -> Result<(), NoRoom> {
         loop {
-            let number = self.directory[self.entry(digest)] as usize;
-            let page = &self.pages[number];
+            let depth = self.entry(digest).depth();
+            let (page, bucket, _) = self.find_mut(digest);
             let len = page.len();
-            let full = len.is_multiple_of(STEP.into()) && len >= rule.page(page.depth.into()).into();
+            let full = len.is_multiple_of(STEP.into()) && len >= rule.page(depth).into();
             if full && self.split(digest, rule)? {
                 continue;
             }
-            let page = &mut self.pages[number];
-            if len < page.slots.len() {
-                return Ok(());
-            }
-            if len + usize::from(STEP) > u16::MAX.into() {
+            let (page, _, _) = self.find_mut(digest);
+            if len + BUCKETS + 2 * usize::from(STEP) > u16::MAX.into() {
                 return Err(NoRoom::Copies);
             }
-            let slots = core::mem::take(&mut page.slots);
-            if let Err(error) = page.refit(&slots, len + 1) {
-                page.slots = slots;
-                return Err(error);
+            if !page.is_wide() && (page.sizes[bucket] == FULL || len == NARROW) {
+                *page = Page::new(page.ends(), page.used(), len + 1)?;
             }
+            return if len < page.room() { Ok(()) } else { page.grow() };
         }
     }
 
     /// Splits the page of a digest; false if it is as deep as it can be.
     fn split(&mut self, digest: u64, rule: &Rule) -> Result<bool, NoRoom> {
-        let number = self.directory[self.entry(digest)];
-        let page = &self.pages[number as usize];
-        let depth = u32::from(page.depth) + 1;
+        let entry = self.entry(digest);
+        let page = &self.pages[entry.page()];
+        let depth = entry.depth() + 1;
         if depth > rule.deepest()
             || (depth > self.bits && 2 * self.directory.len() > widest(self.pages.len()))
         {
             return Ok(false);
+        }
+        if self.pages.len() == Entry::PAGES {
+            return Err(NoRoom::Memory);
         }
         let (lower, upper) = match (page.half(false), page.half(true)) {
             (Ok(lower), Ok(upper)) => (lower, upper),
@@ -452,13 +582,14 @@ impl<L: Lane> Pages<L> {
         if depth > self.bits {
             let mut twice = Vec::new();
             twice.try_reserve_exact(2 * self.directory.len()).map_err(|_| NoRoom::Memory)?;
-            twice.extend(self.directory.iter().flat_map(|page| [*page, *page]));
+            twice.extend(self.directory.iter().flat_map(|entry| [*entry, *entry]));
             (self.directory, self.bits) = (twice, self.bits + 1);
         }
         let span = 1usize << (self.bits - depth);
-        let start = self.entry(digest) / (2 * span) * (2 * span);
-        self.directory[start + span..start + 2 * span].fill(self.pages.len() as u32);
-        self.pages[number as usize] = lower;
+        let start = self.prefix(digest) / (2 * span) * (2 * span);
+        self.directory[start..start + span].fill(Entry::new(entry.page(), depth));
+        self.directory[start + span..start + 2 * span].fill(Entry::new(self.pages.len(), depth));
+        self.pages[entry.page()] = lower;
         self.pages.push(upper);
         Ok(true)
     }
@@ -466,18 +597,20 @@ impl<L: Lane> Pages<L> {
     /// Forgets all keys, and keeps the pages.
     pub(crate) fn clear(&mut self) {
         for page in &mut self.pages {
-            page.slots.fill(L::default());
-            page.bounds = [0; BUCKETS + 1];
+            let first = page.first();
+            page.slots[first..].fill(L::default());
+            page.slots[..first].fill(L::from_bits(first as u64));
+            page.sizes = [0; BUCKETS];
         }
     }
 
-    /// The pages in the order of their prefixes.
-    fn in_order(&self) -> impl Iterator<Item = &Page<L>> {
+    /// The pages in the order of their prefixes, with their depths.
+    fn in_order(&self) -> impl Iterator<Item = (&Page<L>, u32)> {
         let mut at = 0;
         core::iter::from_fn(move || {
-            let page = &self.pages[*self.directory.get(at)? as usize];
-            at += 1 << (self.bits - u32::from(page.depth));
-            Some(page)
+            let entry = *self.directory.get(at)?;
+            at += 1 << (self.bits - entry.depth());
+            Some((&self.pages[entry.page()], entry.depth()))
         })
     }
 
@@ -493,10 +626,10 @@ impl<L: Lane> Pages<L> {
 
     /// Slot `at` of all pages in order; 0 if it is empty.
     pub(crate) fn slot(&self, mut at: u64) -> u64 {
-        for page in self.in_order() {
-            match page.slots.get(at as usize) {
+        for (page, _) in self.in_order() {
+            match page.slots[page.first()..].get(at as usize) {
                 Some(slot) => return (*slot).into(),
-                None => at -= page.slots.len() as u64,
+                None => at -= page.room() as u64,
             }
         }
         0
@@ -504,12 +637,11 @@ impl<L: Lane> Pages<L> {
 
     /// The fingerprint of a digest, and the slots that it is compared with.
     pub(crate) fn slots_of(&self, digest: u64) -> (u64, core::ops::Range<u64>) {
-        let page = self.page(digest);
-        let before = self.in_order().take_while(|other| !core::ptr::eq(*other, page));
-        let before: u64 = before.map(|page| page.slots.len() as u64).sum();
-        let (bucket, key) = page.place(digest);
-        let range = page.range(bucket);
-        (key.into(), before + range.start as u64..before + range.end as u64)
+        let (page, bucket, key) = self.find(digest);
+        let before = self.in_order().take_while(|(other, _)| !core::ptr::eq(*other, page));
+        let before: u64 = before.map(|(page, _)| page.room() as u64).sum();
+        let (range, first) = (page.range(bucket), page.first());
+        (key.into(), before + (range.start - first) as u64..before + (range.end - first) as u64)
     }
 
     /// Whether a slot with these bits stands for a key with this fingerprint.
@@ -519,7 +651,7 @@ impl<L: Lane> Pages<L> {
 
     /// Slots in all pages.
     pub(crate) fn slots(&self) -> u64 {
-        self.pages.iter().map(|page| page.slots.len() as u64).sum()
+        self.pages.iter().map(|page| page.room() as u64).sum()
     }
 
     /// The number of pages.
@@ -531,29 +663,30 @@ impl<L: Lane> Pages<L> {
     /// probability 2^−length, independently of the others. These probabilities are not small: a
     /// fingerprint of one bit, as old keys have, matches half of the keys.
     pub(crate) fn fpp(&self) -> f64 {
-        let of_page = |page: &Page<L>| {
+        let of_page = |(page, depth): (&Page<L>, u32)| {
             let bucket = |bucket| {
                 let slots = page.slots[page.range(bucket)].iter();
                 slots.fold(0.0, |found, slot| found + (1.0 - found) * slot.share())
             };
-            (0..BUCKETS).map(bucket).sum::<f64>() * libm::exp2(-f64::from(page.depth))
+            (0..BUCKETS).map(bucket).sum::<f64>() * libm::exp2(-f64::from(depth))
         };
-        self.pages.iter().map(of_page).sum::<f64>() / BUCKETS as f64
+        self.in_order().map(of_page).sum::<f64>() / BUCKETS as f64
     }
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.directory.capacity() * 4
+        let slots: usize = self.pages.iter().map(|page| page.slots.len()).sum();
+        self.directory.capacity() * size_of::<Entry>()
             + self.pages.capacity() * size_of::<Page<L>>()
-            + self.slots() as usize * size_of::<L>()
+            + slots * size_of::<L>()
     }
 
     /// Hands the pages to `put` as numbers of 16 bits: depth, ends, and the sorted slots of each,
     /// the lower half of a slot first.
     pub(crate) fn write(&self, mut put: impl FnMut(u16)) {
-        for page in self.in_order() {
-            put(page.depth.into());
-            page.ends().iter().for_each(|end| put(*end));
+        for (page, depth) in self.in_order() {
+            put(depth as u16);
+            page.ends().into_iter().for_each(&mut put);
             for slot in page.sorted() {
                 (0..L::BITS).step_by(16).for_each(|shift| put((slot.into() >> shift) as u16));
             }
@@ -562,7 +695,7 @@ impl<L: Lane> Pages<L> {
 
     /// Numbers that [`write`](Self::write) hands out.
     pub(crate) fn written(&self) -> u64 {
-        self.pages() as u64 * HEAD as u64 + self.len() * u64::from(L::BITS / 16)
+        self.pages() as u64 * HEAD + self.len() * u64::from(L::BITS / 16)
     }
 
     /// The pages that were written as these numbers; those that are left over are zero, and fewer
@@ -577,7 +710,8 @@ impl<L: Lane> Pages<L> {
         // Where pages begin, and what they need.
         let (mut heads, mut at, mut covered, mut bits, mut bytes) = (0, 0, 0u128, rule.depth, 0u64);
         while covered < 1 << 64 {
-            let Some(&[depth, ref ends @ ..]) = numbers.get(at..).and_then(<[u16]>::first_chunk::<HEAD>)
+            let Some(&[depth, ref ends @ ..]) =
+                numbers.get(at..).and_then(<[u16]>::first_chunk::<{ HEAD as usize }>)
             else {
                 return Err(Unread("there are fewer pages than keys could be in").into());
             };
@@ -592,8 +726,8 @@ impl<L: Lane> Pages<L> {
             covered += 1 << (64 - depth);
             bits = bits.max(depth);
             heads += 1;
-            at += HEAD + len * per_slot;
-            let slots = len.max(WINDOW).next_multiple_of(STEP.into());
+            at += HEAD as usize + len * per_slot;
+            let slots = (len + BUCKETS + 1).max(WINDOW).next_multiple_of(STEP.into());
             bytes += (size_of::<Page<L>>() + slots * size_of::<L>()) as u64;
         }
         let rest = numbers.get(at..).ok_or(Unread("a page is longer than the payload"))?;
@@ -604,30 +738,33 @@ impl<L: Lane> Pages<L> {
             .checked_shl(bits)
             .filter(|entries| *entries <= widest(heads))
             .ok_or(Unread("a page is too deep"))?;
-        allowed(bytes + entries as u64 * 4)?;
+        if heads > Entry::PAGES {
+            return Err(Unread("there are more pages than a table can have").into());
+        }
+        allowed(bytes + (entries * size_of::<Entry>()) as u64)?;
         let no_memory = |_| Unread("there is not enough memory");
         let (mut pages, mut directory) = (Vec::new(), Vec::new());
         pages.try_reserve_exact(heads).map_err(no_memory)?;
         directory.try_reserve_exact(entries).map_err(no_memory)?;
         let mut rest = numbers;
         while let Some((&[depth, ref ends @ ..], behind)) =
-            rest.split_first_chunk::<HEAD>().filter(|_| pages.len() < heads)
+            rest.split_first_chunk::<{ HEAD as usize }>().filter(|_| pages.len() < heads)
         {
             let (slots, next) = behind.split_at(usize::from(ends[BUCKETS - 1]) * per_slot);
             let slot = |halves: &[u16]| {
                 L::from_bits(halves.iter().rev().fold(0, |bits, half| bits << 16 | u64::from(*half)))
             };
             let slots: Vec<L> = slots.chunks_exact(per_slot).map(slot).collect();
-            let ends: [u16; BUCKETS] = *ends;
-            let page = Page::new(depth.into(), ends, &slots, slots.len())
-                .map_err(|_| Unread("there is not enough memory"))?;
+            let page =
+                Page::new(*ends, &slots, slots.len()).map_err(|_| Unread("there is not enough memory"))?;
             if slots.iter().any(|slot| *slot == L::default()) {
                 return Err(Unread("a slot in use is empty").into());
             }
-            if !(0..BUCKETS).all(|bucket| slots[page.range(bucket)].is_sorted()) {
+            if !(0..BUCKETS).all(|bucket| page.slots[page.range(bucket)].is_sorted()) {
                 return Err(Unread("a bucket is not sorted").into());
             }
-            directory.extend(core::iter::repeat_n(pages.len() as u32, 1 << (bits - u32::from(depth))));
+            let entry = Entry::new(pages.len(), depth.into());
+            directory.extend(core::iter::repeat_n(entry, 1 << (bits - u32::from(depth))));
             pages.push(page);
             rest = next;
         }
@@ -636,15 +773,15 @@ impl<L: Lane> Pages<L> {
 }
 
 /// Numbers of 16 bits before the slots of a page.
-const HEAD: usize = 1 + BUCKETS;
+pub(crate) const HEAD: u64 = 1 + BUCKETS as u64;
 
 /// What is wrong with stored pages.
 pub(crate) struct Unread(pub(crate) &'static str);
 
 impl<L: Lane> PartialEq for Pages<L> {
     fn eq(&self, other: &Self) -> bool {
-        let same = |(ours, theirs): (&Page<L>, &Page<L>)| {
-            ours.depth == theirs.depth && ours.bounds == theirs.bounds && ours.sorted() == theirs.sorted()
+        let same = |((ours, depth), (theirs, other)): ((&Page<L>, u32), (&Page<L>, u32))| {
+            depth == other && ours.ends() == theirs.ends() && ours.sorted() == theirs.sorted()
         };
         self.pages.len() == other.pages.len() && self.in_order().zip(other.in_order()).all(same)
     }
@@ -659,28 +796,35 @@ mod tests {
         Digest(31).word(number + 1)
     }
 
-    /// A page with 40 fingerprints of any length, none included, in each bucket.
-    fn mixed(depth: u32) -> Page<u16> {
-        let mut page = Page::new(depth, [0; BUCKETS], &[], 640).unwrap();
-        for number in 0..640 {
-            let (bits, length) = (random(number) as u16, number / 16 % 16);
+    /// A page with 20 fingerprints of any length, none included, in each bucket; `heaped` puts 300
+    /// more into one, which makes the page wide.
+    fn mixed(heaped: bool) -> Page<u16> {
+        let room = if heaped { 940 } else { 640 };
+        let mut page = Page::new([0; BUCKETS], &[], room).unwrap();
+        for number in 0..room as u32 {
+            let (bits, length) = (random(number) as u16, number / 32 % 16);
             let key = (bits | 1) & (u16::MAX << (15 - length)) | 1 << (15 - length);
-            page.insert(number as usize % BUCKETS, key);
+            let bucket = if number < 640 { number as usize % BUCKETS } else { 5 };
+            if page.sizes[bucket] == FULL && !page.is_wide() {
+                page = Page::new(page.ends(), page.used(), room).unwrap();
+            }
+            page.insert(bucket, key);
         }
+        assert_eq!((page.is_wide(), page.len()), (heaped, room));
         page
     }
 
     #[test]
     fn windows_answer_as_slots_do_one_by_one() {
-        for depth in [0, 7] {
-            let mut page = mixed(depth);
+        for heaped in [false, true] {
+            let mut page = mixed(heaped);
             // Fewer of them, so that both answers are frequent.
             for bucket in 0..BUCKETS {
                 (0..60).for_each(|number| _ = page.remove(bucket, random(number) as u16 | 1));
             }
             let mut found = 0;
             for number in 0..20_000 {
-                let (bucket, key) = page.place(random(number));
+                let (bucket, key) = place(random(number), number % 9);
                 let expected = page.slots[page.range(bucket)].iter().any(|slot| slot.is_prefix_of(key));
                 assert_eq!(page.contains(bucket, key), expected, "bucket {bucket}, key {key:04x}");
                 found += u32::from(expected);
@@ -693,26 +837,62 @@ mod tests {
         assert!(!0u16.is_prefix_of(1));
     }
 
+    /// A wide page and one that is not, each with the same slots in the same buckets, through the
+    /// same insertions and removals.
+    #[test]
+    fn a_wide_page_does_as_another_does() {
+        let mut narrow = mixed(false);
+        let mut wide = mixed(true);
+        // The 300 that made it wide, taken out of it by hand.
+        let mut slots: Vec<Vec<u16>> =
+            (0..BUCKETS).map(|bucket| wide.slots[wide.range(bucket)].to_vec()).collect();
+        slots[5].clone_from(&narrow.slots[narrow.range(5)].to_vec());
+        let mut end = BUCKETS as u16 + 1;
+        let mut all = vec![end];
+        for bucket in &slots {
+            end += bucket.len() as u16;
+            all.push(end);
+        }
+        all.extend(slots.concat());
+        all.resize(wide.slots.len(), 0);
+        wide.slots = all.into_boxed_slice();
+        for number in 0..3_000 {
+            let (bucket, key) = place(random(number), 3);
+            if number % 3 == 0 && narrow.len() < narrow.room() && narrow.sizes[bucket] < FULL {
+                narrow.insert(bucket, key);
+                wide.insert(bucket, key);
+            } else {
+                assert_eq!(narrow.remove(bucket, key), wide.remove(bucket, key));
+            }
+            assert_eq!((narrow.ends(), narrow.sorted()), (wide.ends(), wide.sorted()));
+            let (ours, theirs) = (narrow.half(number % 2 == 0), wide.half(number % 2 == 0));
+            assert_eq!(ours.unwrap().sorted(), theirs.unwrap().sorted());
+        }
+        assert!(wide.is_wide() && !narrow.is_wide());
+    }
+
     #[test]
     fn halves_answer_as_the_page_did_or_more_exactly() {
-        let page = mixed(3);
-        let (lower, upper) = (page.half(false).unwrap(), page.half(true).unwrap());
-        let mut lost = 0;
-        for number in 0..50_000 {
-            // The prefix of the page is 101.
-            let digest = random(number) >> 3 | 0b101 << 61;
-            let half = if digest << 3 >> 63 == 1 { &upper } else { &lower };
-            let of = |page: &Page<u16>| {
-                let (bucket, key) = page.place(digest);
-                page.slots[page.range(bucket)].iter().filter(|slot| slot.is_prefix_of(key)).count()
-            };
-            // The same fingerprints match before and after.
-            lost += usize::from(of(&page) != of(half));
+        for heaped in [false, true] {
+            let page = mixed(heaped);
+            let (lower, upper) = (page.half(false).unwrap(), page.half(true).unwrap());
+            let mut lost = 0;
+            for number in 0..50_000 {
+                // The prefix of the page is 101.
+                let digest = random(number) >> 3 | 0b101 << 61;
+                let half = if digest << 3 >> 63 == 1 { &upper } else { &lower };
+                let of = |page: &Page<u16>, depth| {
+                    let (bucket, key) = place(digest, depth);
+                    page.slots[page.range(bucket)].iter().filter(|slot| slot.is_prefix_of(key)).count()
+                };
+                // The same fingerprints match before and after.
+                lost += usize::from(of(&page, 3) != of(half, 4));
+            }
+            assert_eq!(lost, 0);
+            // Those without bits are in two buckets each.
+            let voids = page.used().iter().filter(|slot| slot.is_void()).count();
+            assert!(voids > 0);
+            assert_eq!(lower.len() + upper.len(), page.len() + voids);
         }
-        assert_eq!(lost, 0);
-        // Those without bits are in two buckets each.
-        let voids = page.slots.iter().filter(|slot| slot.is_void()).count();
-        assert!(voids > 0);
-        assert_eq!(lower.len() + upper.len(), page.len() + voids);
     }
 }

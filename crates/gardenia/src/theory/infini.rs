@@ -1,10 +1,10 @@
 //! The filter that grows in place: how long fingerprints are, and how many keys a page holds before
 //! it splits.
 //!
-//! A key has a place among 16·2^d buckets, where d is the depth of its page, and a fingerprint of F
+//! A key has a place among 32·2^d buckets, where d is the depth of its page, and a fingerprint of F
 //! bits. When a page splits, each of its fingerprints gives one bit to its address, and new keys
 //! have F bits again. The keys that a page of depth d receives, C/2 between two splits, are found
-//! by mistake with probability (C/2)/(16·2^F), and so are they later: what is known of a key does
+//! by mistake with probability (C/2)/(32·2^F), and so are they later: what is known of a key does
 //! not change. So the rate is a sum over generations, and grows by the same share with each
 //! doubling, or by any share that C is chosen for.
 //!
@@ -22,11 +22,11 @@ use crate::SizeError;
 /// Buckets of a page: 2 to the power of [`BUCKET_BITS`].
 pub const BUCKETS: usize = 1 << BUCKET_BITS;
 /// Bits of a key that choose one of them.
-pub const BUCKET_BITS: u32 = 4;
+pub const BUCKET_BITS: u32 = 5;
 
 /// The most keys that a page is planned for. Larger ones take less memory for their head, and
 /// longer for an insertion.
-pub const LARGEST: u16 = 512;
+pub const LARGEST: u16 = 768;
 
 /// Pages hold a multiple of this number of keys.
 pub const STEP: u16 = 16;
@@ -61,10 +61,10 @@ impl Rule {
     /// ```
     /// use gardenia::theory::infini::Rule;
     /// let rule = Rule::new(0.01, 1_000, None)?;
-    /// assert_eq!((rule.width, rule.depth, rule.page(1), rule.page(12)), (16, 1, 512, 512));
+    /// assert_eq!((rule.width, rule.depth, rule.page(1), rule.page(12)), (16, 1, 768, 768));
     /// assert_eq!(Rule::new(1e-6, 1, None)?.width, 32);
     /// // A bound saves memory where the rate is low.
-    /// assert_eq!(Rule::new(0.002, 100_000, Some(1_000_000))?.width, 16);
+    /// assert_eq!(Rule::new(0.001, 100_000, Some(1_000_000))?.width, 16);
     /// assert!(Rule::new(1e-10, 1, None).is_err() && Rule::new(1.0, 1, None).is_err());
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
@@ -125,8 +125,8 @@ impl Rule {
     /// use gardenia::theory::infini::Rule;
     /// let rule = Rule::new(0.01, 1, None)?;
     /// // The first page, and fourteen doublings.
-    /// assert!((rule.fpp_at(512) - 512.0 / 16.0 / 32_768.0).abs() < 1e-5);
-    /// assert!((rule.fpp_at(512 << 14) - 8.0 * rule.fpp_at(512)).abs() < 1e-4);
+    /// assert!((rule.fpp_at(768) - 768.0 / 32.0 / 32_768.0).abs() < 1e-5);
+    /// assert!((rule.fpp_at(768 << 14) - 8.0 * rule.fpp_at(768)).abs() < 1e-4);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     #[must_use]

@@ -1057,7 +1057,7 @@ def infini_rule(fpp, items, most):
     """Bits of a slot, first depth, and the keys of a page by its generation."""
 
     def capacity(share, width):
-        return int(min(2 * share * fpp * 2.0 ** (3 + width), 512)) // 16 * 16
+        return int(min(2 * share * fpp * 2.0 ** (4 + width), 768)) // 16 * 16
 
     def depth(page):
         return max(0, (-(-items // max(page, 1)) - 1).bit_length())
@@ -1080,24 +1080,24 @@ def infini_rule(fpp, items, most):
 def infini(keys, gone, fpp, items=1, most=0, mark=0, planned=0):
     """Kind 26: keys go in, then those of `gone` come out. A fingerprint is a string of bits after those of its bucket."""
     width, first, page_size = infini_rule(fpp, items, most)
-    pages = {}  # from prefixes to 16 lists of fingerprints
+    pages = {}  # from prefixes to 32 lists of fingerprints
     for number in range(2**first):
-        pages[format(number, f"0{first}b") if first else ""] = [[] for _ in range(16)]
+        pages[format(number, f"0{first}b") if first else ""] = [[] for _ in range(32)]
 
     def find(bits):
         return next(bits[:depth] for depth in range(65) if bits[:depth] in pages)
 
     def place(bits, prefix):
         rest = bits[len(prefix):]
-        return int(rest[:4], 2), rest[4 : 4 + width - 1]
+        return int(rest[:5], 2), rest[5 : 5 + width - 1]
 
     def split(prefix):
-        halves = {prefix + "0": [[] for _ in range(16)], prefix + "1": [[] for _ in range(16)]}
+        halves = {prefix + "0": [[] for _ in range(32)], prefix + "1": [[] for _ in range(32)]}
         for bucket, prints in enumerate(pages.pop(prefix)):
-            half = halves[prefix + format(bucket, "04b")[0]]
+            half = halves[prefix + format(bucket, "05b")[0]]
             for print_ in prints:
                 for bit in print_[:1] or "01":
-                    half[bucket % 8 * 2 + int(bit)].append(print_[1:])
+                    half[bucket % 16 * 2 + int(bit)].append(print_[1:])
         pages.update(halves)
 
     for key in keys:
@@ -1108,7 +1108,7 @@ def infini(keys, gone, fpp, items=1, most=0, mark=0, planned=0):
             widest = max(map(len, pages))
             deeper = len(prefix) < widest or 2 ** (widest + 1) <= max(1024, 16 * len(pages))
             full = held % 16 == 0 and held >= page_size(len(prefix) - first)
-            if not (full and deeper and len(prefix) < 65 - 4 - width):
+            if not (full and deeper and len(prefix) < 65 - 5 - width):
                 break
             split(prefix)
         bucket, print_ = place(bits, prefix)
@@ -1130,7 +1130,7 @@ def infini(keys, gone, fpp, items=1, most=0, mark=0, planned=0):
     payload += bytes(-len(payload) % 8)
     params = struct.pack("<dQQ", fpp, items, most)
     return container(
-        payload, 26, 16 << first, 1, width=width, mark=mark, planned=planned, fpp=fpp, items=len(keys) - len(gone),
+        payload, 26, 32 << first, 1, width=width, mark=mark, planned=planned, fpp=fpp, items=len(keys) - len(gone),
         params=params,
     )
 

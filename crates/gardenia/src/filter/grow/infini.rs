@@ -19,7 +19,7 @@
 //! Beyond" (2023); Dayan, Bercea and Pagh, "Aleph Filter: To Infinity in Constant Time" (2024), for
 //! the copies; Fagin, Nievergelt, Pippenger and Strong, "Extendible Hashing" (1979), for the pages.
 
-use crate::cells::pages::{NoRoom, Pages, Unread};
+use crate::cells::pages::{HEAD, NoRoom, Pages, Unread};
 use crate::cells::{Memory, Owned};
 use crate::explain::{CellTable, Explain, Holds, Seen};
 use crate::filter::builder::{Built, ForItems, ForRate};
@@ -128,7 +128,7 @@ impl Builder<InfiniFilter> {
     /// More keys are accepted, but the rate is not kept.
     ///
     /// ```
-    /// let bits = |builder: gardenia::Builder<gardenia::InfiniFilter>| builder.items(100_000).fpp(0.002).build().unwrap().width();
+    /// let bits = |builder: gardenia::Builder<gardenia::InfiniFilter>| builder.items(100_000).fpp(0.001).build().unwrap().width();
     /// let any = gardenia::InfiniFilter::builder();
     /// assert_eq!((bits(any.clone()), bits(any.max(1_000_000))), (32, 16));
     /// ```
@@ -666,8 +666,8 @@ impl FromSpec for InfiniFilter {
     /// Of the first size.
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
         let rule = Builder::<InfiniFilter>::of(spec).rule()?;
-        // Heads of 17 numbers, and no slots yet.
-        let payload = ((17u64 << rule.depth) * 2).next_multiple_of(8);
+        // Heads, and no slots yet.
+        let payload = ((HEAD << rule.depth) * 2).next_multiple_of(8);
         Ok(Measure { memory: first_bytes(&rule), params: 24, payload, fpp: Some(rule.fpp) })
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
