@@ -18,7 +18,7 @@ use core::time::Duration;
 /// |---|---|
 /// | text, bytes, a `char` | the (UTF-8) bytes, no length, no terminator |
 /// | integers up to 64 bits, `NonZero` ones | the 64-bit two's complement, little-endian: `5u8` = `5i64`; `u64::MAX` = `-1` |
-/// | `i128`, `u128` | as above when in −2⁶³..2⁶⁴, else 16 bytes little-endian |
+/// | `i128`, `u128` | as above when in −2⁶³..2⁶⁴, else 16 bytes little-endian: as `i128`, −1 and 2⁶⁴−1 are one key |
 /// | `bool` | as the integers 0 and 1 |
 /// | `f32`, `f64` | the 64 bits of the `f64`, little-endian, with −0 as 0 and every NaN as `0x7ff8_0000_0000_0000`: `0.5f32` = `0.5f64` |
 /// | `Ipv4Addr`, `Ipv6Addr`, `IpAddr` | the 4 or 16 bytes of the address, in network order; an IPv4 address mapped into IPv6 has 16 |
@@ -33,8 +33,11 @@ use core::time::Duration;
 /// | references, `Box`, `Rc`, `Arc`, `Cow` | as what they point to |
 /// | [`Hashed`] | what `std::hash::Hash` feeds: not portable, refused when a filter is saved |
 ///
-/// Two values of one type have the same bytes only if they are equal. Values of different types can
-/// have the same bytes, as a tuple and some text can; tuples among themselves never coincide.
+/// Two values of one type have the same bytes only if they are equal, with two exceptions. As
+/// `i128`, a number in −2⁶³..0 has the bytes of the number 2⁶⁴ above it. This is frozen; if both can
+/// occur, use `value.to_le_bytes()` as the key. And all NaNs are one key. Values of different types
+/// can have the same bytes, as a tuple and some text can; tuples have the same bytes only if all
+/// their parts have.
 ///
 /// A struct or an enum becomes a key with `#[derive(Key)]` (feature `derive`), also for filters
 /// that are saved:
@@ -70,7 +73,8 @@ use core::time::Duration;
     label = "this has no canonical bytes",
     note = "a struct or an enum becomes a key with `#[derive(gardenia::Key)]` (feature `derive`)",
     note = "a slice or an array of keys is one key as `gardenia::List(&keys)`; to insert all of them use `insert_many` or `extend`",
-    note = "anything that implements `Hash` is a key as `gardenia::Hashed(&value)`, in filters that are not saved"
+    note = "a map or a set is a key by its sorted entries: `let mut entries: Vec<_> = map.iter().collect(); entries.sort();`, then `gardenia::List(&entries)`",
+    note = "anything else that implements `Hash` is a key as `gardenia::Hashed(&value)`, in filters that are not saved"
 )]
 pub trait Key {
     /// Whether the bytes are the same on every platform. False only for [`Hashed`] and what holds
@@ -81,6 +85,10 @@ pub trait Key {
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R;
 
     /// The digest of the canonical bytes. Integers know a shorter way to the same value.
+    ///
+    /// Not to be overridden outside this crate: a key whose digest is not that of its bytes is not
+    /// found by other programs, and by batches.
+    #[doc(hidden)]
     #[inline]
     fn digest_with(&self, hasher: &KeyHasher) -> Digest {
         self.with_bytes(|bytes| hasher.digest(bytes))
@@ -430,6 +438,14 @@ mod tests {
         assert_eq!(bytes(1u128 << 64).len(), 16);
         assert_eq!(bytes(i64::MIN as i128 - 1).len(), 16);
         assert_eq!(bytes(i64::MIN as i128).len(), 8);
+    }
+
+    #[test]
+    fn a_negative_i128_is_one_key_with_the_number_2_to_the_64_above_it() {
+        assert_eq!(bytes(-1i128), bytes((1i128 << 64) - 1));
+        assert_eq!(bytes(i64::MIN as i128), bytes(1i128 << 63));
+        let apart = [-1i128, (1 << 64) - 1].map(|value| bytes(value.to_le_bytes()));
+        assert_ne!(apart[0], apart[1]);
     }
 
     #[test]

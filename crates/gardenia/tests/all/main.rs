@@ -8,6 +8,8 @@ mod coded;
 mod common;
 mod conformance;
 mod dcso;
+#[cfg(feature = "derive")]
+mod derived_keys;
 mod distance;
 mod documents;
 mod every_kind;
