@@ -29,10 +29,11 @@ pub(crate) struct Spots {
 const FIELD: u32 = MAX_SEGMENT_BITS;
 
 impl Spots {
-    /// The cells by an odd multiplier, of keys that begin in one of so many segments; `None` if
-    /// these are too many.
+    /// The cells by an odd multiplier, of keys that begin in one of this many segments; `None` if
+    /// these are none, or too many.
     pub(crate) fn new(multiplier: u64, segments: u64, segment_bits: u32) -> Option<Self> {
-        let fits = segment_bits <= MAX_SEGMENT_BITS && segments <= 1 << 40;
+        // Without a segment the first cell would be 0 for every key, and the last ones behind the table.
+        let fits = segment_bits <= MAX_SEGMENT_BITS && segments > 0 && segments <= 1 << 40;
         let length = 1 << segment_bits.min(MAX_SEGMENT_BITS);
         fits.then(|| Self { multiplier, starts: segments * length, length, mask: length - 1 })
     }
@@ -115,6 +116,14 @@ mod tests {
             sums::<3, 1>(spots, segments, bits, digest);
             sums::<3, 2>(spots, segments, bits, digest);
             sums::<4, 4>(spots, segments, bits, digest);
+        }
+    }
+
+    #[test]
+    fn tables_of_no_segment_and_of_too_many_are_refused() {
+        assert!(Spots::new(1, 1, MAX_SEGMENT_BITS).is_some() && Spots::new(1, 1 << 40, 0).is_some());
+        for (segments, bits) in [(0, 0), (0, 3), ((1 << 40) + 1, 0), (1, MAX_SEGMENT_BITS + 1)] {
+            assert_eq!(Spots::new(1, segments, bits), None);
         }
     }
 
