@@ -4,8 +4,8 @@
 use super::pattern::{Lanes, Pattern, Runs, SHIFTS};
 use crate::hash::Digest;
 use core::arch::x86_64::{
-    __m256i, _mm256_and_si256, _mm256_loadu_si256, _mm256_or_si256, _mm256_set1_epi64x, _mm256_setr_epi64x,
-    _mm256_sllv_epi64, _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_testc_si256,
+    __m256i, _mm256_and_si256, _mm256_loadu_si256, _mm256_or_si256, _mm256_set1_epi64x, _mm256_sllv_epi64,
+    _mm256_srlv_epi64, _mm256_storeu_si256, _mm256_testc_si256,
 };
 
 /// The key's bits in the low and the high half of its block.
@@ -26,8 +26,8 @@ fn mask(lanes: Lanes, digest: Digest) -> [__m256i; 2] {
 fn place(word: u64, run: &[u64; 8], half: usize) -> __m256i {
     // SAFETY: the array is eight words long, and a half is four.
     let run = unsafe { _mm256_loadu_si256(run.as_ptr().add(half * 4).cast()) };
-    let at = |lane: usize| SHIFTS[half * 4 + lane].cast_signed();
-    let shifts = _mm256_setr_epi64x(at(0), at(1), at(2), at(3));
+    // SAFETY: as above.
+    let shifts = unsafe { _mm256_loadu_si256(SHIFTS.as_ptr().add(half * 4).cast()) };
     let windows = _mm256_srlv_epi64(_mm256_set1_epi64x(word as i64), shifts);
     _mm256_sllv_epi64(run, _mm256_and_si256(windows, _mm256_set1_epi64x(63)))
 }

@@ -5,7 +5,7 @@ use super::pattern::{Lanes, Pattern, Runs, SHIFTS};
 use crate::hash::Digest;
 use core::arch::x86_64::{
     __m512i, _mm512_andnot_si512, _mm512_loadu_si512, _mm512_or_si512, _mm512_rolv_epi64, _mm512_rorv_epi64,
-    _mm512_set1_epi64, _mm512_setr_epi64, _mm512_storeu_si512, _mm512_test_epi64_mask,
+    _mm512_set1_epi64, _mm512_storeu_si512, _mm512_test_epi64_mask,
 };
 
 /// The key's bits, one register for the whole block.
@@ -26,8 +26,9 @@ fn mask(lanes: Lanes, digest: Digest) -> __m512i {
 fn place(word: u64, run: &[u64; 8]) -> __m512i {
     // SAFETY: the array is eight words long.
     let run = unsafe { _mm512_loadu_si512(run.as_ptr().cast()) };
-    let [a, b, c, d, e, f, g, h] = SHIFTS.map(u64::cast_signed);
-    let shifts = _mm512_setr_epi64(a, b, c, d, e, f, g, h);
+    // Loaded, and not mapped to signed numbers: without optimisation across crates that is a call of `core` for each key.
+    // SAFETY: the array is eight words long.
+    let shifts = unsafe { _mm512_loadu_si512(SHIFTS.as_ptr().cast()) };
     _mm512_rolv_epi64(run, _mm512_rorv_epi64(_mm512_set1_epi64(word.cast_signed()), shifts))
 }
 
