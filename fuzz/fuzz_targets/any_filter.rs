@@ -1,7 +1,7 @@
 //! Any bytes as a filter of any kind: an error, or a filter that can be used and stored again.
 #![no_main]
 
-use gardenia::{AnyFilter, Digest, Filter, ReadOptions};
+use gardenia::{AnyFilter, Digest, Filter, Kind, ReadOptions};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -19,7 +19,11 @@ fuzz_target!(|bytes: &[u8]| {
     // What was read is what is written.
     let stored = filter.to_bytes().expect("a filter that was read can be stored");
     assert_eq!(AnyFilter::from_bytes_with(&stored, &options).unwrap().to_bytes().unwrap(), stored);
-    let _ = (filter.fpp(), filter.fill(), filter.estimated_items(), filter.spec());
+    let _ = (filter.fill(), filter.estimated_items(), filter.spec());
+    // The rate of a filter with choices is counted, which takes 1.8 s under AddressSanitizer: hardly anything else would be tried.
+    if filter.kind() != Kind::Choice {
+        let _ = filter.fpp();
+    }
     let mut new = [false; 3];
     if filter.insert_digests(&asked, &mut new).is_ok() {
         filter.remove_digest(asked[1]);

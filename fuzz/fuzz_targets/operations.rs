@@ -3,7 +3,7 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use gardenia::{Ability, AnyFilter, Kind, Spec};
+use gardenia::{Ability, AnyFilter, Digest, Filter, InsertError, Kind, Spec};
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeMap;
 
@@ -33,11 +33,14 @@ fuzz_target!(|input: (u8, u8, Vec<Step>)| {
                 }
             }
             Step::InsertMany(keys) => {
-                for key in keys {
-                    if filter.insert(key).is_ok() {
-                        *model.entry(key).or_default() += 1;
-                    }
-                }
+                // As one batch, which goes other ways than single keys do.
+                let digests: Vec<Digest> = keys.iter().map(|key| filter.hasher().digest_key(key)).collect();
+                let taken = match filter.insert_digests(&digests, &mut vec![false; keys.len()]) {
+                    Ok(_) => keys.len(),
+                    Err(InsertError::Full(full)) => full.taken as usize,
+                    Err(error) => panic!("{text}: {error}"),
+                };
+                keys.iter().take(taken).for_each(|key| *model.entry(*key).or_default() += 1);
             }
             // Only what was inserted may be removed.
             Step::Remove(key) if model.get(&key).is_some_and(|&count| count > 0) => {
@@ -55,6 +58,13 @@ fuzz_target!(|input: (u8, u8, Vec<Step>)| {
                 }
             }
         }
+        let keys: Vec<Digest> = (0..=u8::MAX).map(|key| filter.hasher().digest_key(&key)).collect();
+        let mut found = [false; 256];
+        filter.contains_digests(&keys, &mut found);
+        assert!(
+            keys.iter().zip(found).all(|(key, found)| filter.contains_digest(*key) == found),
+            "{text}: batch and single calls"
+        );
         if !forgets {
             let lost = model.iter().find(|(key, count)| **count > 0 && !filter.contains(**key));
             assert_eq!(lost, None, "{text}");
