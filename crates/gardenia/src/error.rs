@@ -8,7 +8,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum SizeError {
     /// The false-positive probability is not strictly between 0 and 1.
-    #[error("false-positive probability {0} is not between 0 and 1 (exclusive)")]
+    #[error("the false-positive rate must be greater than 0 and less than 1, not {0}")]
     Fpp(f64),
     /// A probability below what 64-bit digests can promise for this many items.
     #[error("false-positive probability {fpp:e} is below {floor:.1e}, {}", Self::why_floor(*floor, *items))]
@@ -21,10 +21,10 @@ pub enum SizeError {
         items: u64,
     },
     /// The error bound of a sketch is not strictly between 0 and 1.
-    #[error("error bound epsilon {0} is not between 0 and 1 (exclusive)")]
+    #[error("epsilon must be greater than 0 and less than 1, not {0}")]
     Epsilon(f64),
     /// The failure probability of a sketch is not strictly between 0 and 1.
-    #[error("failure probability delta {0} is not between 0 and 1 (exclusive)")]
+    #[error("delta must be greater than 0 and less than 1, not {0}")]
     Delta(f64),
     /// A filter for no keys at all.
     #[error("a filter needs room for at least 1 item, not 0")]
@@ -123,6 +123,7 @@ pub struct Mismatch {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{}", if self.copies { "the filter holds no further copy of the key" } else { "the filter is full" })]
+#[non_exhaustive]
 pub struct Full {
     /// How many keys of a batch went in before the one that did not; 0 for a single key.
     pub taken: u64,
@@ -174,6 +175,7 @@ pub enum RemoveError {
 /// A count that does not fit the cells of a filter; the filter has not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a count of {count} does not fit cells that end at {top}: use wider cells")]
+#[non_exhaustive]
 pub struct Overflow {
     /// What the key's count would have become.
     pub count: u64,
@@ -184,6 +186,7 @@ pub struct Overflow {
 /// A count that the cells of a sketch can no longer tell: they are at their top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the key's cells are at their top, {top}, and have lost count: use wider cells")]
+#[non_exhaustive]
 pub struct Saturated {
     /// The largest count that the cells hold; the key's may be more.
     pub top: u64,
@@ -191,7 +194,8 @@ pub struct Saturated {
 
 /// A weight that would lower counts of a sketch whose counts only rise; the sketch has not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the weight {weight} is negative: only a CountSketch takes such")]
+#[error("the weight {weight} is negative: only CountSketch accepts negative weights")]
+#[non_exhaustive]
 pub struct NegativeWeight {
     /// The weight.
     pub weight: i64,
@@ -200,6 +204,7 @@ pub struct NegativeWeight {
 /// A number that is outside what a sketch of ranges was made for; the sketch has not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the key {key} does not fit {bits} bits")]
+#[non_exhaustive]
 pub struct OutOfRange {
     /// The key.
     pub key: u64,
@@ -248,7 +253,7 @@ pub enum EncodeError {
         max: usize,
     },
     /// A foreign format has no place for such a filter.
-    #[error("a {format} file takes filters of {what} {needed} only, not {found}")]
+    #[error("a {format} file holds only filters of {what} {needed}, not {found}")]
     Foreign {
         /// Name of the format.
         format: &'static str,
@@ -273,7 +278,7 @@ pub enum EncodeError {
 #[non_exhaustive]
 pub enum DecodeError {
     /// The first eight bytes are not Gardenia's.
-    #[error("not a Gardenia file: it begins with {found:02x?}, not with {expected:02x?}")]
+    #[error("not a Gardenia file: it begins with {}, not with {}", shown(found), shown(expected))]
     Magic {
         /// Gardenia's mark.
         expected: [u8; 8],
@@ -289,7 +294,7 @@ pub enum DecodeError {
         found: u64,
     },
     /// Bytes after the end.
-    #[error("{extra} bytes follow the end of the filter: damaged, or not one file")]
+    #[error("{extra} bytes follow the end of the filter: it is corrupted, or more than one file")]
     Trailing {
         /// How many.
         extra: u64,
@@ -335,8 +340,8 @@ pub enum DecodeError {
         /// What it should have been.
         rule: &'static str,
     },
-    /// A checksum that does not agree: the file is damaged.
-    #[error("damaged: the checksum of {part} is {found:016x}, should be {expected:016x}")]
+    /// A checksum that does not agree: the file is corrupted.
+    #[error("corrupted: the checksum of {part} is {found:016x}, should be {expected:016x}")]
     Checksum {
         /// What it covers.
         part: Part,
@@ -346,7 +351,7 @@ pub enum DecodeError {
         found: u64,
     },
     /// Padding, spare bits or the end mark are not what they must be.
-    #[error("damaged: {0}")]
+    #[error("corrupted: {0}")]
     Damaged(&'static str),
     /// A file of another program that is not what it seems, or in a form that is not read.
     #[error("{0}")]
@@ -406,6 +411,11 @@ pub enum DecodeError {
     #[cfg(feature = "std")]
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+/// Bytes as text, those that are no printable characters escaped.
+fn shown(bytes: &[u8]) -> String {
+    alloc::format!("\"{}\"", bytes.escape_ascii())
 }
 
 impl DecodeError {

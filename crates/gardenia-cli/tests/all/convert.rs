@@ -164,7 +164,11 @@ fn what_cannot_be_converted_is_said_with_what_can_be_done() {
         (&["--to", "bloom"], "one filter is converted at a time", "merge"),
         (&["--to", "bloom", "--from", "keys", "keys"], "--from keys is for --to dcso", "gardenia build"),
         (&["--to", "bloom", "--fpp", "1%", "counting.gdn"], "a filter keeps its size", "leave them out"),
-        (&["--to", "dcso", "--from", "keys", "-p", "2", "keys"], "is not between 0 and 1", "--fpp"),
+        (
+            &["--to", "dcso", "--from", "keys", "-p", "2", "keys"],
+            "must be greater than 0 and less than 1",
+            "--fpp",
+        ),
         (&["--to", "dcso", "--from", "keys", "missing"], "missing: No such file", ""),
         (&["--to", "bloom", "missing.gdn"], "missing.gdn: No such file", ""),
         (&["--to", "bloom", "keys"], "keys: not a Gardenia filter", ""),

@@ -137,8 +137,8 @@ fn a_damaged_filter_is_noticed_where_that_costs_little() {
         bytes[1000] ^= 4;
         shell.write("g.gdn", &bytes);
         let run = shell.run(&[command, "g.gdn", "lines"]);
-        assert!(run.complaint().contains("g.gdn: damaged: the checksum"), "{}", run.err);
-        assert!(run.err.contains("damaged"), "{}", run.err);
+        assert!(run.complaint().contains("g.gdn: corrupted: the checksum"), "{}", run.err);
+        assert!(run.err.contains("corrupted"), "{}", run.err);
         assert_ne!(shell.run(&[command, "--no-verify", "g.gdn", "lines"]).code, Some(2));
     }
     // A large filter, and few lines: only if asked for.
@@ -148,7 +148,7 @@ fn a_damaged_filter_is_noticed_where_that_costs_little() {
     shell.write("f.gdn", &bytes);
     assert_ne!(shell.pipe(b"1\n", &["query", "f.gdn"]).code, Some(2));
     let run = shell.pipe(b"1\n", &["query", "--verify", "f.gdn"]);
-    assert!(run.complaint().contains("f.gdn: damaged: the checksum"), "{}", run.err);
+    assert!(run.complaint().contains("f.gdn: corrupted: the checksum"), "{}", run.err);
 }
 
 #[cfg(unix)]

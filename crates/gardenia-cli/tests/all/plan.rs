@@ -232,7 +232,7 @@ fn numbers_that_are_none_are_refused_with_a_hint() {
     let planner = Planner::new();
     for (args, reason) in [
         (&["-n", "0"][..], "at least 1 item"),
-        (&["-n", "10", "-p", "2"], "is not between 0 and 1"),
+        (&["-n", "10", "-p", "2"], "must be greater than 0 and less than 1"),
         (&["-n", "10", "--present", "300%"], "present keys"),
         (&["-n", "10", "--confidence", "1"], "confidence"),
         (&["-n", "10", "--values", "40"], "40 bits"),

@@ -382,10 +382,10 @@ class Commands(Case):
         self.refused("ERR the bytes are no Gardenia file", "GD.LOAD", "k", b"roses are red")
         self.refused("ERR truncated: 8 bytes needed, 3 there", "GD.LOAD", "k", b"abc")
         self.refused(f"ERR truncated: {len(good)} bytes needed, {len(good) - 1} there", "GD.LOAD", "k", good[:-1])
-        self.refused("ERR 1 bytes follow the end of the filter: damaged, or not one file", "GD.LOAD", "k", good + b"x")
+        self.refused("ERR 1 bytes follow the end of the filter: it is corrupted, or more than one file", "GD.LOAD", "k", good + b"x")
         damaged = bytearray(good)
         damaged[200] ^= 1
-        self.assertTrue(self.do("GD.LOAD", "k", bytes(damaged)).text.startswith("ERR damaged: the checksum of payload"))
+        self.assertTrue(self.do("GD.LOAD", "k", bytes(damaged)).text.startswith("ERR corrupted: the checksum of payload"))
         self.refused(
             "ERR the filter is keyed, and its secret (id d91607dc333790b7) is not in the file: write the file with its "
             "secret stored (--store-secret), or build it without one",

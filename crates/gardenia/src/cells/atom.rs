@@ -125,13 +125,13 @@ pub(crate) fn set_block<A: Atom, L: Latch, const N: usize>(
 pub(crate) trait Epoch: Atom {
     /// The number, before the first read.
     fn begin(&self) -> u64;
-    /// Whether it is still what it was, after the last read: then nothing was read that was put
-    /// after a later number was announced.
+    /// Called after the last read: whether the number is still `seen`. If so, no read returned a
+    /// value that was written after a later number was announced.
     fn is_still(&self, seen: u64) -> bool;
-    /// Puts a new number: whoever finds it sees all that was put before.
+    /// Stores a new number: a thread that reads it sees everything written before.
     fn publish(&self, number: u64);
-    /// The same before a change: also, whoever reads what is put afterwards will find that number
-    /// or a later one.
+    /// The same before a change: a thread that reads anything written afterwards also finds that
+    /// number or a later one.
     fn announce(&self, number: u64);
 }
 

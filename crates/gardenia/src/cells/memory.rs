@@ -64,11 +64,11 @@ struct Line([u64; 8]);
 
 const WORDS_PER_LINE: usize = 8;
 
-/// From this size on memory comes as a mapping with huge pages.
+/// Memory of at least this many bytes is mapped, with huge pages, unless [`use_allocator_alone`].
 #[cfg(feature = "mmap")]
 const HUGE: usize = 2 << 20;
 
-/// Whether it does.
+/// Whether large memory is mapped.
 #[cfg(feature = "mmap")]
 static MAPS: AtomicBool = AtomicBool::new(true);
 

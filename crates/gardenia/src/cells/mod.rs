@@ -30,7 +30,8 @@ pub use counters::Counters;
 pub(crate) use counters::counter_bytes;
 #[cfg(feature = "mmap")]
 pub(crate) use mapped::MappedWords;
-/// For the Redis module, whose engine counts all memory.
+/// For the Redis module, whose engine counts all memory. It acts on the whole process, and may
+/// change in any version.
 #[doc(hidden)]
 pub use memory::use_allocator_alone;
 /// For tables of other programs.

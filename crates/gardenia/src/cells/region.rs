@@ -351,7 +351,7 @@ impl<const WIDTH: u32> CellLayout for Fixed<WIDTH> {
     }
 }
 
-/// Spare cells or marks that cannot be are an error.
+/// An error unless the marks of a file agree with each other and its spare cells are zero.
 pub(crate) fn checked(right: bool) -> Result<(), DecodeError> {
     match right {
         true => Ok(()),

@@ -394,8 +394,8 @@ pub(crate) const fn scale(word: u64, range: u64) -> u64 {
 
 /// `sum` mod `m` for a sum of two values below `m`.
 ///
-/// A minimum and not an `if`: below `m` the difference wraps to a huge value. A branch here would
-/// be mispredicted every second time and cost more than all the rest of a probe.
+/// A conditional move and not a branch: a branch would be mispredicted every second time and cost
+/// more than all the rest of a probe.
 #[inline]
 pub(crate) fn wrap(sum: u64, m: u64) -> u64 {
     let (less, borrowed) = sum.overflowing_sub(m);

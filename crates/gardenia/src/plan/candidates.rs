@@ -84,10 +84,10 @@ fn check(need: &Need) -> Result<(), Reason> {
         return size(SizeError::ZeroItems);
     }
     if !(0.0..=1.0).contains(&need.present) {
-        return size(SizeError::Conflict("the share of queries for present keys is not between 0 and 1"));
+        return size(SizeError::Conflict("the share of queries for present keys must be between 0 and 1"));
     }
     if !(need.confidence > 0.0 && need.confidence < 1.0) {
-        return size(SizeError::Conflict("the confidence is not between 0 and 1 (exclusive)"));
+        return size(SizeError::Conflict("the confidence must be greater than 0 and less than 1"));
     }
     if need.needs(Ability::Map) && !(1..=32).contains(&need.values) {
         return size(SizeError::Width { width: need.values });

@@ -396,7 +396,7 @@ impl fmt::Display for Reason {
                 )
             }
             Self::Items(ability) => {
-                write!(f, "{} is planned for a number of keys, and none is given", ability.name())
+                write!(f, "{} needs the number of keys", ability.name())
             }
             Self::Size(error) => error.fmt(f),
         }

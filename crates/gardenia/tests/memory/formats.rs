@@ -698,7 +698,7 @@ fn every_byte_and_parameter_of_a_table_of_frequent_keys_is_checked() {
     assert!(change(&top, 120, 2).contains("candidates") && change(&top, 120, 0).contains("candidates"));
     assert!(change(&top, 128, 6).contains("candidates") && change(&top, 128, 5).contains("payload length"));
     assert!(change(&top, 120, 1 << 40).contains("limit") && change(&top, 120, u64::MAX).contains("limit"));
-    assert!(change(&top, 128, 2).contains("damaged") && change(&top, 32, 4_000).contains("payload length"));
+    assert!(change(&top, 128, 2).contains("corrupted") && change(&top, 32, 4_000).contains("payload length"));
     // 48 bytes of parameters; ten cells of 32 bits in two rows; then lower, upper, owed and length of each candidate.
     let table = 192 + 80;
     assert_eq!(top[table..table + 32], [5u64, 5, 0, 3].map(u64::to_le_bytes).concat());
@@ -742,7 +742,7 @@ fn marks_that_disagree_are_damage_but_harm_no_view() {
     let view = CountMin::view(&bytes).unwrap();
     let _ =
         (view.count_many(&[1, 2, 3]), view.fill(), view.fpp(), view.saturated(), view.inner_product(&view));
-    assert!(view.to_owned().unwrap() == view);
+    assert!(view.try_to_owned().unwrap() == view);
 }
 
 #[test]
@@ -886,7 +886,7 @@ proptest! {
         if let Ok(view) = SpectralBloom::view_as::<PolicyId>(&bytes, &options) {
             // Whatever a view of damaged compact cells counts, a copy of them is refused or says the same.
             let keys: Vec<Digest> = (0..20).map(Digest).collect();
-            if let Ok(copy) = view.to_owned() {
+            if let Ok(copy) = view.try_to_owned() {
                 prop_assert!(keys.iter().all(|key| view.count_digest(*key) == copy.count_digest(*key)));
             }
         }
@@ -1066,7 +1066,7 @@ mod files {
         assert_eq!(filter.levels().count(), 3);
         let (loaded, mapped) =
             (BitwiseBloom::load(&path).unwrap(), unsafe { BitwiseBloom::open_mapped(&path) }.unwrap());
-        assert!(loaded == filter && mapped == filter && mapped.to_owned().unwrap() == filter);
+        assert!(loaded == filter && mapped == filter && mapped.try_to_owned().unwrap() == filter);
         let probes: Vec<u32> = (20_000..80_000).collect();
         assert_eq!(mapped.count_many(&probes), filter.count_many(&probes));
         let any = unsafe { AnyFilter::open_mapped(&path) }.unwrap();
@@ -1194,7 +1194,7 @@ fn every_parameter_of_a_coded_file_is_checked() {
     // What only the words can tell is told by those who read them all.
     for (at, value) in [(104, 99), (112, 9), (120, 68), (120, 64)] {
         let (error, view) = refused(&golomb, at, value, 8);
-        assert!(error.starts_with("damaged") && view.is_none(), "{error} {view:?}");
+        assert!(error.starts_with("corrupted") && view.is_none(), "{error} {view:?}");
     }
 
     let compressed = compressed_sample(10_000);
@@ -1206,13 +1206,13 @@ fn every_parameter_of_a_coded_file_is_checked() {
     header(17, 0, 1, "scheme 0");
     header(20, 0, 4, "hashes");
     header(32, 1 << 40, 8, "payload length");
-    header(32, 10_001 + 1024, 8, "damaged");
-    header(32, 9_000, 8, "damaged");
+    header(32, 10_001 + 1024, 8, "corrupted");
+    header(32, 9_000, 8, "corrupted");
     header(40, 2, 4, "cell width");
     header(104, 10_001, 8, "ones");
     header(104, u64::MAX, 8, "ones");
-    header(104, 0, 8, "damaged");
-    header(104, 900, 8, "damaged");
+    header(104, 0, 8, "corrupted");
+    header(104, 900, 8, "corrupted");
     for good in [golomb, compressed] {
         for params in [0u32, 7, 16, 33] {
             let mut bytes = good.clone();

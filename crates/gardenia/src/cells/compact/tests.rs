@@ -285,7 +285,7 @@ fn a_form_that_is_not_canonical_is_refused_though_its_values_are_clear() {
         format!("{}", Compact::from_words(600, &words).unwrap_err())
     };
     assert!(Compact::from_words(600, &good).is_ok());
-    let canonical = "damaged: counters are not in their canonical form";
+    let canonical = "corrupted: counters are not in their canonical form";
     assert_eq!(refused(&|words| words[3 + 9] ^= 1 << 63), canonical); // padding, or a block
     assert_eq!(refused(&|words| words[3 + 9] ^= 1), canonical); // another order
     assert_eq!(refused(&|words| words[3 + 9] ^= 0x100), canonical); // long lengths for short blocks
@@ -294,12 +294,12 @@ fn a_form_that_is_not_canonical_is_refused_though_its_values_are_clear() {
     let zeros =
         [0, 0x000a_000a_000a_000a, 0x000a_000a_000a_000a].into_iter().chain([0; 10]).collect::<Vec<_>>();
     assert_eq!(format!("{}", Compact::from_words(9, &zeros).unwrap_err()), canonical);
-    let behind = "damaged: counters behind the last are not zero";
+    let behind = "corrupted: counters behind the last are not zero";
     let len = good.len();
     assert_eq!(format!("{}", Compact::from_words(599, &good).unwrap_err()), behind);
     assert!(refused(&|words| words[0] = 1).contains("truncated"));
     assert!(refused(&|words| words[2] -= 1 << 48).contains("follow the end"));
-    assert!(refused(&|words| words[1] ^= 1).contains("damaged"));
+    assert!(refused(&|words| words[1] ^= 1).contains("corrupted"));
     assert!(refused(&|words| words.truncate(len - 1)).contains("truncated"));
     assert!(refused(&|words| words.push(0)).contains("follow the end"));
     let odd = [&bytes_of(&good)[..], &[0]].concat();

@@ -31,7 +31,7 @@ const RANGE_BITS: u64 = 1 << 31;
 /// The moves of a slice.
 #[derive(Debug, Default)]
 pub(super) struct Moves<M> {
-    /// Who moved, as the caller likes.
+    /// Which keys moved, in a form that the caller chooses.
     pub(super) made: Vec<M>,
     /// For each range: places of bits from its start, twice, and one more if the bit is used once
     /// more.
@@ -48,7 +48,7 @@ impl<M> Moves<M> {
     }
 }
 
-/// Those who choose.
+/// Keys that choose among groups of bits, block after block.
 pub(super) trait Choosers: Sync {
     /// What belongs to a slice of keys alone.
     type Slice: Send;
