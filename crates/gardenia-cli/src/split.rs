@@ -6,11 +6,11 @@ use crate::open::load;
 use crate::output::Output;
 use crate::{input, lock};
 use anyhow::Context;
+use gardenia::filter::About;
 use gardenia::filter::{Identity, SplitFiles, SplitOpening};
 use gardenia::theory::bloom::Estimate;
 use gardenia::{
-    Ability, About, AnyFilter, DecodeError, Digest, Error, KeyHasher, Kind, ReadOptions, RemoveError,
-    SplitBloom,
+    Ability, AnyFilter, DecodeError, Digest, Error, KeyHasher, Kind, ReadOptions, RemoveError, SplitBloom,
 };
 use std::path::Path;
 

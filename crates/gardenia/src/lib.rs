@@ -144,21 +144,16 @@ mod traits;
 pub use error::{
     BuildError, DecodeError, EncodeError, Error, Full, InsertError, Mismatch, RemoveError, SizeError,
 };
-#[doc(inline)]
-pub use explain::Explanation;
 #[cfg(feature = "mmap")]
 #[doc(inline)]
 pub use filter::SplitBloom;
-/// The table of `Top`, for the module's `TOPK.*`.
-#[doc(hidden)]
-pub use filter::candidates;
 #[doc(inline)]
 pub use filter::{
-    A2Bloom, About, Atomic, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, BinaryFuse, BitwiseBloom,
-    BlockedBloom, Bloom, Bloomier, Builder, ChoiceBloom, CompressedBloom, CountMin, CountSketch,
-    CountingBloom, Cuckoo, DistanceSensitiveBloom, DynamicBloom, GolombSet, InfiniFilter, MutableBloomier,
-    Quotient, RangeCountMin, RetouchedBloom, Ribbon, ScalableBlocked, ScalableBloom, SpectralBloom,
-    SplitBlockBloom, StableBloom, Top,
+    A2Bloom, Atomic, AtomicA2Bloom, AtomicBlockedBloom, AtomicBloom, AtomicSplitBlockBloom, BinaryFuse,
+    BitwiseBloom, BlockedBloom, Bloom, Bloomier, Builder, ChoiceBloom, CompressedBloom, CountMin,
+    CountSketch, CountingBloom, Cuckoo, DistanceSensitiveBloom, DynamicBloom, GolombSet, InfiniFilter,
+    MutableBloomier, Quotient, RangeCountMin, RetouchedBloom, Ribbon, ScalableBlocked, ScalableBloom,
+    SpectralBloom, SplitBlockBloom, StableBloom, Top,
 };
 #[doc(inline)]
 pub use format::ReadOptions;

@@ -154,7 +154,7 @@ pub(crate) fn distinct_keys(
 }
 
 /// Stores what the filter's users should know of it.
-fn describe(job: Job<'_>, about: &mut gardenia::About) -> anyhow::Result<()> {
+fn describe(job: Job<'_>, about: &mut gardenia::filter::About) -> anyhow::Result<()> {
     let Job { args, spec, keys, .. } = job;
     about.store_secret(args.store_secret);
     if let Some(text) = &args.meta {

@@ -33,7 +33,7 @@ const VERSION: u32 = 1;
 
 impl Stored {
     pub(crate) fn new(processor: String, calibration: &Calibration) -> Self {
-        let kinds = calibration.kinds().map(|(kind, Cost { near, far })| {
+        let kinds = calibration.kinds().map(|(kind, Cost { near, far, .. })| {
             (kind.name().to_owned(), StoredCost { near: rounded(near), far: rounded(far) })
         });
         let Calibration { near_bytes, far_bytes, .. } = *calibration;
@@ -46,7 +46,7 @@ impl Stored {
         (found.near_bytes, found.far_bytes) = (self.near_bytes, self.far_bytes);
         for kind in Kind::ALL {
             if let Some(StoredCost { near, far }) = self.kinds.get(kind.name()).copied() {
-                found.set(kind, Cost { near, far });
+                found.set(kind, Cost::new(near, far));
             }
         }
         found

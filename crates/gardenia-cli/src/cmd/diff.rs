@@ -56,9 +56,7 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
         return Ok(outcome);
     }
     let (a, b) = (load_any(&args.a, &options)?, load_any(&args.b, &options)?);
-    let told = |filter: &AnyFilter| {
-        filter.estimated_items().unwrap_or(Estimate { items: f64::NAN, std_error: f64::NAN })
-    };
+    let told = |filter: &AnyFilter| filter.estimated_items().unwrap_or(Estimate::new(f64::NAN, f64::NAN));
     let (kind, of) = (a.kind().name(), [told(&a), told(&b)]);
     let overlap = overlap_of(a, &b).map_err(|why| match why {
         Why::Mismatch(difference) => mismatch(&args.a, &args.b, &difference),

@@ -11,7 +11,7 @@ use super::key::{HashName, KeyArgs};
 use crate::message::hinted;
 use anyhow::Context;
 use clap::ValueEnum;
-use gardenia::About;
+use gardenia::filter::About;
 use serde::{Deserialize, Serialize};
 
 /// Whether what the filter says of its keys is to be followed.

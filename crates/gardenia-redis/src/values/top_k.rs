@@ -23,7 +23,7 @@ use crate::engine::stats::resized;
 use crate::engine::types::TypeHandle;
 use crate::redisbloom::layout::{Bytes, LayoutError, Load, Save, check_limit, copied, wrong, zeroed};
 use crate::redisbloom::murmur::murmur32;
-use gardenia::candidates::{Candidates, Entry};
+use gardenia::filter::candidates::{Candidates, Entry};
 use gardenia::{Digest, KeyHasher};
 use std::cmp::Reverse;
 use std::ffi::CStr;

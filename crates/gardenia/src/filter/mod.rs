@@ -51,6 +51,8 @@ pub use member::retouched::{Clearing, RetouchedBloom};
 pub use member::split_block::{AtomicSplitBlockBloom, SplitBlockBloom};
 pub use near::distance::{DistanceSensitiveBloom, Space};
 pub use sketch::Update;
+/// The table of [`Top`], for commands of the Redis module. It may change in any version.
+#[doc(hidden)]
 pub use sketch::candidates;
 pub use sketch::count_min::CountMin;
 pub use sketch::count_sketch::{CountSketch, Moment};

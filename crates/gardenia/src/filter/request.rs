@@ -127,12 +127,12 @@ macro_rules! filter_facts {
 
         /// What the filter was made for.
         #[must_use]
-        pub fn about(&self) -> &$crate::About {
+        pub fn about(&self) -> &$crate::filter::About {
             &self.about
         }
 
         /// What the filter was made for, to be changed.
-        pub fn about_mut(&mut self) -> &mut $crate::About {
+        pub fn about_mut(&mut self) -> &mut $crate::filter::About {
             &mut self.about
         }
     };

@@ -25,7 +25,7 @@ pub(crate) use filter_impl;
 macro_rules! insert_impl {
     ([$($generic:tt)*] $filter:ty) => {
         impl<$($generic)*> $crate::Insert for $filter {
-            fn about_mut(&mut self) -> &mut $crate::About {
+            fn about_mut(&mut self) -> &mut $crate::filter::About {
                 &mut self.about
             }
             fn insert_digest(&mut self, digest: $crate::Digest) -> Result<bool, $crate::Full> {
@@ -44,6 +44,31 @@ macro_rules! insert_impl {
     };
 }
 pub(crate) use insert_impl;
+
+/// `FromIterator` for filters whose size follows from the number of keys, and whose insertion cannot
+/// fail: docs/design.md says why other kinds have none.
+macro_rules! collect_impl {
+    ($filter:ident) => {
+        impl<K: $crate::Key> FromIterator<K> for $filter {
+            /// A filter just large enough for these keys at 1 %. Digests are kept aside until they
+            /// are counted.
+            ///
+            /// # Panics
+            /// If memory is short, as any collection.
+            fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
+                let hasher = $crate::KeyHasher::default();
+                let digests: alloc::vec::Vec<$crate::Digest> =
+                    keys.into_iter().map(|key| hasher.digest_key(&key)).collect();
+                let filter = Self::new(digests.len().max(1) as u64, 0.01);
+                let mut filter = filter.unwrap_or_else(|error| panic!("collecting into a filter: {error}"));
+                filter.about.took::<K>();
+                filter.insert_each($crate::simd::Given(&digests), &mut 0);
+                filter
+            }
+        }
+    };
+}
+pub(crate) use collect_impl;
 
 /// [`Count`](crate::Count).
 macro_rules! count_impl {
@@ -85,7 +110,7 @@ pub(crate) use remove_impl;
 macro_rules! try_insert_impl {
     ([$($generic:tt)*] $filter:ty) => {
         impl<$($generic)*> $crate::Insert for $filter {
-            fn about_mut(&mut self) -> &mut $crate::About {
+            fn about_mut(&mut self) -> &mut $crate::filter::About {
                 &mut self.about
             }
             fn insert_digest(&mut self, digest: $crate::Digest) -> Result<bool, $crate::Full> {

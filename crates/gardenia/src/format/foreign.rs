@@ -507,6 +507,22 @@ impl KeyError {
     }
 }
 
+mod sealed {
+    use super::{bip37, datasketches, guava, hive, milvus, parquet, redisbloom, rocksdb, spark};
+
+    /// For the types of this crate alone, so that a new version can ask more of them.
+    pub trait Sealed {}
+
+    macro_rules! sealed {
+        ($($type:ty),+ $(,)?) => { $(impl Sealed for $type {})+ };
+    }
+    sealed! {
+        bip37::FilterLoad, datasketches::DataSketchesBloom, crate::Bloom<crate::index::AnyScheme>, guava::GuavaBloom, hive::HiveBloom,
+        milvus::MilvusBloom, crate::format::orc::OrcColumnFilters, parquet::ColumnFilters, parquet::ParquetFilter,
+        redisbloom::BloomDump, redisbloom::CuckooDump, rocksdb::RocksDbBloom, spark::SparkBloom, spark::SparkCountMin,
+    }
+}
+
 /// A filter in another program's format, asked by keys of that program's types.
 ///
 /// ```
@@ -518,7 +534,7 @@ impl KeyError {
 /// assert!(!asked.contains(ForeignKey::Utf16("rose")).unwrap());
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-pub trait Foreign: Send + Sync {
+pub trait Foreign: Send + Sync + sealed::Sealed {
     /// The format.
     fn format(&self) -> Format;
 

@@ -110,6 +110,7 @@ struct Stripe {
 
 /// Where a stripe has the filters of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OrcPlace {
     /// The stripe, from 0.
     pub stripe: u64,

@@ -22,7 +22,7 @@ numbered! {
 /// Turns key bytes into a [`Digest`]: one of the numbered hash functions with its seed or secret.
 ///
 /// An enum and not a type parameter, because a filter learns its hasher from a file at run time,
-/// and the predicted branch costs less than can be measured.
+/// and the predicted branch costs less than can be measured. More functions may follow.
 ///
 /// ```
 /// use gardenia::{KeyHasher, SecretKey};
@@ -32,6 +32,7 @@ numbered! {
 /// assert_ne!(fast.digest_key("rose"), keyed.digest_key("rose"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum KeyHasher {
     /// Hasher 1: XXH3-64. Fast and known everywhere; an attacker finds colliding keys at once,
     /// whatever the seed: see

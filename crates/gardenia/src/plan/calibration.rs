@@ -12,11 +12,20 @@ use alloc::vec::Vec;
 
 /// Nanoseconds per cache line of a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Cost {
     /// Of a table of [`Calibration::near_bytes`] or less.
     pub near: f64,
     /// Of a table of [`Calibration::far_bytes`] or more.
     pub far: f64,
+}
+
+impl Cost {
+    /// Nanoseconds per cache line of a small table and of a large one.
+    #[must_use]
+    pub const fn new(near: f64, far: f64) -> Self {
+        Self { near, far }
+    }
 }
 
 /// What the kinds cost on one machine. The default has the figures of the table of kinds: the
@@ -26,7 +35,7 @@ pub struct Cost {
 /// ```
 /// use gardenia::{Kind, plan::{Calibration, Cost, Need}};
 /// let mut slow = Calibration::default();
-/// slow.set(Kind::Blocked, Cost { near: 1e6, far: 1e6 });
+/// slow.set(Kind::Blocked, Cost::new(1e6, 1e6));
 /// let of = |calibration: &Calibration| Need::of(1_000).fpp(0.01).plan_with(calibration).unwrap().best().kind;
 /// assert_eq!(of(&Calibration::default()), Kind::Blocked);
 /// assert_ne!(of(&slow), Kind::Blocked);
@@ -72,7 +81,7 @@ impl Calibration {
     /// use gardenia::{Kind, plan::{Calibration, Cost}};
     /// let mut here = Calibration::default();
     /// (here.near_bytes, here.far_bytes) = (1 << 10, 1 << 20);
-    /// here.set(Kind::Bloom, Cost { near: 1.0, far: 3.0 });
+    /// here.set(Kind::Bloom, Cost::new(1.0, 3.0));
     /// let of = |bytes| here.ns(Kind::Bloom, bytes, 2.0);
     /// assert_eq!([of(1), of(1 << 15), of(1 << 30)], [2.0, 4.0, 6.0]);
     /// ```

@@ -316,11 +316,20 @@ pub fn shape(items: u64, fpp: f64) -> Result<Shape, SizeError> {
 
 /// A number of keys told from the ones of a filter, and how far off it may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Estimate {
     /// The estimated number of distinct keys.
     pub items: f64,
     /// One standard deviation of `items`: two thirds of all estimates are nearer to the truth.
     pub std_error: f64,
+}
+
+impl Estimate {
+    /// A number of items, and its standard error.
+    #[must_use]
+    pub const fn new(items: f64, std_error: f64) -> Self {
+        Self { items, std_error }
+    }
 }
 
 /// How many distinct keys leave `ones` of `cells` set: `-(m/k)·ln(1 - ones/m)`, with its standard

@@ -78,7 +78,7 @@ proptest! {
         set.about_mut().store_secret(true);
         let bytes = set.to_bytes().unwrap();
         let (copy, view) = (GolombSet::from_bytes(&bytes).unwrap(), GolombSet::view(&bytes).unwrap());
-        prop_assert!(copy == set && view == set && view.to_owned().unwrap() == set);
+        prop_assert!(copy == set && view == set && view.try_to_owned().unwrap() == set);
         prop_assert_eq!(view.contains_many(&b), set.contains_many(&b));
         prop_assert_eq!(view.contains_many(&a), vec![true; a.len()]);
         let mut any = AnyFilter::from_bytes(&bytes).unwrap();

@@ -125,7 +125,7 @@ proptest! {
         let copy = DistanceSensitiveBloom::from_bytes(&bytes).unwrap();
         prop_assert_eq!(&copy, &filter);
         let view = DistanceSensitiveBloom::view(&bytes).unwrap();
-        prop_assert!(view == filter && view.to_owned().unwrap() == filter);
+        prop_assert!(view == filter && view.try_to_owned().unwrap() == filter);
         for point in probes {
             prop_assert_eq!(votes(&copy, point), votes(&filter, point));
         }

@@ -143,7 +143,7 @@ proptest! {
         let facts = |f: &StableBloom| (f.decrements(), f.is_drawn(), f.aging_seed(), f.inserts(), f.max());
         prop_assert_eq!(facts(&copy), facts(&filter));
         let view = StableBloom::view(&bytes).unwrap();
-        prop_assert!(view == filter && view.to_owned().unwrap() == filter);
+        prop_assert!(view == filter && view.try_to_owned().unwrap() == filter);
         prop_assert_eq!(view.contains_many(&a), filter.contains_many(&a));
         prop_assert_eq!(AnyFilter::from_bytes(&bytes).unwrap().to_bytes().unwrap(), &bytes[..]);
         prop_assert!(A2Bloom::from_bytes(&bytes).is_err());
@@ -188,7 +188,7 @@ proptest! {
         prop_assert_eq!(&copy, &filter);
         prop_assert_eq!((copy.window(), copy.active_items()), (filter.window(), filter.active_items()));
         let view = A2Bloom::view(&bytes).unwrap();
-        prop_assert!(view == filter && view.to_owned().unwrap() == filter);
+        prop_assert!(view == filter && view.try_to_owned().unwrap() == filter);
         prop_assert_eq!(view.contains_many(&a), filter.contains_many(&a));
         prop_assert_eq!(AnyFilter::from_bytes(&bytes).unwrap().to_bytes().unwrap(), &bytes[..]);
         prop_assert!(StableBloom::from_bytes(&bytes).is_err());
@@ -201,7 +201,7 @@ proptest! {
         for key in a.iter().chain(&b).chain(&a) {
             prop_assert_eq!(owned.insert(key), shared.insert(key));
         }
-        prop_assert!(owned == *shared && shared.to_owned().unwrap() == owned);
+        prop_assert!(owned == *shared && shared.try_to_owned().unwrap() == owned);
         prop_assert_eq!(owned.contains_many(&b), shared.contains_many(&b));
         prop_assert_eq!(owned, shared.into_owned());
     }
@@ -392,7 +392,7 @@ proptest! {
         let bytes = filter.to_bytes().unwrap();
         prop_assert_eq!(&BitwiseBloom::from_bytes(&bytes).unwrap(), &filter);
         let view = BitwiseBloom::view(&bytes).unwrap();
-        prop_assert!(view == filter && view.to_owned().unwrap() == filter);
+        prop_assert!(view == filter && view.try_to_owned().unwrap() == filter);
         let any = AnyFilter::from_bytes(&bytes).unwrap();
         prop_assert_eq!(any.to_bytes().unwrap(), &bytes[..]);
         prop_assert_eq!(filter.count_many(&a), view.count_many(&a));
@@ -435,7 +435,7 @@ proptest! {
         let options = ReadOptions::new();
         prop_assert_eq!(&SpectralBloom::from_bytes_as::<PolicyId>(&bytes, &options).unwrap(), &filter);
         let view = SpectralBloom::view_as::<PolicyId>(&bytes, &options).unwrap();
-        prop_assert!(view == filter && view.to_owned().unwrap() == filter);
+        prop_assert!(view == filter && view.try_to_owned().unwrap() == filter);
         prop_assert_eq!(filter.count_many(&a), view.count_many(&a));
         let any = AnyFilter::from_bytes(&bytes).unwrap();
         prop_assert_eq!(any.to_bytes().unwrap(), &bytes[..]);

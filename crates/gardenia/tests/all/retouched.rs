@@ -70,7 +70,7 @@ proptest! {
         let facts = |f: &RetouchedBloom| (f.cleared(), f.elements(), f.lost(), f.hashes());
         prop_assert_eq!(facts(&copy), facts(&filter));
         let view = RetouchedBloom::view(&bytes).unwrap();
-        prop_assert!(view == filter && view.to_owned().unwrap() == filter);
+        prop_assert!(view == filter && view.try_to_owned().unwrap() == filter);
         prop_assert_eq!(view.contains_many(&elements), filter.contains_many(&elements));
         for (key, answer) in elements.iter().zip(filter.contains_many(&elements)) {
             prop_assert_eq!(filter.contains(key), answer);

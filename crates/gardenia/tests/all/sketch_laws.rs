@@ -69,7 +69,7 @@ proptest! {
         prop_assert_eq!(&copy, &sketch);
         prop_assert_eq!((copy.total(), copy.epsilon(), copy.delta()), (sketch.total(), sketch.epsilon(), sketch.delta()));
         let view = CountMin::view(&bytes).unwrap();
-        prop_assert!(view == sketch && view.to_owned().unwrap() == sketch);
+        prop_assert!(view == sketch && view.try_to_owned().unwrap() == sketch);
         let any = AnyFilter::from_bytes(&bytes).unwrap();
         prop_assert_eq!(any.to_bytes().unwrap(), &bytes[..]);
         prop_assert_eq!(sketch.count_many(&a), view.count_many(&a));

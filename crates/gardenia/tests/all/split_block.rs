@@ -2,7 +2,7 @@
 //! rates.
 
 use crate::common::mean_and_error;
-use gardenia::filter::AtomicSplitBlockBloom;
+use gardenia::AtomicSplitBlockBloom;
 use gardenia::simd::Level;
 use gardenia::spec::Param;
 use gardenia::{AnyFilter, BlockedBloom, Digest, KeyHasher, Kind, SecretKey, Spec, SplitBlockBloom, theory};

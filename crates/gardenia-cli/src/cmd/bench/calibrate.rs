@@ -52,7 +52,7 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<Outcome> {
             }
         }
         let [(near, near_line), (far, far_line)] = found;
-        calibration.set(kind, Cost { near: near_line, far: far_line });
+        calibration.set(kind, Cost::new(near_line, far_line));
         writeln!(stdout, "{:<12}{near:>16.1}{far:>16.1}", kind.name()).context("stdout")?;
     }
     drop(progress);

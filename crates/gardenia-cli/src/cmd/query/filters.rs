@@ -11,10 +11,9 @@ use crate::message::{hinted, say};
 use crate::open::{check_unchanged, is_dash, is_stream, try_open};
 use crate::{message, split};
 use anyhow::Context;
+use gardenia::filter::About;
 use gardenia::format::{Foreign, KeyError, KeyType};
-use gardenia::{
-    Ability, About, DecodeError, Digest, DistanceSensitiveBloom, Filter, KeyHasher, Kind, OpenFilter,
-};
+use gardenia::{Ability, DecodeError, Digest, DistanceSensitiveBloom, Filter, KeyHasher, Kind, OpenFilter};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

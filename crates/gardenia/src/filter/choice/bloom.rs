@@ -394,7 +394,7 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
     }
 
     /// An own copy of the filter: of a mapped one, or of its own kind.
-    pub fn to_owned(&self) -> Result<ChoiceBloom<S>, SizeError> {
+    pub fn try_to_owned(&self) -> Result<ChoiceBloom<S>, SizeError> {
         let mut bits = Bits::new(self.bits.len())?;
         bits.combine(&self.bits, |_, b| b);
         let (hasher, &Self { form, items, .. }) = (self.hasher.clone(), self);

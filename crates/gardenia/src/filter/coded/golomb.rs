@@ -467,7 +467,7 @@ impl<M: Memory> GolombSet<M> {
     }
 
     /// An own copy of the set: of a mapped one, or of its own kind.
-    pub fn to_owned(&self) -> Result<GolombSet, SizeError> {
+    pub fn try_to_owned(&self) -> Result<GolombSet, SizeError> {
         let mut words = Owned::zeroed(self.words.words())?;
         words.as_mut_slice().iter_mut().enumerate().for_each(|(at, word)| *word = self.words.load(at));
         Ok(GolombSet { hasher: self.hasher.clone(), shape: self.shape, words, about: self.about.clone() })

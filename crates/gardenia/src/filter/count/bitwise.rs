@@ -376,7 +376,7 @@ impl<M: Memory> BitwiseBloom<M> {
     }
 
     /// An own copy of the filter: of a mapped one, or of its own kind.
-    pub fn to_owned(&self) -> Result<BitwiseBloom, SizeError> {
+    pub fn try_to_owned(&self) -> Result<BitwiseBloom, SizeError> {
         let levels: Vec<_> = self.levels().collect();
         let mut copy = BitwiseBloom::of_levels(
             self.hasher.clone(),

@@ -11,7 +11,7 @@ use crate::cells::{Bytes, Counters, Memory, Owned, TallyMut};
 use crate::error::Overflow;
 use crate::filter::builder::{Built, ForItems, ForRate, InCells, Probing, Schemed};
 use crate::filter::request::{Request, counter_filter_facts};
-use crate::filter::verbs::{count_impl, filter_impl, insert_impl, remove_impl};
+use crate::filter::verbs::{collect_impl, count_impl, filter_impl, insert_impl, remove_impl};
 use crate::filter::{About, Bloom, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
@@ -366,7 +366,7 @@ impl<M: Memory> CountingBloom<M> {
     }
 
     /// An own copy of the filter: of a mapped one, or of its own kind.
-    pub fn to_owned(&self) -> Result<CountingBloom, SizeError> {
+    pub fn try_to_owned(&self) -> Result<CountingBloom, SizeError> {
         let mut cells = Counters::new(self.cells.len(), self.cells.width())?;
         cells.copy_from(&self.cells);
         Ok(CountingBloom {
@@ -401,6 +401,7 @@ crate::explain::look_at_counters!([M: Memory] CountingBloom<M>, cells);
 
 filter_impl!([M: Memory] CountingBloom<M>);
 insert_impl!([] CountingBloom);
+collect_impl!(CountingBloom);
 count_impl!([M: Memory] CountingBloom<M>, filter: most filter.cells.top().into(), saturated filter.saturated());
 remove_impl!([] CountingBloom);
 

@@ -596,7 +596,7 @@ impl<M: Memory> Cuckoo<M> {
     }
 
     /// An own copy of the filter: of a mapped one, or of its own kind.
-    pub fn to_owned(&self) -> Result<Cuckoo, SizeError> {
+    pub fn try_to_owned(&self) -> Result<Cuckoo, SizeError> {
         let mut buckets = Buckets::new(self.buckets.len(), self.width())?;
         buckets.copy_from(&self.buckets);
         Ok(Cuckoo { hasher: self.hasher.clone(), buckets, items: self.items, about: self.about.clone() })

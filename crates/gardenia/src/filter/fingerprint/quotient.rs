@@ -602,7 +602,7 @@ impl<M: Memory> Quotient<M> {
     }
 
     /// An own copy of the filter: of a mapped one, or of its own kind.
-    pub fn to_owned(&self) -> Result<Quotient, SizeError> {
+    pub fn try_to_owned(&self) -> Result<Quotient, SizeError> {
         let mut slots = Packed::new(self.cells(), self.width())?;
         let memory = self.slots.memory();
         slots.words_mut().iter_mut().enumerate().for_each(|(at, word)| *word = memory.load(at));

@@ -463,122 +463,245 @@ impl<M: Memory> MutableBloomier<M> {
     }
 }
 
-/// What both maps have in common.
-macro_rules! map_verbs {
+impl<M: Memory> Bloomier<M> {
+    /// Whether `key` may be present: never false for a key that is.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
+    filter_facts!();
+
+    /// The value of `key`; `None` if it is certainly absent.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, key: impl Key) -> Option<u32> {
+        self.get_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Values of all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn get_many<K: Key>(&self, keys: &[K]) -> Vec<Option<u32>> {
+        let mut values = vec![None; keys.len()];
+        self.get_each(Keys { hasher: self.hasher.clone(), keys }, &mut values);
+        values
+    }
+
+    /// Values for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn get_digests(&self, digests: &[Digest], out: &mut [Option<u32>]) {
+        assert_eq!(digests.len(), out.len(), "one value per digest");
+        self.get_each(Given(digests), out);
+    }
+
+    fn get_each(&self, digests: impl Source, out: &mut [Option<u32>]) {
+        let mut out = out.iter_mut();
+        let ask = |digest| {
+            let value = self.get_digest(digest);
+            out.by_ref().take(1).for_each(|out| *out = value);
+            false
+        };
+        let far = ahead::is_far_if_cheap(self.memory_bytes() / 8);
+        digests.each::<{ ahead::LINES }>(far, |digest| self.fetch(digest), ask, &mut 0);
+    }
+
+    /// Whether the key with this digest may be present.
+    #[inline]
+    #[must_use]
+    pub fn contains_digest(&self, digest: Digest) -> bool {
+        self.get_digest(digest).is_some()
+    }
+
+    fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
+        let far = ahead::is_far_if_cheap(self.memory_bytes() / 8);
+        digests.each::<{ ahead::LINES }>(
+            far,
+            |digest| self.fetch(digest),
+            |digest| self.contains_digest(digest),
+            answers,
+        );
+    }
+
+    /// Distinct keys.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.plan.items
+    }
+
+    /// The number of distinct keys in the filter, which is known exactly.
+    #[must_use]
+    pub fn estimated_items(&self) -> Estimate {
+        Estimate { items: self.plan.items as f64, std_error: 0.0 }
+    }
+
+    /// Bits per value, r.
+    #[must_use]
+    pub fn value_bits(&self) -> u32 {
+        self.plan.value_bits
+    }
+
+    /// Bits that tell absent keys.
+    #[must_use]
+    pub fn check_bits(&self) -> u32 {
+        self.plan.check_bits
+    }
+
+    /// The table's segments, and how keys begin in them.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.plan.layout.shape()
+    }
+
+    /// Hasher and shape.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        self.plan.identity(&self.hasher, false)
+    }
+
+    /// Nothing is set past the last cell.
+    fn check_tails(&self) -> Result<(), DecodeError> {
+        let clear = self.tables().iter().all(|cells| cells.tail_is_clear());
+        clear.then_some(()).ok_or(DecodeError::Damaged("bits are set past the last cell"))
+    }
+}
+
+impl<M: Memory> MutableBloomier<M> {
+    /// Whether `key` may be present: never false for a key that is.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, key: impl Key) -> bool {
+        self.contains_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Answers for all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
+        Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
+    }
+
+    /// Answers for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
+        self.contains_each(Given(digests), &mut Bools::of(digests, out));
+    }
+    filter_facts!();
+
+    /// The value of `key`; `None` if it is certainly absent.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, key: impl Key) -> Option<u32> {
+        self.get_digest(self.hasher.digest_key(&key))
+    }
+
+    /// Values of all keys in order, hashing and probing many at a time.
+    #[must_use]
+    pub fn get_many<K: Key>(&self, keys: &[K]) -> Vec<Option<u32>> {
+        let mut values = vec![None; keys.len()];
+        self.get_each(Keys { hasher: self.hasher.clone(), keys }, &mut values);
+        values
+    }
+
+    /// Values for all digests in order, probing many at a time.
+    ///
+    /// # Panics
+    /// If `out` is not as long as `digests`.
+    pub fn get_digests(&self, digests: &[Digest], out: &mut [Option<u32>]) {
+        assert_eq!(digests.len(), out.len(), "one value per digest");
+        self.get_each(Given(digests), out);
+    }
+
+    fn get_each(&self, digests: impl Source, out: &mut [Option<u32>]) {
+        let mut out = out.iter_mut();
+        let ask = |digest| {
+            let value = self.get_digest(digest);
+            out.by_ref().take(1).for_each(|out| *out = value);
+            false
+        };
+        let far = ahead::is_far_if_cheap(self.memory_bytes() / 8);
+        digests.each::<{ ahead::LINES }>(far, |digest| self.fetch(digest), ask, &mut 0);
+    }
+
+    /// Whether the key with this digest may be present.
+    #[inline]
+    #[must_use]
+    pub fn contains_digest(&self, digest: Digest) -> bool {
+        self.get_digest(digest).is_some()
+    }
+
+    fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
+        let far = ahead::is_far_if_cheap(self.memory_bytes() / 8);
+        digests.each::<{ ahead::LINES }>(
+            far,
+            |digest| self.fetch(digest),
+            |digest| self.contains_digest(digest),
+            answers,
+        );
+    }
+
+    /// Distinct keys.
+    #[must_use]
+    pub fn items(&self) -> u64 {
+        self.plan.items
+    }
+
+    /// The number of distinct keys in the filter, which is known exactly.
+    #[must_use]
+    pub fn estimated_items(&self) -> Estimate {
+        Estimate { items: self.plan.items as f64, std_error: 0.0 }
+    }
+
+    /// Bits per value, r.
+    #[must_use]
+    pub fn value_bits(&self) -> u32 {
+        self.plan.value_bits
+    }
+
+    /// Bits that tell absent keys.
+    #[must_use]
+    pub fn check_bits(&self) -> u32 {
+        self.plan.check_bits
+    }
+
+    /// The table's segments, and how keys begin in them.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.plan.layout.shape()
+    }
+
+    /// Hasher and shape.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        self.plan.identity(&self.hasher, true)
+    }
+
+    /// Nothing is set past the last cell.
+    fn check_tails(&self) -> Result<(), DecodeError> {
+        let clear = self.tables().iter().all(|cells| cells.tail_is_clear());
+        clear.then_some(()).ok_or(DecodeError::Damaged("bits are set past the last cell"))
+    }
+}
+
+/// The traits of both maps, which only pass calls on.
+macro_rules! map_impls {
     ($map:ident, $mutable:literal) => {
-        impl<M: Memory> $map<M> {
-            /// Whether `key` may be present: never false for a key that is.
-            #[inline]
-            #[must_use]
-            pub fn contains(&self, key: impl Key) -> bool {
-                self.contains_digest(self.hasher.digest_key(&key))
-            }
-
-            /// Answers for all keys in order, hashing and probing many at a time.
-            #[must_use]
-            pub fn contains_many<K: Key>(&self, keys: &[K]) -> Vec<bool> {
-                Bools::collect(keys.len(), |answers| self.contains_each(Keys::new(&self.hasher, keys), answers))
-            }
-
-            /// Answers for all digests in order, probing many at a time.
-            ///
-            /// # Panics
-            /// If `out` is not as long as `digests`.
-            pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
-                self.contains_each(Given(digests), &mut Bools::of(digests, out));
-            }
-            filter_facts!();
-
-            /// The value of `key`; `None` if it is certainly absent.
-            #[inline]
-            #[must_use]
-            pub fn get(&self, key: impl Key) -> Option<u32> {
-                self.get_digest(self.hasher.digest_key(&key))
-            }
-
-            /// Values of all keys in order, hashing and probing many at a time.
-            #[must_use]
-            pub fn get_many<K: Key>(&self, keys: &[K]) -> Vec<Option<u32>> {
-                let mut values = vec![None; keys.len()];
-                self.get_each(Keys { hasher: self.hasher.clone(), keys }, &mut values);
-                values
-            }
-
-            /// Values for all digests in order, probing many at a time.
-            ///
-            /// # Panics
-            /// If `out` is not as long as `digests`.
-            pub fn get_digests(&self, digests: &[Digest], out: &mut [Option<u32>]) {
-                assert_eq!(digests.len(), out.len(), "one value per digest");
-                self.get_each(Given(digests), out);
-            }
-
-            fn get_each(&self, digests: impl Source, out: &mut [Option<u32>]) {
-                let mut out = out.iter_mut();
-                let ask = |digest| {
-                    let value = self.get_digest(digest);
-                    out.by_ref().take(1).for_each(|out| *out = value);
-                    false
-                };
-                let far = ahead::is_far_if_cheap(self.memory_bytes() / 8);
-                digests.each::<{ ahead::LINES }>(far, |digest| self.fetch(digest), ask, &mut 0);
-            }
-
-            /// Whether the key with this digest may be present.
-            #[inline]
-            #[must_use]
-            pub fn contains_digest(&self, digest: Digest) -> bool {
-                self.get_digest(digest).is_some()
-            }
-
-            fn contains_each(&self, digests: impl Source, answers: &mut impl Sink) {
-                let far = ahead::is_far_if_cheap(self.memory_bytes() / 8);
-                digests.each::<{ ahead::LINES }>(far, |digest| self.fetch(digest), |digest| self.contains_digest(digest), answers);
-            }
-
-            /// Distinct keys.
-            #[must_use]
-            pub fn items(&self) -> u64 {
-                self.plan.items
-            }
-
-            /// The number of distinct keys in the filter, which is known exactly.
-            #[must_use]
-            pub fn estimated_items(&self) -> Estimate {
-                Estimate { items: self.plan.items as f64, std_error: 0.0 }
-            }
-
-            /// Bits per value, r.
-            #[must_use]
-            pub fn value_bits(&self) -> u32 {
-                self.plan.value_bits
-            }
-
-            /// Bits that tell absent keys.
-            #[must_use]
-            pub fn check_bits(&self) -> u32 {
-                self.plan.check_bits
-            }
-
-            /// The table's segments, and how keys begin in them.
-            #[must_use]
-            pub fn shape(&self) -> Shape {
-                self.plan.layout.shape()
-            }
-
-            /// Hasher and shape.
-            #[must_use]
-            pub fn identity(&self) -> Identity {
-                self.plan.identity(&self.hasher, $mutable)
-            }
-
-            /// Nothing is set past the last cell.
-            fn check_tails(&self) -> Result<(), DecodeError> {
-                let clear = self.tables().iter().all(|cells| cells.tail_is_clear());
-                clear.then_some(()).ok_or(DecodeError::Damaged("bits are set past the last cell"))
-            }
-        }
-
         impl<M: Memory> fmt::Debug for $map<M> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($map))
@@ -620,6 +743,7 @@ macro_rules! map_verbs {
         format::serde_impls!([M: Memory] $map<M>, [] $map);
     };
 }
+
 impl<M: Memory> Explain for Bloomier<M> {
     fn tables(&self) -> Vec<CellTable> {
         vec![CellTable::new("cells", Holds::Sums, self.cells.len(), self.plan.cell_bits())]
@@ -653,8 +777,8 @@ impl<M: Memory> Explain for MutableBloomier<M> {
     }
 }
 
-map_verbs!(Bloomier, false);
-map_verbs!(MutableBloomier, true);
+map_impls!(Bloomier, false);
+map_impls!(MutableBloomier, true);
 
 impl format::Restore for Bloomier {
     fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {

@@ -499,7 +499,7 @@ impl<M: Memory> DynamicBloom<M> {
     }
 
     /// An own copy of the filter: of a mapped one, or of its own kind.
-    pub fn to_owned(&self) -> Result<DynamicBloom, SizeError> {
+    pub fn try_to_owned(&self) -> Result<DynamicBloom, SizeError> {
         let copy = |layer: &Layer<M>| Ok(Layer { cells: layer.cells.to_owned()?, items: layer.items });
         let (hasher, &Self { scheme, capacity, active, allowance, .. }) = (self.hasher.clone(), self);
         let layers = self.layers.iter().map(copy).collect::<Result<_, SizeError>>()?;

@@ -653,7 +653,7 @@ impl<M: Memory> ScalableBloom<M> {
     }
 
     /// An own copy of the filter: of a mapped one, or of its own kind.
-    pub fn to_owned(&self) -> Result<ScalableBloom, SizeError> {
+    pub fn try_to_owned(&self) -> Result<ScalableBloom, SizeError> {
         let copy = |Slice { scheme, bits, items }: &Slice<M>| {
             Ok(Slice { scheme: *scheme, bits: bits.to_owned()?, items: *items })
         };

@@ -17,7 +17,7 @@ use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
 use crate::explain::{CellTable, Explain, Seen, bit};
 use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing};
 use crate::filter::request::{Request, filter_facts};
-use crate::filter::verbs::{filter_impl, insert_impl};
+use crate::filter::verbs::{collect_impl, filter_impl, insert_impl};
 use crate::filter::{About, Atomic, Bloom, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
@@ -467,6 +467,7 @@ impl<M: Memory> Explain for BlockedBloom<M> {
 
 filter_impl!([M: Memory] BlockedBloom<M>);
 insert_impl!([] BlockedBloom);
+collect_impl!(BlockedBloom);
 
 impl Merge for BlockedBloom {
     fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {

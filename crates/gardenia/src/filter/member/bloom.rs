@@ -10,7 +10,7 @@ use super::probe::{Contains, ContainsMany, Set, SetMany, SetShared};
 use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
 use crate::filter::builder::{Built, ForItems, ForRate, InBits, Probing, SchemeOf};
 use crate::filter::request::{Request, bit_filter_facts};
-use crate::filter::verbs::{filter_impl, insert_impl};
+use crate::filter::verbs::{collect_impl, filter_impl, insert_impl};
 use crate::filter::{About, Atomic, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
@@ -373,7 +373,7 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
     }
 
     /// An own copy of the filter: of a mapped or shared one, or of its own kind.
-    pub fn to_owned(&self) -> Result<Bloom<S>, SizeError> {
+    pub fn try_to_owned(&self) -> Result<Bloom<S>, SizeError> {
         let mut bits = Bits::new(self.bits.len())?;
         bits.combine(&self.bits, |_, b| b);
         Ok(Bloom {
@@ -405,22 +405,7 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
     }
 }
 
-impl<K: Key> FromIterator<K> for Bloom {
-    /// A filter just large enough for these keys at 1 %. Digests are kept aside until they are
-    /// counted.
-    ///
-    /// # Panics
-    /// If memory is short, as any collection.
-    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
-        let hasher = KeyHasher::default();
-        let digests: Vec<Digest> = keys.into_iter().map(|key| hasher.digest_key(&key)).collect();
-        let filter = Self::new(digests.len().max(1) as u64, 0.01);
-        let mut filter = filter.unwrap_or_else(|error| panic!("collecting into a Bloom filter: {error}"));
-        filter.about.took::<K>();
-        filter.insert_each(Given(&digests), &mut 0);
-        filter
-    }
-}
+collect_impl!(Bloom);
 
 impl<S: Scheme, M: Memory> fmt::Debug for Bloom<S, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

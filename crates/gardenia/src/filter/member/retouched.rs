@@ -329,7 +329,7 @@ impl<M: Memory> RetouchedBloom<M> {
     }
 
     /// An own copy of the filter: of a mapped one, or of its own kind.
-    pub fn to_owned(&self) -> Result<RetouchedBloom, SizeError> {
+    pub fn try_to_owned(&self) -> Result<RetouchedBloom, SizeError> {
         let mut bits = Bits::new(self.bits.len())?;
         bits.combine(&self.bits, |_, b| b);
         let Self { hasher, scheme, tally, about, .. } = self;

@@ -18,7 +18,7 @@ use crate::cells::{Bits, Bytes, Memory, Owned, Shared};
 use crate::explain::{CellTable, Explain, Seen, bit};
 use crate::filter::builder::{Built, ForItems, ForRate, InBits};
 use crate::filter::request::{Request, filter_facts};
-use crate::filter::verbs::{filter_impl, insert_impl};
+use crate::filter::verbs::{collect_impl, filter_impl, insert_impl};
 use crate::filter::{About, Atomic, Builder, Identity};
 use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
@@ -63,7 +63,7 @@ pub struct SplitBlockBloom<M = Owned> {
 /// holds an extra byte for every second block, at most 64 KiB.
 ///
 /// ```
-/// use gardenia::filter::AtomicSplitBlockBloom;
+/// use gardenia::AtomicSplitBlockBloom;
 /// let seen = AtomicSplitBlockBloom::new(1_000, 0.01)?;
 /// std::thread::scope(|threads| {
 ///     for start in [0u32, 500] {
@@ -487,6 +487,7 @@ impl<M: Memory> Explain for SplitBlockBloom<M> {
 
 filter_impl!([M: Memory] SplitBlockBloom<M>);
 insert_impl!([] SplitBlockBloom);
+collect_impl!(SplitBlockBloom);
 
 impl Merge for SplitBlockBloom {
     fn merge(&mut self, other: &Self) -> Result<(), Mismatch> {

@@ -366,7 +366,7 @@ impl<M: Memory> DistanceSensitiveBloom<M> {
     }
 
     /// An own copy of the filter: of a mapped one, or of its own kind.
-    pub fn to_owned(&self) -> Result<DistanceSensitiveBloom, SizeError> {
+    pub fn try_to_owned(&self) -> Result<DistanceSensitiveBloom, SizeError> {
         let mut bits = Bits::new(self.bits.len())?;
         bits.combine(&self.bits, |_, b| b);
         let Self { hasher, space, functions, samples, threshold, near, far, about, .. } = self;

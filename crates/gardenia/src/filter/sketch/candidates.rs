@@ -40,7 +40,7 @@ pub trait Entry {
 ///
 /// ```
 /// use gardenia::Digest;
-/// use gardenia::candidates::{Candidates, Entry};
+/// use gardenia::filter::candidates::{Candidates, Entry};
 /// struct Count(Digest, u64);
 /// impl Entry for Count {
 ///     type Rank = u64;

@@ -155,7 +155,7 @@ impl CountMin {
     /// let mut stock = gardenia::CountMin::new(0.01, 0.01)?;
     /// assert_eq!(stock.add_signed("rose", 3).unwrap(), 3);
     /// let error = stock.add_signed("rose", -1).unwrap_err();
-    /// assert_eq!(error.to_string(), "the weight -1 is negative: only a CountSketch takes such");
+    /// assert_eq!(error.to_string(), "the weight -1 is negative: only CountSketch accepts negative weights");
     /// assert_eq!(stock.count("rose"), 3);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
@@ -508,7 +508,7 @@ impl<M: Memory> CountMin<M> {
     }
 
     /// A copy with its own memory, of a sketch that may lie in somebody else's.
-    pub fn to_owned(&self) -> Result<CountMin, SizeError> {
+    pub fn try_to_owned(&self) -> Result<CountMin, SizeError> {
         let Self { hasher, rows, grid, update, total, about } = self;
         let (rows, grid, about) = (rows.clone(), grid.to_owned()?, about.clone());
         Ok(CountMin { hasher: hasher.clone(), rows, grid, update: *update, total: *total, about })

@@ -81,7 +81,7 @@ pub struct A2Bloom<M = Owned> {
 /// turns at a latch, inside which a key's bits are set; once in [`window`](A2Bloom::window) keys it
 /// is held while a buffer is cleared. Keys that are in the active buffer take no latch.
 ///
-/// It is not stored while others may write to it: [`to_owned`](Self::to_owned) takes a copy of one
+/// It is not stored while others may write to it: [`try_to_owned`](Self::try_to_owned) takes a copy of one
 /// moment.
 ///
 /// ```
@@ -302,7 +302,7 @@ impl AtomicA2Bloom {
     }
 
     /// A copy of one moment, for one owner: writers wait for it, queries do not.
-    pub fn to_owned(&self) -> Result<A2Bloom, SizeError> {
+    pub fn try_to_owned(&self) -> Result<A2Bloom, SizeError> {
         self.turn.inside(|lap| self.copy(lap))
     }
 
@@ -316,7 +316,7 @@ impl AtomicA2Bloom {
 
 impl<M: Still> A2Bloom<M> {
     /// An own copy of the filter: of a mapped one, or of its own kind.
-    pub fn to_owned(&self) -> Result<A2Bloom, SizeError> {
+    pub fn try_to_owned(&self) -> Result<A2Bloom, SizeError> {
         self.copy(self.turn.lap())
     }
 }

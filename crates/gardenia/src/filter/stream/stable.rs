@@ -639,7 +639,7 @@ impl<M: Memory> StableBloom<M> {
     }
 
     /// An own copy of the filter: of a mapped one, or of its own kind.
-    pub fn to_owned(&self) -> Result<StableBloom, SizeError> {
+    pub fn try_to_owned(&self) -> Result<StableBloom, SizeError> {
         let mut cells = Counters::new(self.cells.len(), self.cells.width())?;
         cells.copy_from(&self.cells);
         let (hasher, scheme, aging, about) =

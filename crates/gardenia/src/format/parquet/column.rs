@@ -30,6 +30,7 @@ pub enum Physical {
 
 /// Parts of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TimeUnit {
     /// Thousandths.
     Millis,
@@ -104,6 +105,7 @@ pub enum Logical {
 /// assert!(price.encode("1.555").is_err());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ColumnType {
     /// How its values are stored.
     pub physical: Physical,

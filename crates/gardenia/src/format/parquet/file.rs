@@ -46,6 +46,7 @@ pub struct ParquetFile<R> {
 
 /// Where a file has a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FilterPlace {
     /// The row group, from 0.
     pub row_group: u64,

@@ -439,7 +439,7 @@ impl<P: Policy, M: Memory> SpectralBloom<P, M> {
 
     /// An own copy of the filter: of a mapped one, or of its own kind. Compact cells are checked on
     /// the way.
-    pub fn to_owned(&self) -> Result<SpectralBloom<P>, DecodeError> {
+    pub fn try_to_owned(&self) -> Result<SpectralBloom<P>, DecodeError> {
         let store = match &self.store {
             Store::Plain(tables) => Store::Plain(tables.copy()?),
             Store::Compact(tables) => Store::Compact(tables.copy()?),
