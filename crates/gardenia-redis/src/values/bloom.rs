@@ -479,7 +479,7 @@ impl Whole for Scaling {
     fn copy(&self) -> Option<Self> {
         let state = match &self.state {
             State::Few(few) => State::Few(few.clone()),
-            State::Many(filter) => State::Many(filter.to_owned().ok()?),
+            State::Many(filter) => State::Many(filter.try_to_owned().ok()?),
         };
         Some(Self { state, ..*self })
     }

@@ -128,7 +128,7 @@ pub fn add_weighted(sum: &mut CountMin, source: &CountMin, weight: i64) -> Resul
         sum.merge(source).map_err(alike)?;
     } else {
         // By doubling a copy.
-        let mut power = source.to_owned()?;
+        let mut power = source.try_to_owned()?;
         if times == 0 || empty {
             power.clear(); // only what it is made of is to be compared
             times = 1;
@@ -139,7 +139,7 @@ pub fn add_weighted(sum: &mut CountMin, source: &CountMin, weight: i64) -> Resul
             }
             times >>= 1;
             if times > 0 {
-                let copy = power.to_owned()?;
+                let copy = power.try_to_owned()?;
                 power.merge(&copy).map_err(alike)?;
             }
         }
@@ -178,7 +178,7 @@ impl Whole for CountMin {
     }
 
     fn copy(&self) -> Option<Self> {
-        self.to_owned().ok()
+        self.try_to_owned().ok()
     }
 }
 

@@ -567,7 +567,7 @@ impl Whole for Chain {
         let mut layers = Vec::new();
         layers.try_reserve_exact(self.layers.len()).ok()?;
         for layer in &self.layers {
-            layers.push(Layer { filter: layer.filter.to_owned().ok()?, ..*layer });
+            layers.push(Layer { filter: layer.filter.try_to_owned().ok()?, ..*layer });
         }
         Some(Self { layers, ..*self })
     }
