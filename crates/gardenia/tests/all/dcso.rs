@@ -83,7 +83,7 @@ fn filters_of_other_hashes_are_refused() {
     use gardenia::index::SchemeId;
     let hasher = other(KeyHasher::default(), SchemeId::Dcso);
     assert_eq!(hasher, "a DCSO file holds only filters of hasher fnv1, not xxh3");
-    assert!(other(KeyHasher::Fnv1, SchemeId::Fractional).contains("scheme dcso only, not fractional"));
+    assert!(other(KeyHasher::Fnv1, SchemeId::Fractional).contains("filters of scheme dcso, not fractional"));
 }
 
 #[test]
