@@ -192,7 +192,7 @@ impl Sum {
     fn like(sketch: &Sketch<'_>) -> Result<Self, NotMerged> {
         match sketch {
             Sketch::Ours(sketch) => {
-                let mut sum = CountMin::to_owned(sketch)?;
+                let mut sum = CountMin::try_to_owned(sketch)?;
                 sum.clear();
                 Ok(Self::Ours(Box::new(sum)))
             }
