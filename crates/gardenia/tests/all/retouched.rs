@@ -5,7 +5,7 @@ use crate::common::*;
 use gardenia::filter::Clearing;
 use gardenia::index::{AnyScheme, Fractional, Scheme, SchemeId};
 use gardenia::theory::retouched::{chi, lost};
-use gardenia::{Ability, AnyFilter, Bloom, Digest, InsertError, RetouchedBloom};
+use gardenia::{Ability, AnyFilter, Bloom, Digest, InsertError, Kind, RetouchedBloom, Spec};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
@@ -181,4 +181,14 @@ fn nothing_to_take_out_changes_nothing() {
     let bed = Bloom::new(100, 0.01).unwrap();
     let filter = RetouchedBloom::selective(bed, &none, &elements, Clearing::Random, 1).unwrap();
     assert_eq!((filter.cleared(), filter.false_negatives()), (0, 0.0));
+}
+
+#[test]
+fn other_kinds_spare_no_keys() {
+    // Built as a retouched filter, a filter of another kind would lose keys that this kind never loses.
+    let keys: Vec<Digest> = (0..100).map(|i| Digest(Digest(7).word(i))).collect();
+    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Retouched) {
+        let error = Spec::new(kind).build_retouched(&keys, &keys[..1]).unwrap_err().to_string();
+        assert!(error.contains("use the kind retouched"), "{kind:?}: {error}");
+    }
 }

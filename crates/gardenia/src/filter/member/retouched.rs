@@ -474,6 +474,11 @@ impl Spec {
         digests: &[Digest],
         spared: &[Digest],
     ) -> Result<RetouchedBloom, SpecError> {
+        if self.kind() != Kind::Retouched {
+            return Err(
+                SizeError::Conflict("a filter of this kind spares no keys: use the kind retouched").into()
+            );
+        }
         let sized = self.has(Param::Items) || self.has(Param::Hashes);
         let spec = if sized { self.clone() } else { self.clone().items((digests.len() as u64).max(1)) };
         Ok(spec.filled()?.retouched(digests, spared)?)
