@@ -7,7 +7,9 @@
 //!
 //! A table ends with a footer that says where the meta index is, which names the filter block.
 //! Filter blocks are stored as they are, without compression. Tables of format versions above 5,
-//! and partitioned or Ribbon filters, are refused.
+//! and partitioned or Ribbon filters, are refused; so are tables whose properties do not say that
+//! the filter holds whole keys, because one of prefixes alone would not find a key that is there. A
+//! filter block without its table does not say it, and is taken for one of whole keys.
 //!
 //! Source: RocksDB's format notes and bytes that 9.8.4 and the library in rocksdict 0.3.29 wrote,
 //! with keys of 1 to 4,096 bytes.
@@ -32,7 +34,12 @@ const FOOTER: usize = 53;
 const MAGIC: [u8; 8] = 0x88e2_41b7_85f4_cff7_u64.to_le_bytes();
 /// The name of the filter block in the meta index.
 const FILTER: &[u8] = b"fullfilter.rocksdb.BuiltinBloomFilter";
-/// The largest meta index that is read: it has a few short entries.
+/// The name of the properties block there.
+const PROPERTIES: &[u8] = b"rocksdb.properties";
+/// The property that is "1" if the filter holds whole keys. With a prefix extractor it may hold
+/// prefixes beside them, which does no harm.
+const WHOLE_KEYS: &[u8] = b"rocksdb.block.based.table.whole.key.filtering";
+/// The largest meta index, and properties block, that is read: they have a few short entries.
 const MAX_META: u64 = 1 << 20;
 
 /// The Bloom filter of a RocksDB table.
@@ -101,7 +108,7 @@ fn part<'a>(bytes: &'a [u8], cursor: &mut Cursor<'_>) -> Result<&'a [u8], Decode
         .ok_or(DecodeError::Truncated { needed: end, found: bytes.len() as u64 })
 }
 
-/// The filter block of a table.
+/// The filter block of a table, which must hold whole keys.
 fn find_block(bytes: &[u8]) -> Result<&[u8], DecodeError> {
     let found = bytes.len() as u64;
     let short = DecodeError::Truncated { needed: FOOTER as u64, found };
@@ -111,31 +118,48 @@ fn find_block(bytes: &[u8]) -> Result<&[u8], DecodeError> {
         let rule = "tables of format versions 1 to 5 are read";
         return Err(DecodeError::Field { field: "format version", value: version.into(), rule });
     }
-    let mut cursor = Cursor::new(&footer[1..41]);
-    let meta = part(bytes, &mut cursor)?;
-    if meta.len() as u64 > MAX_META {
-        return Err(DecodeError::TooLarge { needed: meta.len() as u64, max: MAX_META });
+    let meta = part(bytes, &mut Cursor::new(&footer[1..41]))?;
+    let place = |name| -> Result<_, DecodeError> {
+        entry(meta, name)?.map(|place| part(bytes, &mut Cursor::new(place))).transpose()
+    };
+    let no_filter = DecodeError::Foreign("the table has no full Bloom filter of RocksDB");
+    let filter = place(FILTER)?.ok_or(no_filter)?;
+    let properties = place(PROPERTIES)?.unwrap_or_default();
+    match entry(properties, WHOLE_KEYS)? {
+        Some(b"1") => Ok(filter),
+        // Asked for a key, such a filter would miss keys that are there.
+        Some(_) => Err(DecodeError::Foreign(
+            "the table's filter holds prefixes of keys, not whole keys (whole_key_filtering is off)",
+        )),
+        None => Err(DecodeError::Foreign(
+            "the table does not say whether its filter holds whole keys: a property is missing",
+        )),
     }
-    let damaged = DecodeError::Damaged("the meta index is not a block");
-    let (rest, restarts) = meta.split_last_chunk::<4>().ok_or(damaged)?;
+}
+
+/// The value of a key in a block of RocksDB, which has all of its keys in order.
+fn entry<'a>(block: &'a [u8], name: &[u8]) -> Result<Option<&'a [u8]>, DecodeError> {
+    if block.len() as u64 > MAX_META {
+        return Err(DecodeError::TooLarge { needed: block.len() as u64, max: MAX_META });
+    }
+    let Some((rest, restarts)) = block.split_last_chunk::<4>() else { return Ok(None) };
     let tail = (u32::from_le_bytes(*restarts) as usize).saturating_mul(4);
-    let len =
-        rest.len().checked_sub(tail).ok_or(DecodeError::Damaged("the meta index has too many restarts"))?;
+    let len = rest.len().checked_sub(tail).ok_or(DecodeError::Damaged("a block has too many restarts"))?;
     let mut entries = Cursor::new(&rest[..len]);
     let mut key: Vec<u8> = Vec::new();
     while entries.left() > 0 {
         let (shared, own, value) = (entries.varint()?, entries.varint()?, entries.varint()?);
         if shared > key.len() as u64 {
-            return Err(DecodeError::Damaged("a key of the meta index shares more than there is"));
+            return Err(DecodeError::Damaged("a key of a block shares more than there is"));
         }
         key.truncate(shared as usize);
         key.extend_from_slice(entries.take(own)?);
         let value = entries.take(value)?;
-        if key == FILTER {
-            return part(bytes, &mut Cursor::new(value));
+        if key == name {
+            return Ok(Some(value));
         }
     }
-    Err(DecodeError::Foreign("the table has no full Bloom filter of RocksDB"))
+    Ok(None)
 }
 
 pub(super) fn is_table(look: &Look<'_>) -> bool {

@@ -2,6 +2,7 @@
 //! public test vectors.
 
 use crate::common::*;
+use crate::interop_files::hex;
 use gardenia::format::bip158::{BasicFilter, block_key};
 use gardenia::index::{AnyScheme, SchemeId};
 use gardenia::theory::{compressed, golomb};
@@ -221,10 +222,6 @@ fn a_compressed_filter_errs_less_than_a_plain_one_for_the_same_bytes_sent() {
     let [plain, coded] =
         [plain, coded].map(|filter| filter.contains_many(&absent).into_iter().filter(|x| *x).count());
     assert!(coded * 10 < plain * 6, "{coded} and {plain} of 500,000");
-}
-
-fn hex(text: &str) -> Vec<u8> {
-    (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap()).collect()
 }
 
 #[test]

@@ -72,3 +72,8 @@ pub(crate) fn base64(text: &str) -> Vec<u8> {
     });
     bits.collect()
 }
+
+/// The bytes of hexadecimal digits.
+pub(crate) fn hex(text: &str) -> Vec<u8> {
+    (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap()).collect()
+}
