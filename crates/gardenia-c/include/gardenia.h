@@ -67,7 +67,8 @@ typedef struct gardenia_keys {
   const void *extents;
 } gardenia_keys;
 
-// Called now and then while a filter is built, with how many of all steps are done. Return false to stop.
+// Called while a filter is built, at least every 100 ms, with how many of all steps are done: some kinds tell only when they
+// begin and when they are done. Return false to stop. It runs in the thread that called `gardenia_finish`.
 typedef bool (*gardenia_progress)(void *context, uint64_t done, uint64_t all);
 
 // What a filter takes and promises before it is made.
@@ -110,33 +111,57 @@ extern "C" {
 #endif // __cplusplus
 
 // The message of the last failure in this thread, in English. It is valid until the next failure in this thread.
+//
+// Thread safety: any thread may call it at any time.
+// Ownership: the text belongs to the library.
 const char *gardenia_last_error(void);
 
 // The name of a status, such as "GARDENIA_FULL"; also of the negative number that a yes-or-no function returned.
+//
+// Thread safety: any thread may call it at any time.
+// Ownership: the text belongs to the library.
 const char *gardenia_status_name(int status);
 
 // The version of the library, such as "0.1.0".
+//
+// Thread safety: any thread may call it at any time.
+// Ownership: the text belongs to the library.
 const char *gardenia_version(void);
 
 // `count` integers of 64 bits. Negative numbers are those of two's complement: the key of −1 is that of 2⁶⁴ − 1.
+//
+// Thread safety: any thread may call it at any time.
+// Ownership: the result points to the caller's memory, which must outlive its use.
 struct gardenia_keys gardenia_keys_u64(const uint64_t *keys,
                                        size_t count);
 
 // `count` digests that `gardenia_digest` returned for a filter with the same seed.
+//
+// Thread safety: any thread may call it at any time.
+// Ownership: the result points to the caller's memory, which must outlive its use.
 struct gardenia_keys gardenia_keys_digests(const uint64_t *digests, size_t count);
 
 // `count` byte strings at separate addresses, and their lengths.
+//
+// Thread safety: any thread may call it at any time.
+// Ownership: the result points to the caller's memory, which must outlive its use.
 struct gardenia_keys gardenia_keys_pointers(const void *const *keys,
                                             const size_t *lengths,
                                             size_t count);
 
 // `count` byte strings in one buffer. Key i begins at `offsets[i]` and ends before `offsets[i + 1]`, so that there are
 // `count + 1` offsets.
+//
+// Thread safety: any thread may call it at any time.
+// Ownership: the result points to the caller's memory, which must outlive its use.
 struct gardenia_keys gardenia_keys_offsets32(const void *data,
                                              const int32_t *offsets,
                                              size_t count);
 
 // As `gardenia_keys_offsets32`, with offsets of 64 bits.
+//
+// Thread safety: any thread may call it at any time.
+// Ownership: the result points to the caller's memory, which must outlive its use.
 struct gardenia_keys gardenia_keys_offsets64(const void *data,
                                              const int64_t *offsets,
                                              size_t count);
@@ -149,6 +174,9 @@ struct gardenia_keys gardenia_keys_offsets64(const void *data,
 // `secret`: NULL, or 16 bytes that keys are hashed with, for keys that an attacker may choose.
 // `out`: receives the filter, which `gardenia_free` ends.
 //
+// Thread safety: any thread may call it at any time.
+// Ownership: the caller ends `*out` with `gardenia_free`; arguments are read during the call only.
+//
 // # Safety
 // `spec` ends with NUL, `secret` is NULL or has 16 bytes, `out` is room for a pointer.
 enum gardenia_status gardenia_new(const char *spec,
@@ -157,7 +185,12 @@ enum gardenia_status gardenia_new(const char *spec,
 
 // Builds a filter that has been collecting its keys. Filters of other kinds are finished from the start, and nothing happens.
 //
-// If it fails, the filter still has its keys. `progress` may be NULL; `context` is handed to it.
+// If it fails, the filter still has its keys. `progress` may be NULL; `context` is handed to it. With a progress function the
+// filter is built in a thread of its own. When that function returns false this call ends at once; the thread goes on with its
+// share of memory until its step is done, and its result is dropped.
+//
+// Thread safety: one thread, and no other call on the filter meanwhile.
+// Ownership: `context` stays the caller's.
 //
 // # Safety
 // `filter` is a filter that no other call uses; `progress` may be called with `context`.
@@ -168,6 +201,9 @@ enum gardenia_status gardenia_finish(struct gardenia_filter *filter,
 // Reads a filter of any kind from a file into memory, and verifies every checksum.
 //
 // `secret`: NULL, or the 16 bytes that the filter was made with.
+//
+// Thread safety: any thread may call it at any time.
+// Ownership: the caller ends `*out` with `gardenia_free`; arguments are read during the call only.
 //
 // # Safety
 // `file` ends with NUL, `secret` is NULL or has 16 bytes, `out` is room for a pointer.
@@ -180,6 +216,9 @@ enum gardenia_status gardenia_open(const char *file,
 // Checksums of the payload are not verified: `gardenia_verify` does. Replace a mapped file with `mv`, never in place: if
 // another process truncates it, the next query ends this process with SIGBUS, and if it is overwritten, answers are wrong.
 //
+// Thread safety: any thread may call it at any time.
+// Ownership: the caller ends `*out` with `gardenia_free`; arguments are read during the call only.
+//
 // # Safety
 // That of `gardenia_open`, and nobody changes the file while it is mapped.
 enum gardenia_status gardenia_open_mapped(const char *file,
@@ -187,6 +226,9 @@ enum gardenia_status gardenia_open_mapped(const char *file,
                                           struct gardenia_filter **out);
 
 // Reads a filter of any kind from the bytes of a file, and verifies every checksum. The bytes are copied.
+//
+// Thread safety: any thread may call it at any time.
+// Ownership: the caller ends `*out` with `gardenia_free`; arguments are read during the call only.
 //
 // # Safety
 // There are `len` bytes at `data`; `secret` is NULL or has 16 bytes; `out` is room for a pointer.
@@ -197,11 +239,17 @@ enum gardenia_status gardenia_from_bytes(const void *data,
 
 // Verifies every checksum of a file without keeping it in memory.
 //
+// Thread safety: any thread may call it at any time.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
 // # Safety
 // `file` ends with NUL.
 enum gardenia_status gardenia_verify(const char *file);
 
 // Copies a filter. The copy of a mapped file is in memory of its own.
+//
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: the caller ends `*out` with `gardenia_free`; arguments are read during the call only.
 //
 // # Safety
 // `filter` is a filter; `out` is room for a pointer.
@@ -211,11 +259,17 @@ enum gardenia_status gardenia_clone(const struct gardenia_filter *filter,
 // Lets many threads call the `gardenia_insert…` functions on one filter at the same time; nothing is copied. For kinds with
 // the ability "share". Saving, merging and the like wait for `gardenia_unshare`.
 //
+// Thread safety: one thread, and no other call on the filter meanwhile.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
 // # Safety
 // `filter` is a filter that no other call uses.
 enum gardenia_status gardenia_share(struct gardenia_filter *filter);
 
 // Ends what `gardenia_share` began, after the threads have ended. Nothing happens to a filter that is not shared.
+//
+// Thread safety: one thread, and no other call on the filter meanwhile.
+// Ownership: arguments stay the caller's, and are used during the call only.
 //
 // # Safety
 // `filter` is a filter that no other call uses.
@@ -223,11 +277,17 @@ enum gardenia_status gardenia_unshare(struct gardenia_filter *filter);
 
 // Ends a filter. NULL is ignored; a filter that was freed before is reported, as long as its address has not been used again.
 //
+// Thread safety: one thread, and no other call on the filter meanwhile.
+// Ownership: the filter ends here.
+//
 // # Safety
 // No other call uses the filter, now or later.
 enum gardenia_status gardenia_free(struct gardenia_filter *filter);
 
 // Saves a filter to a file. A file that is there is replaced when the new one is whole, so that readers see one or the other.
+//
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
 //
 // # Safety
 // `filter` is a filter; `file` ends with NUL.
@@ -235,6 +295,9 @@ enum gardenia_status gardenia_save(const struct gardenia_filter *filter,
                                    const char *file);
 
 // The bytes of a file with this filter. `gardenia_free_bytes` frees them.
+//
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: the caller frees `*data` with `gardenia_free_bytes`.
 //
 // # Safety
 // `filter` is a filter; `data` and `len` are room for a pointer and a length.
@@ -244,17 +307,26 @@ enum gardenia_status gardenia_to_bytes(const struct gardenia_filter *filter,
 
 // Frees what `gardenia_to_bytes` returned. NULL is ignored.
 //
+// Thread safety: any thread may call it at any time.
+// Ownership: the bytes end here.
+//
 // # Safety
 // They came from `gardenia_to_bytes` together, and are not used afterwards.
 void gardenia_free_bytes(uint8_t *data, size_t len);
 
 // Frees a text that a function of this library returned in a `char **`. NULL is ignored.
 //
+// Thread safety: any thread may call it at any time.
+// Ownership: the text ends here.
+//
 // # Safety
 // It came from there, and is not used afterwards.
 void gardenia_free_string(char *text);
 
 // The spec with everything filled in that was left open: what another program needs to build the same filter.
+//
+// Thread safety: any thread may call it at any time.
+// Ownership: the caller frees `*out` with `gardenia_free_string`.
 //
 // # Safety
 // `spec` ends with NUL; `out` is room for a pointer.
@@ -263,12 +335,18 @@ enum gardenia_status gardenia_spec_filled(const char *spec,
 
 // What a filter of this spec takes, before any memory is allocated.
 //
+// Thread safety: any thread may call it at any time.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
 // # Safety
 // `spec` ends with NUL; `out` is room for the result.
 enum gardenia_status gardenia_spec_size(const char *spec, struct gardenia_size *out);
 
 // The digest of a key for this filter: what the `…_digest` functions accept, so that a key is hashed once for many filters
 // with the same seed. 0 if the filter is NULL.
+//
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
 //
 // # Safety
 // `filter` is a filter; there are `len` bytes at `key`.
@@ -278,11 +356,17 @@ uint64_t gardenia_digest(const struct gardenia_filter *filter,
 
 // The same of an integer.
 //
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
 // # Safety
 // `filter` is a filter.
 uint64_t gardenia_digest_u64(const struct gardenia_filter *filter, uint64_t key);
 
 // Adds a key. 1 if it was certainly absent before, 0 if it may have been there, a negative status if it fails.
+//
+// Thread safety: one thread, and no other call on the filter meanwhile; any number of threads once it is shared.
+// Ownership: arguments stay the caller's, and are used during the call only.
 //
 // # Safety
 // `filter` is a filter that no other call uses (or a shared one); there are `len` bytes at `key`.
@@ -292,17 +376,28 @@ int gardenia_insert(struct gardenia_filter *filter,
 
 // Adds an integer; see `gardenia_insert`.
 //
-// # Safety
-// That of `gardenia_insert`.
-int gardenia_insert_u64(struct gardenia_filter *filter, uint64_t key);
-
-// Adds the key with this digest; see `gardenia_insert`.
+// Thread safety: one thread, and no other call on the filter meanwhile; any number of threads once it is shared.
+// Ownership: arguments stay the caller's, and are used during the call only.
 //
 // # Safety
 // That of `gardenia_insert`.
-int gardenia_insert_digest(struct gardenia_filter *filter, uint64_t digest);
+int gardenia_insert_u64(struct gardenia_filter *filter,
+                        uint64_t key);
+
+// Adds the key with this digest; see `gardenia_insert`.
+//
+// Thread safety: one thread, and no other call on the filter meanwhile; any number of threads once it is shared.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
+// # Safety
+// That of `gardenia_insert`.
+int gardenia_insert_digest(struct gardenia_filter *filter,
+                           uint64_t digest);
 
 // Adds a key with a value, to a map (kind bloomier) that is still collecting.
+//
+// Thread safety: one thread, and no other call on the filter meanwhile.
+// Ownership: arguments stay the caller's, and are used during the call only.
 //
 // # Safety
 // That of `gardenia_insert`.
@@ -312,6 +407,9 @@ enum gardenia_status gardenia_insert_value(struct gardenia_filter *filter,
                                            uint32_t value);
 
 // Names a key that the filter must not find, for a filter (kind retouched) that is still collecting.
+//
+// Thread safety: one thread, and no other call on the filter meanwhile.
+// Ownership: arguments stay the caller's, and are used during the call only.
 //
 // # Safety
 // That of `gardenia_insert`.
@@ -324,6 +422,9 @@ enum gardenia_status gardenia_exclude(struct gardenia_filter *filter,
 // `was_new`: NULL, or room for `keys->count` answers. `inserted`: NULL, or room for how many keys went in: all, unless it
 // fails; those before the failure stay in the filter.
 //
+// Thread safety: one thread, and no other call on the filter meanwhile; any number of threads once it is shared.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
 // # Safety
 // `filter` is a filter that no other call uses (or a shared one); the pointers in `keys` are as its layout says.
 enum gardenia_status gardenia_insert_many(struct gardenia_filter *filter,
@@ -333,6 +434,9 @@ enum gardenia_status gardenia_insert_many(struct gardenia_filter *filter,
 
 // Whether a key may be in the filter: 1 if it may, 0 if it certainly is not, a negative status if it fails.
 //
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
 // # Safety
 // `filter` is a filter; there are `len` bytes at `key`.
 int gardenia_contains(const struct gardenia_filter *filter,
@@ -341,17 +445,26 @@ int gardenia_contains(const struct gardenia_filter *filter,
 
 // Whether an integer may be in the filter; see `gardenia_contains`.
 //
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
 // # Safety
 // That of `gardenia_contains`.
 int gardenia_contains_u64(const struct gardenia_filter *filter, uint64_t key);
 
 // Whether the key with this digest may be in the filter; see `gardenia_contains`.
 //
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
 // # Safety
 // That of `gardenia_contains`.
 int gardenia_contains_digest(const struct gardenia_filter *filter, uint64_t digest);
 
 // Whether each of many keys may be in the filter. `found` has room for `keys->count` answers.
+//
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
 //
 // # Safety
 // `filter` is a filter; the pointers in `keys` are as its layout says.
@@ -361,6 +474,9 @@ enum gardenia_status gardenia_contains_many(const struct gardenia_filter *filter
 
 // How often a key was inserted, by the filter's estimate. For kinds with the ability "count".
 //
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
 // # Safety
 // `filter` is a filter; there are `len` bytes at `key`; `count` is room for the result.
 enum gardenia_status gardenia_count(const struct gardenia_filter *filter,
@@ -368,7 +484,32 @@ enum gardenia_status gardenia_count(const struct gardenia_filter *filter,
                                     size_t len,
                                     uint64_t *count);
 
+// How often an integer was inserted; see `gardenia_count`.
+//
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
+// # Safety
+// `filter` is a filter; `count` is room for the result.
+enum gardenia_status gardenia_count_u64(const struct gardenia_filter *filter,
+                                        uint64_t key,
+                                        uint64_t *count);
+
+// How often the key with this digest was inserted; see `gardenia_count`.
+//
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
+// # Safety
+// `filter` is a filter; `count` is room for the result.
+enum gardenia_status gardenia_count_digest(const struct gardenia_filter *filter,
+                                           uint64_t digest,
+                                           uint64_t *count);
+
 // How often each of many keys was inserted. `counts` has room for `keys->count` numbers.
+//
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
 //
 // # Safety
 // `filter` is a filter; the pointers in `keys` are as its layout says.
@@ -377,6 +518,9 @@ enum gardenia_status gardenia_count_many(const struct gardenia_filter *filter,
                                          uint64_t *counts);
 
 // The value of a key in a map (kind bloomier). 1 if the key may be in the map, 0 if it certainly is not, a negative status if it fails.
+//
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
 //
 // # Safety
 // `filter` is a filter; there are `len` bytes at `key`; `value` is room for the result.
@@ -388,6 +532,9 @@ int gardenia_get_value(const struct gardenia_filter *filter,
 // Removes a key once. Only remove what was inserted: removing another key can hide one that is there. For kinds with the
 // ability "remove".
 //
+// Thread safety: one thread, and no other call on the filter meanwhile.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
 // # Safety
 // `filter` is a filter that no other call uses; there are `len` bytes at `key`.
 enum gardenia_status gardenia_remove(struct gardenia_filter *filter,
@@ -396,11 +543,17 @@ enum gardenia_status gardenia_remove(struct gardenia_filter *filter,
 
 // Removes an integer once; see `gardenia_remove`.
 //
+// Thread safety: one thread, and no other call on the filter meanwhile.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
 // # Safety
 // `filter` is a filter that no other call uses.
 enum gardenia_status gardenia_remove_u64(struct gardenia_filter *filter, uint64_t key);
 
 // Removes the key with this digest once; see `gardenia_remove`.
+//
+// Thread safety: one thread, and no other call on the filter meanwhile.
+// Ownership: arguments stay the caller's, and are used during the call only.
 //
 // # Safety
 // `filter` is a filter that no other call uses.
@@ -408,6 +561,9 @@ enum gardenia_status gardenia_remove_digest(struct gardenia_filter *filter, uint
 
 // Merges the keys of `other` into `filter`: afterwards it answers as if all keys of both had been inserted. `other` stays as
 // it is. For kinds with the ability "merge", and filters made from the same spec.
+//
+// Thread safety: one thread, and no other call on `filter` meanwhile; `other` may be asked.
+// Ownership: arguments stay the caller's, and are used during the call only.
 //
 // # Safety
 // `filter` is a filter that no other call uses; `other` is a filter. They may be the same.
@@ -417,6 +573,9 @@ enum gardenia_status gardenia_merge(struct gardenia_filter *filter,
 // Keeps the keys that are in both filters: every key of both is still found, at a higher false-positive rate than that of a
 // filter built from the common keys. For kinds with the ability "intersect".
 //
+// Thread safety: one thread, and no other call on `filter` meanwhile; `other` may be asked.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
 // # Safety
 // That of `gardenia_merge`.
 enum gardenia_status gardenia_intersect(struct gardenia_filter *filter,
@@ -425,12 +584,18 @@ enum gardenia_status gardenia_intersect(struct gardenia_filter *filter,
 // Removes all keys, and keeps size and options. A filter that is collecting its keys forgets them; one that was built from
 // all its keys at once cannot be cleared.
 //
+// Thread safety: one thread, and no other call on the filter meanwhile.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
 // # Safety
 // `filter` is a filter that no other call uses.
 enum gardenia_status gardenia_clear(struct gardenia_filter *filter);
 
 // Whether the filter can do something: 1 or 0, or a negative status. Abilities are words such as "insert", "remove", "count",
 // "merge", "share"; `gardenia_kinds_json` lists those of each kind.
+//
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
 //
 // # Safety
 // `filter` is a filter; `ability` ends with NUL.
@@ -439,6 +604,9 @@ int gardenia_can(const struct gardenia_filter *filter,
 
 // Facts about a filter, as a struct.
 //
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
+//
 // # Safety
 // `filter` is a filter; `out` is a struct with `struct_size` set.
 enum gardenia_status gardenia_get_info(const struct gardenia_filter *filter,
@@ -446,11 +614,17 @@ enum gardenia_status gardenia_get_info(const struct gardenia_filter *filter,
 
 // Facts about a filter as JSON. Fields are added in later versions, never renamed or removed.
 //
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: the caller frees `*out` with `gardenia_free_string`.
+//
 // # Safety
 // `filter` is a filter; `out` is room for a pointer.
 enum gardenia_status gardenia_info_json(const struct gardenia_filter *filter, char **out);
 
 // The name of the filter's kind, such as "blocked". It lives as long as the program. NULL if the filter is NULL.
+//
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: the text belongs to the library.
 //
 // # Safety
 // `filter` is a filter.
@@ -458,6 +632,9 @@ const char *gardenia_kind_name(const struct gardenia_filter *filter);
 
 // The table of kinds as JSON: name, number, what it is in a sentence, abilities and options of each; and of each option what
 // it means and accepts.
+//
+// Thread safety: any thread may call it at any time.
+// Ownership: the caller frees `*out` with `gardenia_free_string`.
 //
 // # Safety
 // `out` is room for a pointer.
@@ -467,12 +644,18 @@ enum gardenia_status gardenia_kinds_json(char **out);
 //
 // If no design fits, the status is `GARDENIA_SPEC`, and the message names the needs that conflict.
 //
+// Thread safety: any thread may call it at any time.
+// Ownership: the caller frees `*out` with `gardenia_free_string`.
+//
 // # Safety
 // `need` ends with NUL; `out` is room for a pointer.
 enum gardenia_status gardenia_plan_json(const char *need,
                                         char **out);
 
 // Whether the filter holds no keys: 1 or 0, or a negative status.
+//
+// Thread safety: any number of threads may call it on one filter.
+// Ownership: arguments stay the caller's, and are used during the call only.
 //
 // # Safety
 // `filter` is a filter.

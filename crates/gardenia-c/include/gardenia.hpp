@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <span>
@@ -213,10 +214,8 @@ public:
     result<std::uint64_t> try_count(bytes key) const { return counted(key.data(), key.size()); }
     template <std::integral T>
     result<std::uint64_t> try_count(T key) const {
-        auto wide = static_cast<std::uint64_t>(key);
         std::uint64_t count = 0;
-        auto keys = gardenia_keys_u64(&wide, 1);
-        auto status = gardenia_count_many(handle_, &keys, &count);
+        auto status = gardenia_count_u64(handle_, static_cast<std::uint64_t>(key), &count);
         if (status != GARDENIA_OK) return detail::last(status);
         return count;
     }
@@ -258,11 +257,33 @@ public:
 
     // The whole filter.
 
+    /// What the progress function throws stops the build, and is thrown from here.
     outcome try_finish(const progress &watch = {}) {
-        auto call = [](void *context, std::uint64_t done, std::uint64_t all) {
-            return (*static_cast<const progress *>(context))(done, all);
+        struct watched {
+            const progress &watch;
+#if defined(__cpp_exceptions)
+            std::exception_ptr thrown{};
+#endif
+        } context{watch};
+        auto call = [](void *pointer, std::uint64_t done, std::uint64_t all) {
+            auto &context = *static_cast<watched *>(pointer);
+#if defined(__cpp_exceptions)
+            // An exception must not cross the frames of another language.
+            try {
+                return context.watch(done, all);
+            } catch (...) {
+                context.thrown = std::current_exception();
+                return false;
+            }
+#else
+            return context.watch(done, all);
+#endif
         };
-        return detail::checked(gardenia_finish(handle_, watch ? +call : nullptr, const_cast<progress *>(&watch)));
+        auto status = gardenia_finish(handle_, watch ? +call : nullptr, &context);
+#if defined(__cpp_exceptions)
+        if (context.thrown) std::rethrow_exception(context.thrown);
+#endif
+        return detail::checked(status);
     }
     outcome try_merge(const filter &other) { return detail::checked(gardenia_merge(handle_, other.handle_)); }
     outcome try_intersect(const filter &other) { return detail::checked(gardenia_intersect(handle_, other.handle_)); }

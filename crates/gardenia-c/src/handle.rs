@@ -1,14 +1,15 @@
 //! The handle: a filter that is being collected, owned, mapped or shared.
 
-use crate::status::{Cancelled, Failure};
+use crate::status::Failure;
 use gardenia::filter::SharedFilter;
-use gardenia::{AnyFilter, Digest, Filter, KeyHasher, OpenFilter, Spec};
+use gardenia::{AnyFilter, Digest, Filter, KeyHasher, Kind, OpenFilter, Spec};
 use std::collections::HashSet;
 use std::ffi::{CStr, CString, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 /// A filter. Its content is private; one of the functions that make filters returns a pointer to it, and `gardenia_free`
 /// ends it.
@@ -18,6 +19,8 @@ pub struct gardenia_filter {
     mark: u64,
     /// That of the filter, here so that a call need not ask for it.
     pub(crate) hasher: KeyHasher,
+    /// The kind never changes: a filter that is shared can be asked for it, too.
+    pub(crate) kind: Kind,
     pub(crate) state: State,
 }
 
@@ -25,7 +28,7 @@ const LIVE: u64 = u64::from_le_bytes(*b"gardenia");
 
 pub(crate) enum State {
     /// Keys of a filter that is built from all of them at once.
-    Collecting(Box<Collected>),
+    Collecting(Arc<Collected>),
     Owned(AnyFilter),
     /// Read from a file where it lies.
     Mapped(OpenFilter),
@@ -46,7 +49,8 @@ pub(crate) struct Collected {
     pub(crate) excluded: Vec<Digest>,
 }
 
-/// Called now and then while a filter is built, with how many of all steps are done. Return false to stop.
+/// Called while a filter is built, at least every 100 ms, with how many of all steps are done: some kinds tell only when they
+/// begin and when they are done. Return false to stop. It runs in the thread that called `gardenia_finish`.
 #[allow(non_camel_case_types, reason = "the names of C")]
 pub type gardenia_progress = Option<unsafe extern "C" fn(context: *mut c_void, done: u64, all: u64) -> bool>;
 
@@ -57,30 +61,63 @@ impl Collected {
 
     /// The filter; the keys are still there if that fails.
     pub(crate) fn build(&self, watch: &mut dyn FnMut(u64, u64)) -> Result<AnyFilter, Failure> {
-        let all = self.digests.len() as u64;
-        watch(0, all);
-        let filter = if !self.values.is_empty() {
+        Ok(if !self.values.is_empty() {
             self.spec.build_map(&self.digests, &self.values)?.into()
         } else if !self.excluded.is_empty() {
             self.spec.build_retouched(&self.digests, &self.excluded)?.into()
         } else {
             self.spec.build_from_with(&self.digests, &mut |step| watch(step.done, step.all))?
+        })
+    }
+
+    /// As [`build`](Self::build), in a thread of its own, while this one calls `progress` every now and then until it returns
+    /// false. Most kinds are built in one go, without a place to stop: such a thread runs on to its end, which nobody sees.
+    pub(crate) fn build_watched(
+        self: &Arc<Self>,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<AnyFilter, Failure> {
+        let all = self.digests.len() as u64;
+        if !progress(0, all) {
+            return Err(Failure::cancelled());
+        }
+        let (state, keys) = (Arc::new(Mutex::new((0, all, false))), self.clone());
+        let (told, (sender, receiver)) = (state.clone(), mpsc::sync_channel(1));
+        let locked = |state: &Mutex<(u64, u64, bool)>| *state.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = move || {
+            let mut watch = |done, all| {
+                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+                (told.0, told.1) = (done, all);
+                if told.2 {
+                    drop(told);
+                    resume_unwind(Box::new(())); // not a panic: no message is printed
+                }
+            };
+            let built = catch_unwind(AssertUnwindSafe(|| keys.build(&mut watch)));
+            drop(keys); // before the filter is handed over, so that its keys are freed with the handle's
+            let _ = sender.send(built); // nobody waits for it once the call was cancelled
         };
-        watch(all, all);
-        Ok(filter)
+        std::thread::Builder::new().spawn(work).map_err(Failure::internal)?;
+        let built = loop {
+            match receiver.recv_timeout(BEAT) {
+                Ok(built) => break built.unwrap_or_else(|cause| resume_unwind(cause)),
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    let (done, all, _) = locked(&state);
+                    if !progress(done, all) {
+                        state.lock().unwrap_or_else(PoisonError::into_inner).2 = true;
+                        return Err(Failure::cancelled());
+                    }
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::internal("the thread that built the filter ended without one"));
+                }
+            }
+        }?;
+        if progress(all, all) { Ok(built) } else { Err(Failure::cancelled()) }
     }
 }
 
-/// What tells a progress function how far a build has come.
-pub(crate) fn watch(progress: gardenia_progress, context: *mut c_void) -> impl FnMut(u64, u64) {
-    move |done, all| {
-        // SAFETY: the caller passed the function with this context.
-        #[allow(unsafe_code, reason = "a call of a C function")]
-        if progress.is_some_and(|progress| unsafe { !progress(context, done, all) }) {
-            resume_unwind(Box::new(Cancelled)); // not a panic: no message is printed
-        }
-    }
-}
+/// How often a progress function is called.
+const BEAT: Duration = Duration::from_millis(50);
 
 /// The addresses of all handles: what tells a second `gardenia_free` from the first without a look at freed memory.
 static HANDLES: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
@@ -90,14 +127,14 @@ fn handles<R>(work: impl FnOnce(&mut HashSet<usize>) -> R) -> R {
 }
 
 impl gardenia_filter {
-    pub(crate) fn new(hasher: KeyHasher, state: State) -> *mut Self {
-        let handle = Box::into_raw(Box::new(Self { mark: LIVE, hasher, state }));
+    pub(crate) fn new(hasher: KeyHasher, kind: Kind, state: State) -> *mut Self {
+        let handle = Box::into_raw(Box::new(Self { mark: LIVE, hasher, kind, state }));
         handles(|all| all.insert(handle.addr()));
         handle
     }
 
     pub(crate) fn owned(filter: AnyFilter) -> *mut Self {
-        Self::new(filter.hasher().clone(), State::Owned(filter))
+        Self::new(filter.hasher().clone(), filter.kind(), State::Owned(filter))
     }
 
     /// Ends a handle; false if it is none.

@@ -2,7 +2,7 @@
 
 use crate::handle::{
     Collected, State, bytes, filter, filter_mut, gardenia_filter, gardenia_progress, given, out_pointer,
-    path, put, text, watch,
+    path, put, text,
 };
 use crate::status::{Failure, gardenia_status, status};
 use crate::whole::cannot;
@@ -10,6 +10,7 @@ use gardenia::format::verify_file;
 use gardenia::{AnyFilter, OpenFilter, ReadOptions, SecretKey, Spec};
 use std::ffi::{CString, c_char, c_void};
 use std::mem::replace;
+use std::sync::Arc;
 
 /// A spec as text, and a secret if there is one.
 ///
@@ -50,6 +51,9 @@ unsafe fn options(secret: *const u8) -> ReadOptions {
 /// `secret`: NULL, or 16 bytes that keys are hashed with, for keys that an attacker may choose.
 /// `out`: receives the filter, which `gardenia_free` ends.
 ///
+/// Thread safety: any thread may call it at any time.
+/// Ownership: the caller ends `*out` with `gardenia_free`; arguments are read during the call only.
+///
 /// # Safety
 /// `spec` ends with NUL, `secret` is NULL or has 16 bytes, `out` is room for a pointer.
 #[unsafe(no_mangle)]
@@ -64,7 +68,11 @@ pub unsafe extern "C" fn gardenia_new(
         let spec = unsafe { read_spec(spec, secret) }?;
         let handle = if spec.needs_all_keys() {
             let _ = spec.filled()?; // an error belongs here, and not after hours of collecting
-            gardenia_filter::new(spec.hasher(), State::Collecting(Box::new(Collected::new(spec))))
+            gardenia_filter::new(
+                spec.hasher(),
+                spec.kind(),
+                State::Collecting(Arc::new(Collected::new(spec))),
+            )
         } else {
             gardenia_filter::owned(spec.build()?)
         };
@@ -75,7 +83,12 @@ pub unsafe extern "C" fn gardenia_new(
 
 /// Builds a filter that has been collecting its keys. Filters of other kinds are finished from the start, and nothing happens.
 ///
-/// If it fails, the filter still has its keys. `progress` may be NULL; `context` is handed to it.
+/// If it fails, the filter still has its keys. `progress` may be NULL; `context` is handed to it. With a progress function the
+/// filter is built in a thread of its own. When that function returns false this call ends at once; the thread goes on with its
+/// share of memory until its step is done, and its result is dropped.
+///
+/// Thread safety: one thread, and no other call on the filter meanwhile.
+/// Ownership: `context` stays the caller's.
 ///
 /// # Safety
 /// `filter` is a filter that no other call uses; `progress` may be called with `context`.
@@ -89,7 +102,12 @@ pub unsafe extern "C" fn gardenia_finish(
         // SAFETY: by the caller.
         let handle = unsafe { filter_mut(filter) }?;
         if let State::Collecting(collected) = &handle.state {
-            handle.state = State::Owned(collected.build(&mut watch(progress, context))?);
+            let built = match progress {
+                None => collected.build(&mut |_, _| ()),
+                // SAFETY: by the caller.
+                Some(call) => collected.build_watched(&mut |done, all| unsafe { call(context, done, all) }),
+            };
+            handle.state = State::Owned(built?);
         }
         Ok(())
     })
@@ -98,6 +116,9 @@ pub unsafe extern "C" fn gardenia_finish(
 /// Reads a filter of any kind from a file into memory, and verifies every checksum.
 ///
 /// `secret`: NULL, or the 16 bytes that the filter was made with.
+///
+/// Thread safety: any thread may call it at any time.
+/// Ownership: the caller ends `*out` with `gardenia_free`; arguments are read during the call only.
 ///
 /// # Safety
 /// `file` ends with NUL, `secret` is NULL or has 16 bytes, `out` is room for a pointer.
@@ -119,6 +140,9 @@ pub unsafe extern "C" fn gardenia_open(
 /// Checksums of the payload are not verified: `gardenia_verify` does. Replace a mapped file with `mv`, never in place: if
 /// another process truncates it, the next query ends this process with SIGBUS, and if it is overwritten, answers are wrong.
 ///
+/// Thread safety: any thread may call it at any time.
+/// Ownership: the caller ends `*out` with `gardenia_free`; arguments are read during the call only.
+///
 /// # Safety
 /// That of `gardenia_open`, and nobody changes the file while it is mapped.
 #[unsafe(no_mangle)]
@@ -132,12 +156,15 @@ pub unsafe extern "C" fn gardenia_open_mapped(
         // SAFETY: by the caller.
         unsafe {
             let mapped = OpenFilter::map_with(path(file)?, &options(secret))?;
-            put(out, gardenia_filter::new(mapped.hasher().clone(), State::Mapped(mapped)))
+            put(out, gardenia_filter::new(mapped.hasher().clone(), mapped.kind(), State::Mapped(mapped)))
         }
     })
 }
 
 /// Reads a filter of any kind from the bytes of a file, and verifies every checksum. The bytes are copied.
+///
+/// Thread safety: any thread may call it at any time.
+/// Ownership: the caller ends `*out` with `gardenia_free`; arguments are read during the call only.
 ///
 /// # Safety
 /// There are `len` bytes at `data`; `secret` is NULL or has 16 bytes; `out` is room for a pointer.
@@ -159,6 +186,9 @@ pub unsafe extern "C" fn gardenia_from_bytes(
 
 /// Verifies every checksum of a file without keeping it in memory.
 ///
+/// Thread safety: any thread may call it at any time.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
 /// # Safety
 /// `file` ends with NUL.
 #[unsafe(no_mangle)]
@@ -171,6 +201,9 @@ pub unsafe extern "C" fn gardenia_verify(file: *const c_char) -> gardenia_status
 }
 
 /// Copies a filter. The copy of a mapped file is in memory of its own.
+///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: the caller ends `*out` with `gardenia_free`; arguments are read during the call only.
 ///
 /// # Safety
 /// `filter` is a filter; `out` is room for a pointer.
@@ -198,12 +231,15 @@ pub unsafe extern "C" fn gardenia_clone(
             State::Shared(_) | State::Moving => return handle.own().map(drop),
         };
         // SAFETY: by the caller.
-        unsafe { put(out, gardenia_filter::new(handle.hasher.clone(), state)) }
+        unsafe { put(out, gardenia_filter::new(handle.hasher.clone(), handle.kind, state)) }
     })
 }
 
 /// Lets many threads call the `gardenia_insert…` functions on one filter at the same time; nothing is copied. For kinds with
 /// the ability "share". Saving, merging and the like wait for `gardenia_unshare`.
+///
+/// Thread safety: one thread, and no other call on the filter meanwhile.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// `filter` is a filter that no other call uses.
@@ -228,6 +264,9 @@ pub unsafe extern "C" fn gardenia_share(filter: *mut gardenia_filter) -> gardeni
 
 /// Ends what `gardenia_share` began, after the threads have ended. Nothing happens to a filter that is not shared.
 ///
+/// Thread safety: one thread, and no other call on the filter meanwhile.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
 /// # Safety
 /// `filter` is a filter that no other call uses.
 #[unsafe(no_mangle)]
@@ -245,6 +284,9 @@ pub unsafe extern "C" fn gardenia_unshare(filter: *mut gardenia_filter) -> garde
 
 /// Ends a filter. NULL is ignored; a filter that was freed before is reported, as long as its address has not been used again.
 ///
+/// Thread safety: one thread, and no other call on the filter meanwhile.
+/// Ownership: the filter ends here.
+///
 /// # Safety
 /// No other call uses the filter, now or later.
 #[unsafe(no_mangle)]
@@ -259,6 +301,9 @@ pub unsafe extern "C" fn gardenia_free(filter: *mut gardenia_filter) -> gardenia
 }
 
 /// Saves a filter to a file. A file that is there is replaced when the new one is whole, so that readers see one or the other.
+///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// `filter` is a filter; `file` ends with NUL.
@@ -278,6 +323,9 @@ pub unsafe extern "C" fn gardenia_save(
 }
 
 /// The bytes of a file with this filter. `gardenia_free_bytes` frees them.
+///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: the caller frees `*data` with `gardenia_free_bytes`.
 ///
 /// # Safety
 /// `filter` is a filter; `data` and `len` are room for a pointer and a length.
@@ -306,6 +354,9 @@ pub unsafe extern "C" fn gardenia_to_bytes(
 
 /// Frees what `gardenia_to_bytes` returned. NULL is ignored.
 ///
+/// Thread safety: any thread may call it at any time.
+/// Ownership: the bytes end here.
+///
 /// # Safety
 /// They came from `gardenia_to_bytes` together, and are not used afterwards.
 #[unsafe(no_mangle)]
@@ -318,6 +369,9 @@ pub unsafe extern "C" fn gardenia_free_bytes(data: *mut u8, len: usize) {
 
 /// Frees a text that a function of this library returned in a `char **`. NULL is ignored.
 ///
+/// Thread safety: any thread may call it at any time.
+/// Ownership: the text ends here.
+///
 /// # Safety
 /// It came from there, and is not used afterwards.
 #[unsafe(no_mangle)]
@@ -329,6 +383,9 @@ pub unsafe extern "C" fn gardenia_free_string(text: *mut c_char) {
 }
 
 /// The spec with everything filled in that was left open: what another program needs to build the same filter.
+///
+/// Thread safety: any thread may call it at any time.
+/// Ownership: the caller frees `*out` with `gardenia_free_string`.
 ///
 /// # Safety
 /// `spec` ends with NUL; `out` is room for a pointer.
@@ -355,6 +412,9 @@ pub struct gardenia_size {
 }
 
 /// What a filter of this spec takes, before any memory is allocated.
+///
+/// Thread safety: any thread may call it at any time.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// `spec` ends with NUL; `out` is room for the result.

@@ -64,6 +64,9 @@ impl Failure {
     pub(crate) fn spec(message: impl fmt::Display) -> Self {
         Self { status: GARDENIA_SPEC, message: message.to_string() }
     }
+    pub(crate) fn cancelled() -> Self {
+        Self { status: GARDENIA_CANCELLED, message: "the progress function asked to stop".into() }
+    }
     pub(crate) fn internal(message: impl fmt::Display) -> Self {
         Self { status: GARDENIA_INTERNAL, message: message.to_string() }
     }
@@ -122,9 +125,6 @@ impl From<EncodeError> for Failure {
     }
 }
 
-/// How a progress function stops a build: it unwinds to the call, which owns all that was begun.
-pub(crate) struct Cancelled;
-
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
@@ -145,9 +145,6 @@ pub(crate) fn call<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, ga
 fn note(outcome: std::thread::Result<Failure>) -> gardenia_status {
     let failure = match outcome {
         Ok(failure) => failure,
-        Err(cause) if cause.is::<Cancelled>() => {
-            Failure { status: GARDENIA_CANCELLED, message: "the progress function asked to stop".into() }
-        }
         Err(_) => Failure::internal("a fault inside the library: please report it"),
     };
     // Messages hold no NUL bytes unless a key or a path was quoted; those end there.
@@ -170,12 +167,18 @@ pub(crate) fn answer(work: impl FnOnce() -> Result<bool, Failure>) -> c_int {
 }
 
 /// The message of the last failure in this thread, in English. It is valid until the next failure in this thread.
+///
+/// Thread safety: any thread may call it at any time.
+/// Ownership: the text belongs to the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn gardenia_last_error() -> *const c_char {
     LAST.with(|last| last.borrow().as_ptr())
 }
 
 /// The name of a status, such as "GARDENIA_FULL"; also of the negative number that a yes-or-no function returned.
+///
+/// Thread safety: any thread may call it at any time.
+/// Ownership: the text belongs to the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn gardenia_status_name(status: c_int) -> *const c_char {
     let known = [
@@ -197,6 +200,9 @@ pub extern "C" fn gardenia_status_name(status: c_int) -> *const c_char {
 }
 
 /// The version of the library, such as "0.1.0".
+///
+/// Thread safety: any thread may call it at any time.
+/// Ownership: the text belongs to the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn gardenia_version() -> *const c_char {
     const VERSION: &CStr =

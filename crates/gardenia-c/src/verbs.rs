@@ -1,14 +1,18 @@
 //! Inserting, asking, counting and removing keys: one, or many.
 
-use crate::handle::{State, bytes, filter, filter_mut, gardenia_filter, put};
-use crate::keys::{CHUNK, gardenia_keys};
+use crate::handle::{State, bytes, filter, filter_mut, gardenia_filter, out_pointer, put};
+use crate::keys::{Room, gardenia_keys};
 use crate::status::{Failure, answer, gardenia_status, status};
 use crate::whole::cannot;
-use gardenia::{Ability, Count, Digest};
+use gardenia::{Ability, Count, Digest, Kind};
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 /// The digest of a key for this filter: what the `…_digest` functions accept, so that a key is hashed once for many filters
 /// with the same seed. 0 if the filter is NULL.
+///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// `filter` is a filter; there are `len` bytes at `key`.
@@ -26,6 +30,9 @@ pub unsafe extern "C" fn gardenia_digest(
 
 /// The same of an integer.
 ///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
 /// # Safety
 /// `filter` is a filter.
 #[unsafe(no_mangle)]
@@ -35,6 +42,9 @@ pub unsafe extern "C" fn gardenia_digest_u64(filter: *const gardenia_filter, key
 }
 
 /// Adds a key. 1 if it was certainly absent before, 0 if it may have been there, a negative status if it fails.
+///
+/// Thread safety: one thread, and no other call on the filter meanwhile; any number of threads once it is shared.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// `filter` is a filter that no other call uses (or a shared one); there are `len` bytes at `key`.
@@ -50,6 +60,9 @@ pub unsafe extern "C" fn gardenia_insert(
 
 /// Adds an integer; see `gardenia_insert`.
 ///
+/// Thread safety: one thread, and no other call on the filter meanwhile; any number of threads once it is shared.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
 /// # Safety
 /// That of `gardenia_insert`.
 #[unsafe(no_mangle)]
@@ -59,6 +72,9 @@ pub unsafe extern "C" fn gardenia_insert_u64(filter: *mut gardenia_filter, key: 
 }
 
 /// Adds the key with this digest; see `gardenia_insert`.
+///
+/// Thread safety: one thread, and no other call on the filter meanwhile; any number of threads once it is shared.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// That of `gardenia_insert`.
@@ -119,7 +135,8 @@ unsafe fn insert_all(
     // SAFETY: by the caller.
     let handle = unsafe { filter_mut(handle) }.map_err(|failure| (0, failure))?;
     if let State::Collecting(collected) = &mut handle.state {
-        if !collected.values.is_empty() {
+        let collected = Arc::make_mut(collected);
+        if collected.spec.kind().can(Ability::Map) {
             let failure =
                 Failure::unsupported("the filter is a map: every key needs a value: gardenia_insert_value");
             return Err((0, failure));
@@ -138,6 +155,9 @@ unsafe fn insert_all(
 
 /// Adds a key with a value, to a map (kind bloomier) that is still collecting.
 ///
+/// Thread safety: one thread, and no other call on the filter meanwhile.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
 /// # Safety
 /// That of `gardenia_insert`.
 #[unsafe(no_mangle)]
@@ -152,10 +172,8 @@ pub unsafe extern "C" fn gardenia_insert_value(
         let (handle, key) = unsafe { (filter_mut(filter)?, bytes(key, len)?) };
         let digest = handle.hasher.digest(key);
         match &mut handle.state {
-            State::Collecting(collected)
-                if collected.spec.kind().can(Ability::Map)
-                    && collected.values.len() == collected.digests.len() =>
-            {
+            State::Collecting(collected) if collected.spec.kind().can(Ability::Map) => {
+                let collected = Arc::make_mut(collected);
                 collected.digests.push(digest);
                 collected.values.push(value);
                 Ok(())
@@ -168,6 +186,9 @@ pub unsafe extern "C" fn gardenia_insert_value(
 }
 
 /// Names a key that the filter must not find, for a filter (kind retouched) that is still collecting.
+///
+/// Thread safety: one thread, and no other call on the filter meanwhile.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// That of `gardenia_insert`.
@@ -182,12 +203,12 @@ pub unsafe extern "C" fn gardenia_exclude(
         let (handle, key) = unsafe { (filter_mut(filter)?, bytes(key, len)?) };
         let digest = handle.hasher.digest(key);
         match &mut handle.state {
-            State::Collecting(collected) => {
-                collected.excluded.push(digest);
+            State::Collecting(collected) if collected.spec.kind() == Kind::Retouched => {
+                Arc::make_mut(collected).excluded.push(digest);
                 Ok(())
             }
             _ => Err(Failure::unsupported(
-                "keys are excluded while a filter (kind retouched) is collecting its keys",
+                "keys can be excluded from a filter of kind retouched that is still collecting its keys",
             )),
         }
     })
@@ -197,6 +218,9 @@ pub unsafe extern "C" fn gardenia_exclude(
 ///
 /// `was_new`: NULL, or room for `keys->count` answers. `inserted`: NULL, or room for how many keys went in: all, unless it
 /// fails; those before the failure stay in the filter.
+///
+/// Thread safety: one thread, and no other call on the filter meanwhile; any number of threads once it is shared.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// `filter` is a filter that no other call uses (or a shared one); the pointers in `keys` are as its layout says.
@@ -209,11 +233,11 @@ pub unsafe extern "C" fn gardenia_insert_many(
 ) -> gardenia_status {
     let mut done = 0;
     let result = status(|| {
-        let mut new = [false; CHUNK];
+        let mut new = Room::new();
         // SAFETY: by the caller.
         let (hasher, keys) = unsafe { (self::filter(filter)?.hasher.clone(), known(keys)?) };
         let mut work = |at: usize, digests: &[Digest]| {
-            let new = &mut new[..digests.len()];
+            let new = new.of(digests.len(), false);
             // SAFETY: by the caller.
             let result = unsafe { insert_all(filter, digests, new) };
             let taken = if let Err((taken, _)) = &result { *taken as usize } else { digests.len() };
@@ -250,7 +274,24 @@ unsafe fn answers<T: Copy>(out: *mut T, at: usize, found: &[T]) {
     }
 }
 
+/// The caller's memory for some of many answers, filled with `value`, so that a batch needs none of its own.
+///
+/// # Safety
+/// It is NULL, or room for all, which nobody else uses.
+unsafe fn results<'a, T: Copy>(out: *mut T, at: usize, len: usize, value: T) -> Result<&'a mut [T], Failure> {
+    let out = out_pointer(out)?;
+    // SAFETY: by the caller; all of it is written before it is borrowed.
+    unsafe {
+        let out = out.add(at);
+        (0..len).for_each(|at| out.add(at).write(value));
+        Ok(std::slice::from_raw_parts_mut(out, len))
+    }
+}
+
 /// Whether a key may be in the filter: 1 if it may, 0 if it certainly is not, a negative status if it fails.
+///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// `filter` is a filter; there are `len` bytes at `key`.
@@ -269,6 +310,9 @@ pub unsafe extern "C" fn gardenia_contains(
 
 /// Whether an integer may be in the filter; see `gardenia_contains`.
 ///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
 /// # Safety
 /// That of `gardenia_contains`.
 #[unsafe(no_mangle)]
@@ -281,6 +325,9 @@ pub unsafe extern "C" fn gardenia_contains_u64(filter: *const gardenia_filter, k
 }
 
 /// Whether the key with this digest may be in the filter; see `gardenia_contains`.
+///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// That of `gardenia_contains`.
@@ -303,6 +350,9 @@ fn contains(handle: &gardenia_filter, digest: Digest) -> Result<bool, Failure> {
 
 /// Whether each of many keys may be in the filter. `found` has room for `keys->count` answers.
 ///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
 /// # Safety
 /// `filter` is a filter; the pointers in `keys` are as its layout says.
 #[unsafe(no_mangle)]
@@ -314,12 +364,10 @@ pub unsafe extern "C" fn gardenia_contains_many(
     status(|| {
         // SAFETY: by the caller.
         let (handle, keys) = unsafe { (self::filter(filter)?, known(keys)?) };
-        let (asked, mut chunk) = (handle.asked()?, [false; CHUNK]);
+        let asked = handle.asked()?;
         let mut work = |at: usize, digests: &[Digest]| {
-            let chunk = &mut chunk[..digests.len()];
-            asked.contains_digests(digests, chunk);
             // SAFETY: by the caller.
-            unsafe { answers(crate::handle::out_pointer(found)?, at, chunk) };
+            asked.contains_digests(digests, unsafe { results(found, at, digests.len(), false) }?);
             Ok(())
         };
         // SAFETY: by the caller.
@@ -328,6 +376,9 @@ pub unsafe extern "C" fn gardenia_contains_many(
 }
 
 /// How often a key was inserted, by the filter's estimate. For kinds with the ability "count".
+///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// `filter` is a filter; there are `len` bytes at `key`; `count` is room for the result.
@@ -338,16 +389,63 @@ pub unsafe extern "C" fn gardenia_count(
     len: usize,
     count: *mut u64,
 ) -> gardenia_status {
-    status(|| {
-        // SAFETY: by the caller.
-        let (handle, key) = unsafe { (self::filter(filter)?, bytes(key, len)?) };
-        let counted = counter(handle)?.count_digest(handle.hasher.digest(key));
-        // SAFETY: by the caller.
-        unsafe { put(count, counted) }
-    })
+    // SAFETY: by the caller.
+    status(|| unsafe { count_one(filter, |handle| Ok(handle.hasher.digest(bytes(key, len)?)), count) })
+}
+
+/// How often an integer was inserted; see `gardenia_count`.
+///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
+/// # Safety
+/// `filter` is a filter; `count` is room for the result.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gardenia_count_u64(
+    filter: *const gardenia_filter,
+    key: u64,
+    count: *mut u64,
+) -> gardenia_status {
+    // SAFETY: by the caller.
+    status(|| unsafe { count_one(filter, |handle| Ok(handle.hasher.digest_u64(key)), count) })
+}
+
+/// How often the key with this digest was inserted; see `gardenia_count`.
+///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
+/// # Safety
+/// `filter` is a filter; `count` is room for the result.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gardenia_count_digest(
+    filter: *const gardenia_filter,
+    digest: u64,
+    count: *mut u64,
+) -> gardenia_status {
+    // SAFETY: by the caller.
+    status(|| unsafe { count_one(filter, |_| Ok(Digest(digest)), count) })
+}
+
+/// # Safety
+/// `filter` is a filter; `count` is room for the result.
+#[inline]
+unsafe fn count_one(
+    filter: *const gardenia_filter,
+    digest: impl FnOnce(&gardenia_filter) -> Result<Digest, Failure>,
+    count: *mut u64,
+) -> Result<(), Failure> {
+    // SAFETY: by the caller.
+    let handle = unsafe { self::filter(filter) }?;
+    let counted = counter(handle)?.count_digest(digest(handle)?);
+    // SAFETY: by the caller.
+    unsafe { put(count, counted) }
 }
 
 /// How often each of many keys was inserted. `counts` has room for `keys->count` numbers.
+///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// `filter` is a filter; the pointers in `keys` are as its layout says.
@@ -360,12 +458,10 @@ pub unsafe extern "C" fn gardenia_count_many(
     status(|| {
         // SAFETY: by the caller.
         let (handle, keys) = unsafe { (self::filter(filter)?, known(keys)?) };
-        let (counter, mut chunk) = (counter(handle)?, [0; CHUNK]);
+        let counter = counter(handle)?;
         let mut work = |at: usize, digests: &[Digest]| {
-            let chunk = &mut chunk[..digests.len()];
-            counter.count_digests(digests, chunk);
             // SAFETY: by the caller.
-            unsafe { answers(crate::handle::out_pointer(counts)?, at, chunk) };
+            counter.count_digests(digests, unsafe { results(counts, at, digests.len(), 0) }?);
             Ok(())
         };
         // SAFETY: by the caller.
@@ -386,6 +482,9 @@ fn counter(handle: &gardenia_filter) -> Result<&dyn Count, Failure> {
 }
 
 /// The value of a key in a map (kind bloomier). 1 if the key may be in the map, 0 if it certainly is not, a negative status if it fails.
+///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// `filter` is a filter; there are `len` bytes at `key`; `value` is room for the result.
@@ -418,6 +517,9 @@ pub unsafe extern "C" fn gardenia_get_value(
 /// Removes a key once. Only remove what was inserted: removing another key can hide one that is there. For kinds with the
 /// ability "remove".
 ///
+/// Thread safety: one thread, and no other call on the filter meanwhile.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
 /// # Safety
 /// `filter` is a filter that no other call uses; there are `len` bytes at `key`.
 #[unsafe(no_mangle)]
@@ -432,6 +534,9 @@ pub unsafe extern "C" fn gardenia_remove(
 
 /// Removes an integer once; see `gardenia_remove`.
 ///
+/// Thread safety: one thread, and no other call on the filter meanwhile.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
 /// # Safety
 /// `filter` is a filter that no other call uses.
 #[unsafe(no_mangle)]
@@ -441,6 +546,9 @@ pub unsafe extern "C" fn gardenia_remove_u64(filter: *mut gardenia_filter, key: 
 }
 
 /// Removes the key with this digest once; see `gardenia_remove`.
+///
+/// Thread safety: one thread, and no other call on the filter meanwhile.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// `filter` is a filter that no other call uses.

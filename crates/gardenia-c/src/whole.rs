@@ -24,6 +24,9 @@ pub(crate) fn cannot(filter: &AnyFilter, ability: &str) -> Failure {
 /// Merges the keys of `other` into `filter`: afterwards it answers as if all keys of both had been inserted. `other` stays as
 /// it is. For kinds with the ability "merge", and filters made from the same spec.
 ///
+/// Thread safety: one thread, and no other call on `filter` meanwhile; `other` may be asked.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
 /// # Safety
 /// `filter` is a filter that no other call uses; `other` is a filter. They may be the same.
 #[unsafe(no_mangle)]
@@ -37,6 +40,9 @@ pub unsafe extern "C" fn gardenia_merge(
 
 /// Keeps the keys that are in both filters: every key of both is still found, at a higher false-positive rate than that of a
 /// filter built from the common keys. For kinds with the ability "intersect".
+///
+/// Thread safety: one thread, and no other call on `filter` meanwhile; `other` may be asked.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// That of `gardenia_merge`.
@@ -77,6 +83,9 @@ unsafe fn combine(
 /// Removes all keys, and keeps size and options. A filter that is collecting its keys forgets them; one that was built from
 /// all its keys at once cannot be cleared.
 ///
+/// Thread safety: one thread, and no other call on the filter meanwhile.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
 /// # Safety
 /// `filter` is a filter that no other call uses.
 #[unsafe(no_mangle)]
@@ -85,6 +94,7 @@ pub unsafe extern "C" fn gardenia_clear(filter: *mut gardenia_filter) -> gardeni
         // SAFETY: by the caller.
         let handle = unsafe { filter_mut(filter) }?;
         if let State::Collecting(collected) = &mut handle.state {
+            let collected = std::sync::Arc::make_mut(collected);
             (collected.digests, collected.values, collected.excluded) = Default::default();
             return Ok(());
         }
@@ -95,6 +105,9 @@ pub unsafe extern "C" fn gardenia_clear(filter: *mut gardenia_filter) -> gardeni
 
 /// Whether the filter can do something: 1 or 0, or a negative status. Abilities are words such as "insert", "remove", "count",
 /// "merge", "share"; `gardenia_kinds_json` lists those of each kind.
+///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
 ///
 /// # Safety
 /// `filter` is a filter; `ability` ends with NUL.
@@ -185,6 +198,9 @@ fn facts(handle: &gardenia_filter) -> Result<Facts, Failure> {
 
 /// Facts about a filter, as a struct.
 ///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
 /// # Safety
 /// `filter` is a filter; `out` is a struct with `struct_size` set.
 #[unsafe(no_mangle)]
@@ -223,6 +239,9 @@ pub unsafe extern "C" fn gardenia_get_info(
 
 /// Facts about a filter as JSON. Fields are added in later versions, never renamed or removed.
 ///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: the caller frees `*out` with `gardenia_free_string`.
+///
 /// # Safety
 /// `filter` is a filter; `out` is room for a pointer.
 #[unsafe(no_mangle)]
@@ -255,18 +274,16 @@ pub unsafe extern "C" fn gardenia_info_json(
 
 /// The name of the filter's kind, such as "blocked". It lives as long as the program. NULL if the filter is NULL.
 ///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: the text belongs to the library.
+///
 /// # Safety
 /// `filter` is a filter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gardenia_kind_name(filter: *const gardenia_filter) -> *const c_char {
     let name = crate::status::call(|| {
         // SAFETY: by the caller.
-        let handle = unsafe { self::filter(filter) }?;
-        let kind = match &handle.state {
-            State::Collecting(collected) => collected.spec.kind(),
-            _ => facts(handle)?.kind,
-        };
-        Ok(c_name(kind))
+        Ok(c_name(unsafe { self::filter(filter) }?.kind))
     });
     name.unwrap_or(std::ptr::null())
 }
@@ -285,6 +302,9 @@ fn c_name(kind: Kind) -> *const c_char {
 
 /// The table of kinds as JSON: name, number, what it is in a sentence, abilities and options of each; and of each option what
 /// it means and accepts.
+///
+/// Thread safety: any thread may call it at any time.
+/// Ownership: the caller frees `*out` with `gardenia_free_string`.
 ///
 /// # Safety
 /// `out` is room for a pointer.
@@ -318,6 +338,9 @@ pub unsafe extern "C" fn gardenia_kinds_json(out: *mut *mut c_char) -> gardenia_
 /// Designs for a need, the best first, as JSON: "items=1M fpp=0.1% remove memory=20MiB". Each has a `spec` for `gardenia_new`.
 ///
 /// If no design fits, the status is `GARDENIA_SPEC`, and the message names the needs that conflict.
+///
+/// Thread safety: any thread may call it at any time.
+/// Ownership: the caller frees `*out` with `gardenia_free_string`.
 ///
 /// # Safety
 /// `need` ends with NUL; `out` is room for a pointer.
@@ -359,6 +382,9 @@ fn described(design: &Design) -> Value {
 
 /// Whether the filter holds no keys: 1 or 0, or a negative status.
 ///
+/// Thread safety: any number of threads may call it on one filter.
+/// Ownership: arguments stay the caller's, and are used during the call only.
+///
 /// # Safety
 /// `filter` is a filter.
 #[unsafe(no_mangle)]
@@ -369,6 +395,7 @@ pub unsafe extern "C" fn gardenia_is_empty(filter: *const gardenia_filter) -> c_
         Ok(match &handle.state {
             State::Collecting(collected) => collected.digests.is_empty(),
             State::Mapped(mapped) => mapped.fill() == 0.0,
+            State::Shared(shared) => shared.is_empty(),
             _ => handle.own()?.is_empty(),
         })
     })

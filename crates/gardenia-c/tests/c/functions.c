@@ -34,6 +34,14 @@ static void single_keys(void) {
     uint64_t count = 0;
     OK(gardenia_count(filter, "rose", 4, &count));
     CHECK(count == 2);
+    OK(gardenia_count_u64(filter, 7, &count));
+    CHECK(count == 1);
+    OK(gardenia_count_u64(filter, 8, &count));
+    CHECK(count == 0);
+    OK(gardenia_count_digest(filter, gardenia_digest(filter, "rose", 4), &count));
+    CHECK(count == 2);
+    FAILS(gardenia_count_u64(filter, 7, NULL), GARDENIA_ARGUMENT, "NULL");
+    FAILS(gardenia_count_digest(NULL, 7, &count), GARDENIA_ARGUMENT, "NULL");
     OK(gardenia_remove(filter, "rose", 4));
     OK(gardenia_remove_u64(filter, 7));
     OK(gardenia_remove_digest(filter, digest));
@@ -137,7 +145,7 @@ static void static_kinds(void) {
     FAILS(gardenia_finish(filter, stop_at_once, &calls), GARDENIA_CANCELLED, "asked to stop");
     CHECK(calls == 1);
     OK(gardenia_finish(filter, count_calls, &calls));
-    CHECK(calls >= 3);
+    CHECK(calls >= 3); /* one of them stopped the first attempt */
     OK(gardenia_finish(filter, NULL, NULL));
     OK(gardenia_finish(copy, NULL, NULL));
     for (uint64_t key = 0; key < 1000; key++) CHECK(gardenia_contains_u64(filter, key) == 1 && gardenia_contains_u64(copy, key) == 1);
@@ -147,6 +155,9 @@ static void static_kinds(void) {
     OK(gardenia_free(filter));
 
     filter = made("bloomier value-bits=8");
+    /* Without a value it would be found with the value 0. */
+    FAILS(gardenia_insert(filter, "tulip", 5), GARDENIA_UNSUPPORTED, "gardenia_insert_value");
+    FAILS(gardenia_insert_u64(filter, 7), GARDENIA_UNSUPPORTED, "gardenia_insert_value");
     OK(gardenia_insert_value(filter, "rose", 4, 7));
     OK(gardenia_insert_value(filter, "lily", 4, 200));
     FAILS(gardenia_insert(filter, "tulip", 5), GARDENIA_UNSUPPORTED, "value");
@@ -158,6 +169,48 @@ static void static_kinds(void) {
     OK(gardenia_insert_value(filter, "rose", 4, 7));
     FAILS(gardenia_finish(filter, NULL, NULL), GARDENIA_SPEC, "does not fit");
     OK(gardenia_free(filter));
+}
+
+/* Keys can be excluded where forgetting others for it is what the kind promises, and nowhere else. */
+static void exclusion(void) {
+    const char *others[4] = {"fuse", "ribbon fpp=0.1%", "golomb fpp=0.1%", "bloomier value-bits=8"};
+    for (int kind = 0; kind < 4; kind++) {
+        gardenia_filter *filter = made(others[kind]);
+        FAILS(gardenia_exclude(filter, "x", 1), GARDENIA_UNSUPPORTED, "retouched");
+        OK(gardenia_free(filter));
+    }
+    gardenia_filter *filter = made("retouched fpp=10%");
+    for (uint64_t key = 0; key < 1000; key++) CHECK(gardenia_insert_u64(filter, key) == 1);
+    for (uint64_t key = 1000; key < 2000; key++) OK(gardenia_exclude(filter, &key, sizeof key));
+    OK(gardenia_finish(filter, NULL, NULL));
+    CHECK(strcmp(gardenia_kind_name(filter), "retouched") == 0);
+    for (uint64_t key = 1000; key < 2000; key++) CHECK(gardenia_contains(filter, &key, sizeof key) == 0);
+    OK(gardenia_free(filter));
+}
+
+static bool stop_at_the_second_call(void *context, uint64_t done, uint64_t all) {
+    CHECK(done <= all);
+    return ++*(int *)context < 2;
+}
+
+/* A build of 150 ms and more: its progress function is called on the way, and can stop it there. */
+static void long_builds(void) {
+    enum { KEYS = 2000000 };
+    uint64_t *numbers = malloc(KEYS * sizeof *numbers);
+    CHECK(numbers != NULL);
+    for (uint64_t i = 0; i < KEYS; i++) numbers[i] = i;
+    gardenia_filter *filter = made("ribbon fpp=1e-8");
+    gardenia_keys keys = gardenia_keys_u64(numbers, KEYS);
+    OK(gardenia_insert_many(filter, &keys, NULL, NULL));
+    int calls = 0;
+    FAILS(gardenia_finish(filter, stop_at_the_second_call, &calls), GARDENIA_CANCELLED, "asked to stop");
+    CHECK(calls == 2);
+    calls = 0;
+    OK(gardenia_finish(filter, count_calls, &calls)); /* the keys are still there */
+    CHECK(calls >= 3); /* at the start, at least once on the way, at the end */
+    CHECK(gardenia_contains_u64(filter, 0) == 1 && gardenia_contains_u64(filter, KEYS - 1) == 1);
+    OK(gardenia_free(filter));
+    free(numbers);
 }
 
 static void whole_filters(const char *directory) {
@@ -270,6 +323,9 @@ static void threads(void) {
     for (int kind = 0; kind < 3; kind++) {
         gardenia_filter *filter = made(kinds[kind]);
         OK(gardenia_share(filter));
+        char kind_name[8] = {0};
+        memcpy(kind_name, kinds[kind], strcspn(kinds[kind], " "));
+        CHECK(strcmp(gardenia_kind_name(filter), kind_name) == 0 && gardenia_is_empty(filter) == 1);
         struct part parts[4];
         pthread_t ids[4];
         for (int thread = 0; thread < 4; thread++) {
@@ -281,7 +337,7 @@ static void threads(void) {
             CHECK(pthread_join(ids[thread], NULL) == 0);
             news += parts[thread].news;
         }
-        CHECK(news >= 39900 && news <= 40000);
+        CHECK(news >= 39900 && news <= 40000 && gardenia_is_empty(filter) == 0);
         FAILS(gardenia_clear(filter), GARDENIA_UNSUPPORTED, "gardenia_unshare");
         OK(gardenia_unshare(filter));
         OK(gardenia_unshare(filter));
@@ -354,6 +410,8 @@ int main(int argc, char **argv) {
     single_keys();
     batches();
     static_kinds();
+    exclusion();
+    long_builds();
     whole_filters(argv[1]);
     threads();
     wrong_use();

@@ -22,7 +22,7 @@ static int checks;
 using gardenia::filter;
 
 // The behaviour that libbf's unit tests ask of its filters, as calls and answers: +key inserts, -key removes, !key is a removal that
-// is refused, key=n counts, ?key is there, ~key is not, @ clears. `differs` says where docs/libbf.md has libbf give another answer.
+// is refused, key=n counts n, key>n counts at least n, ?key is there, ~key is not, @ clears. `differs` says where docs/libbf.md has libbf give another answer.
 struct restated {
     const char *spec, *calls, *differs;
 };
@@ -43,8 +43,14 @@ static const restated table[] = {
     {"spectral-mi cells=1000 hashes=5 width=8", "+foo +foo !foo foo=2", "minimum increase removes"},
     {"spectral-rm cells=1000 hashes=5 width=8", "+foo +foo +foo +bar foo=3 bar=1 qux=0 -foo foo=2 -bar bar=0", nullptr},
     {"spectral-rm cells=1000 hashes=5 width=8", "+foo !bar foo=1 bar=0", "removing what is not there"},
+    {"spectral-rm cells=60 hashes=3 width=8",
+     "+a +b +c +d +e +f +g +h +i +j +a +b +c +d +e +f +g +h +i +j +a +b +c +d +e +f +g +h +i +j a>3 b>3 c>3 d>3 e>3 f>3 g>3 h>3 i>3 j>3",
+     "no marker for keys of the second table"},
     // bitwise
     {"bitwise items=100 fpp=1e-4", "foo=0 +foo foo=1 +foo foo=2 +bar bar=1 +foo +foo +foo foo=5 baz=0 @ foo=0", nullptr},
+    {"bitwise items=10 fpp=1e-2",
+     "+a +b +c +d +e +f +g +h +i +j +a +b +c +d +e +f +g +h +i +j +a +b +c +d +e +f +g +h +i +j a>3 b>3 c>3 d>3 e>3 f>3 g>3 h>3 i>3 j>3",
+     "a carry erases bits of other keys"},
     // A²: clearing also begins its window again
     {"a2 items=3 fpp=1e-6", "+foo ?foo +bar ?foo ?bar ~baz @ ~foo ~bar", nullptr},
     {"a2 items=3 fpp=1e-6", "+a +b @ +c +d +e ?c ?d ?e", "clearing keeps the count"},
@@ -68,8 +74,9 @@ static void run_table() {
             case '~': right = !made.contains(key); break;
             case '@': made.clear(); break;
             default: {
-                auto place = word.find('=');
-                right = place != std::string::npos && made.count(word.substr(0, place)) == std::stoull(word.substr(place + 1));
+                auto place = word.find_first_of("=>");
+                std::uint64_t number = place == std::string::npos ? 0 : std::stoull(word.substr(place + 1)), count = made.count(word.substr(0, place));
+                right = place != std::string::npos && (word[place] == '=' ? count == number : count >= number);
             }
             }
             checks++;
@@ -208,6 +215,23 @@ static void header(const std::string &directory) {
     map.insert_value("rose", 7);
     map.finish([](std::uint64_t done, std::uint64_t all) { return done <= all; });
     CHECK(map.get_value("rose") == 7u);
+
+    filter stopped("ribbon fpp=1%");
+    stopped.insert(7);
+    bool caught = false;
+    try {
+        stopped.finish([](std::uint64_t, std::uint64_t) -> bool { throw std::runtime_error("enough"); });
+    } catch (const std::runtime_error &error) {
+        caught = std::string_view(error.what()) == "enough";
+    }
+    CHECK(caught);
+    stopped.finish();
+    CHECK(stopped.contains(7));
+
+    filter counted("counting items=100");
+    counted.insert(7);
+    counted.insert(7);
+    CHECK(counted.count(7) == 2 && counted.count(8u) == 0);
 
     std::string path = directory + "/cpp.gdn";
     seen.save(path);

@@ -72,6 +72,12 @@ impl SharedFilter {
         self.0.insert_digest(digest)
     }
 
+    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The same filter for one owner; nothing is copied.
     #[must_use]
     pub fn into_owned(self) -> AnyFilter {
@@ -101,6 +107,7 @@ impl fmt::Debug for SharedFilter {
 pub(crate) trait InsertShared: Filter + fmt::Debug + Send + Sync {
     fn about(&self) -> &About;
     fn insert_digest(&self, digest: Digest) -> bool;
+    fn is_empty(&self) -> bool;
     fn into_any(self: Box<Self>) -> AnyFilter;
 }
 
@@ -110,6 +117,9 @@ impl InsertShared for AtomicBloom<AnyScheme> {
     }
     fn insert_digest(&self, digest: Digest) -> bool {
         self.insert_digest(digest)
+    }
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
     fn into_any(self: Box<Self>) -> AnyFilter {
         self.into_owned().into()
@@ -123,6 +133,9 @@ impl InsertShared for AtomicBlockedBloom {
     fn insert_digest(&self, digest: Digest) -> bool {
         self.insert_digest(digest)
     }
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
     fn into_any(self: Box<Self>) -> AnyFilter {
         self.into_owned().into()
     }
@@ -135,6 +148,9 @@ impl InsertShared for AtomicA2Bloom {
     fn insert_digest(&self, digest: Digest) -> bool {
         self.insert_digest(digest)
     }
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
     fn into_any(self: Box<Self>) -> AnyFilter {
         self.into_owned().into()
     }
@@ -146,6 +162,9 @@ impl InsertShared for AtomicSplitBlockBloom {
     }
     fn insert_digest(&self, digest: Digest) -> bool {
         self.insert_digest(digest)
+    }
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
     fn into_any(self: Box<Self>) -> AnyFilter {
         self.into_owned().into()
