@@ -370,6 +370,9 @@ pub(crate) struct CountArgs {
     pub(crate) stored: StoredArgs,
 
     #[command(flatten)]
+    pub(crate) foreign: ForeignArgs,
+
+    #[command(flatten)]
     pub(crate) verify: VerifyArgs,
 
     #[command(flatten)]

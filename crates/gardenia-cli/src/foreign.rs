@@ -17,7 +17,7 @@ use gardenia::format::orc::Codec;
 use gardenia::format::parquet::ColumnFilters;
 use gardenia::format::{
     Foreign, ForeignInsert, Format, FormatAbility, KeyError, KeyType, Look, MilvusBloom, OrcFile,
-    ParquetFile, ParquetFilter, SparkCountMin,
+    ParquetFile, ParquetFilter, SparkCountMin, overlap,
 };
 use gardenia::spec::{Param, Value};
 use gardenia::{AnyFilter, Kind, ReadOptions, SplitBlockBloom};
@@ -66,10 +66,10 @@ fn type_named(name: &str) -> Result<KeyType, String> {
 /// name.
 pub(crate) fn split(path: &Path) -> (PathBuf, Option<String>) {
     let text = path.to_string_lossy();
-    match text.rsplit_once(':') {
-        Some((file, column)) if !path.exists() && Path::new(file).is_file() && !column.is_empty() => {
-            (file.into(), Some(column.to_owned()))
-        }
+    // Names of files and of columns may have colons, too: the longest file that is there.
+    let mut splits = text.rmatch_indices(':').map(|(at, _)| (&text[..at], &text[at + 1..]));
+    match splits.find(|(file, column)| Path::new(file).is_file() && !column.is_empty()) {
+        Some((file, column)) if !path.exists() => (file.into(), Some(column.to_owned())),
         _ => (path.to_owned(), None),
     }
 }
@@ -270,6 +270,10 @@ pub(crate) fn open_to_ask(
     options: &ReadOptions,
 ) -> anyhow::Result<Option<Box<dyn Foreign>>> {
     let filter = open(path, args, options)?;
+    if filter.is_none() && is_stream(path) && args.as_type.is_some() {
+        let reason = format!("{}: filters of other programs are not read from a pipe", input::name(path));
+        return Err(hinted(reason, "save the filter to a file first; a filter of ours needs no --as"));
+    }
     if filter.is_none() && (args.as_type.is_some() || args.row_group.is_some()) {
         let reason = format!("{}: a filter of ours has no --as and no --row-group", input::name(path));
         return Err(hinted(reason, "leave them out, or use --int for keys that are numbers"));
@@ -338,7 +342,7 @@ pub(crate) fn info(
     let file = input::name(&path);
     if args.verify {
         return Err(hinted(
-            format!("{file}: a file of another program has no checksums to verify"),
+            format!("{file}: checksums of other programs' files are not verified"),
             "leave out --verify",
         ));
     }
@@ -608,7 +612,11 @@ pub(crate) fn build(args: &BuildArgs, format: Format) -> anyhow::Result<Outcome>
     }
     let sketch = format == Format::SparkCountMin;
     let spec = args.spec.spec(if sketch { Kind::CountMin } else { Kind::Bloom })?;
-    let taken: &[Param] = if sketch { &[Param::Epsilon, Param::Delta] } else { &[Param::Items, Param::Fpp] };
+    let taken: &[Param] = match format {
+        Format::SparkCountMin => &[Param::Epsilon, Param::Delta],
+        format if format.has_fixed_fpp() => &[Param::Items],
+        _ => &[Param::Items, Param::Fpp],
+    };
     if let Some(other) = Param::ALL.into_iter().find(|param| args.spec.has(*param) && !taken.contains(param))
     {
         let reason = format!("a filter of format {} has no {}", format.name(), crate::spec::spell(other));
@@ -835,9 +843,29 @@ fn to_change(
         Some(filter) => Ok(Some(filter)),
         None => {
             let reason = format!("{}: {} is not merged", input::name(path), format.title());
-            Err(hinted(reason, "cut the filter of a column out first: gardenia convert --to sbbf"))
+            Err(hinted(reason, apart(format)))
         }
     }
+}
+
+/// What can be done where filters of a format cannot be merged or compared as they are.
+fn apart(format: Format) -> String {
+    match format {
+        Format::ParquetFile => {
+            "cut the filter of a row group out first: gardenia convert --to parquet --row-group N".to_owned()
+        }
+        format if format.can(FormatAbility::Write) => {
+            format!("build one from the keys: gardenia build --format {}", format.name())
+        }
+        _ => "build one from the keys: gardenia build".to_owned(),
+    }
+}
+
+/// Refuses a filter of another program where one of ours is changed.
+pub(crate) fn refuse_change(path: &Path) -> anyhow::Result<()> {
+    let Some(&format) = formats(path)?.first() else { return Ok(()) };
+    let reason = format!("{}: {} is not changed in place", input::name(path), format.title());
+    Err(hinted(reason, apart(format)))
 }
 
 /// One of several filters of another program, if the first is one.
@@ -886,20 +914,22 @@ pub(crate) fn merge(
 
 /// `gardenia diff` of filters of another program; `None` if they are ours.
 pub(crate) fn diff(args: &DiffArgs, options: &ReadOptions) -> anyhow::Result<Option<Outcome>> {
-    let both = [args.a.clone(), args.b.clone()];
-    let Some(union) = merged(&both, args.format, options)? else { return Ok(None) };
-    let of = |path: &Path| -> anyhow::Result<Option<f64>> {
-        let open = ForeignArgs { format: args.format, ..ForeignArgs::default() };
-        Ok(open_one(path, open, options)?.estimated_items())
+    let format = ForeignArgs { format: args.format, ..ForeignArgs::default() };
+    let Some(a) = open(&args.a, format, options)?.map(only_filter) else { return Ok(None) };
+    let Some(b) = open(&args.b, format, options)?.map(only_filter) else {
+        let (a, b) = (input::name(&args.a), input::name(&args.b));
+        return Err(hinted(format!("{b}: is of another format than {a}"), "give filters of one format"));
     };
-    let (a, b, union) = (of(&args.a)?, of(&args.b)?, union.estimated_items());
+    let of = [a.estimated_items(), b.estimated_items()];
+    let union = union_items(args, a, &*b)?;
+    let [a, b] = of;
     let all = a.zip(b).zip(union);
     // Chance can make an estimate less than nothing.
     let common = all.map(|((a, b), union)| (a + b - union).max(0.0));
     let only = |one: Option<f64>| one.zip(common).map(|(one, common)| (one - common).max(0.0));
     let jaccard =
         common.zip(union).filter(|(_, union)| *union > 0.0).map(|(common, union)| (common / union).min(1.0));
-    let names = both.each_ref().map(|path| input::name(path));
+    let names = [input::name(&args.a), input::name(&args.b)];
     let text = if args.json {
         json!({
             "a": names[0], "b": names[1], "items_a": a, "items_b": b, "union": union, "common": common, "only_a": only(a),
@@ -923,7 +953,35 @@ pub(crate) fn diff(args: &DiffArgs, options: &ReadOptions) -> anyhow::Result<Opt
     Ok(Some(Outcome::Done))
 }
 
-/// The filter of another program at `path`, which was one a moment ago.
-fn open_one(path: &Path, args: ForeignArgs, options: &ReadOptions) -> anyhow::Result<Box<dyn Foreign>> {
-    open(path, args, options)?.with_context(|| format!("{}: the file was changed", input::name(path)))
+/// Of a column of a Parquet file with one filter, that filter.
+fn only_filter(filter: Box<dyn Foreign>) -> Box<dyn Foreign> {
+    match filter.as_any().downcast_ref::<ColumnFilters>().map(ColumnFilters::groups) {
+        Some([(_, only)]) => Box::new(only.clone()),
+        _ => filter,
+    }
+}
+
+/// About how many keys are in `a` or `b`: of both merged, or of the bits of both where a format's
+/// filters are not merged.
+fn union_items(args: &DiffArgs, a: Box<dyn Foreign>, b: &dyn Foreign) -> anyhow::Result<Option<f64>> {
+    let format = a.format();
+    if !format.can(FormatAbility::Merge) {
+        return match overlap(&*a, b) {
+            Some(Ok(both)) => Ok(Some(both.common.items + both.only_a.items + both.only_b.items)),
+            Some(Err(difference)) => Err(mismatch(&args.a, &args.b, &difference)),
+            None => {
+                let reason = format!(
+                    "{}: {} is not one array of bits, which alone can be compared",
+                    input::name(&args.a),
+                    format.title()
+                );
+                Err(hinted(reason, apart(format)))
+            }
+        };
+    }
+    let mut merged = a.into_insert().context("a format that merges is written")?;
+    if let Some(united) = merged.merge_from(b) {
+        united.map_err(|difference| mismatch(&args.a, &args.b, &difference))?;
+    }
+    Ok(merged.estimated_items())
 }

@@ -7,7 +7,7 @@ use crate::message::{hinted, say, with_hint};
 use crate::open::is_stream;
 use crate::output::Output;
 use crate::split::Target;
-use crate::{Outcome, human, lock, message};
+use crate::{Outcome, foreign, human, lock, message};
 use anyhow::Context;
 use gardenia::filter::SplitFiles;
 use gardenia::{Ability, Digest, Kind, RemoveError};
@@ -131,6 +131,7 @@ fn change(
             format!("{}: a filter of kind split is changed in place", crate::input::name(&args.filter));
         return Err(hinted(reason, "leave out -o; to keep the old filter, copy both files first"));
     }
+    foreign::refuse_change(&args.filter)?;
     let sources = Source::all(&args.keys);
     args.key.keys()?; // what makes no sense is reported before anything is locked
     output.check()?;

@@ -2,11 +2,13 @@
 
 use super::query::{check_stdin, outcome};
 use crate::args::CountArgs;
-use crate::input::{Batch, Block, Keys, Reading, Row, Source, has_cr, name};
-use crate::message::say;
+use crate::input::{Batch, Block, KeyTexts, Keys, Reading, Row, Source, has_cr, name};
+use crate::message::{hinted, say};
 use crate::open::{check_unchanged, counts, open};
-use crate::{Outcome, human, split};
+use crate::{Outcome, foreign, human, split};
 use anyhow::Context;
+use gardenia::KeyHasher;
+use gardenia::format::Foreign;
 use std::io::{self, IsTerminal, Write};
 
 pub(crate) fn run(args: &CountArgs) -> anyhow::Result<Outcome> {
@@ -14,6 +16,9 @@ pub(crate) fn run(args: &CountArgs) -> anyhow::Result<Outcome> {
     check_stdin(&args.filter, &sources)?;
     args.verify.check(&args.filter, &sources)?;
     let options = args.memory.options(args.secret.read()?);
+    if let Some(filter) = foreign::open_to_ask(&args.filter, args.foreign, &options)? {
+        return of_another_program(args, &sources, &*filter);
+    }
     let opened = match split::counters(&args.filter, &options)? {
         Some(counting) => counting.into(),
         None => open(&args.filter, &options)?,
@@ -48,6 +53,33 @@ pub(crate) fn run(args: &CountArgs) -> anyhow::Result<Outcome> {
             name(&args.filter)
         ));
     }
+    Ok(outcome(trouble, found))
+}
+
+/// The counts of a sketch, or of a filter that counts, in another program's format.
+fn of_another_program(args: &CountArgs, sources: &[Source], filter: &dyn Foreign) -> anyhow::Result<Outcome> {
+    if !foreign::counts(filter) {
+        let reason = format!("{}: {} does not count", name(&args.filter), filter.format().title());
+        return Err(hinted(reason, "`gardenia query` prints the lines that may be in it"));
+    }
+    let keys = args.key.keys()?;
+    let mut stdout = io::stdout().lock();
+    let (progress, threads) = (!stdout.is_terminal(), args.threads.count());
+    let reading = Reading { sources, keys: &keys, doing: "counting", progress, threads, strict: false };
+    let look = |keys: &Keys, block: Block<'_>, part: &mut Numbered| {
+        keys.read(&KeyHasher::default(), block, &mut part.batch)?; // which records have a key
+        let mut texts = KeyTexts::default();
+        keys.texts_too(block, &mut texts)?;
+        part.numbers.clear();
+        for key in texts.slices(block) {
+            let count = foreign::count(filter, args.foreign.as_type, key)?;
+            part.numbers.push((count >= args.min).then_some(count));
+        }
+        part.keyless = (args.min == 0).then_some(0);
+        Ok(())
+    };
+    let mut found = false;
+    let trouble = print_numbers(&reading, look, &mut stdout, u64::MAX, |count| found |= count > 0)?;
     Ok(outcome(trouble, found))
 }
 

@@ -154,12 +154,12 @@ fn what_is_built_is_what_the_program_writes() {
         ("guava", "3%", "utf16", "strings", "guava_mitz64_utf16.bin"),
         ("guava-32", "3%", "long", "ints", "guava_mitz32_i64.bin"),
         ("hive", "3%", "string", "strings", "hive_bloom_str.bin"),
-        ("bloomk", "3%", "long", "ints", "hive_bloomk_i64.bin"),
+        ("bloomk", "", "long", "ints", "hive_bloomk_i64.bin"), // its program chooses the rate
         ("milvus", "2%", "string", "strings", "milvus_mbf1_str.bin"),
     ] {
-        let args =
-            ["build", "-0", "-q", "--force", "--format", format, "--as", kind, "-p", fpp, "-o", "out", keys];
-        shell.ok(&args);
+        let rate: &[&str] = if fpp.is_empty() { &[] } else { &["-p", fpp] };
+        let args = ["build", "-0", "-q", "--force", "--format", format, "--as", kind, "-o", "out", keys];
+        shell.ok(&[&args, rate].concat());
         assert!(shell.read("out") == shell.read(name), "{name}");
     }
     let run = shell.run(&[
@@ -206,7 +206,7 @@ fn what_cannot_be_is_refused_with_the_option_that_helps() {
     let shell = shell();
     shell.write("keys", numbers(0..10));
     shell.ok(&["build", "-q", "-o", "seen.gdn", "keys"]);
-    let cases: [(&[&str], &str, &str); 18] = [
+    let cases: [(&[&str], &str, &str); 24] = [
         (
             &["query", "spark_bloom_v2_i64.bin", "keys"],
             "spark_bloom_v2_i64.bin: Spark BloomFilter, version 2 does not say of which type its keys are: long or string",
@@ -235,7 +235,11 @@ fn what_cannot_be_is_refused_with_the_option_that_helps() {
             "1 row group",
         ),
         (&["query", "--format", "guava", "spark_bloom_v2_i64.bin", "keys"], "spark_bloom_v2_i64.bin: ", ""),
-        (&["info", "--verify", "guava_mitz64_i64.bin"], "has no checksums to verify", "--verify"),
+        (
+            &["info", "--verify", "rocksdb_bloom.sst"],
+            "checksums of other programs' files are not verified",
+            "--verify",
+        ),
         (
             &["convert", "--to", "guava", "-o", "x", "spark_bloom_v2_i64.bin"],
             "bits cannot be hashed again",
@@ -265,6 +269,29 @@ fn what_cannot_be_is_refused_with_the_option_that_helps() {
         ),
         (&["build", "--as", "long", "-o", "x", "keys"], "--as is for filters of other programs", "--int"),
         (&["query", "--as", "long", "seen.gdn", "keys"], "seen.gdn: a filter of ours has no --as", "--int"),
+        // Their programs choose the rate, so that one that is given would be ignored.
+        (
+            &["build", "--format", "bloomk", "--as", "long", "-p", "0.01%", "-o", "x", "keys"],
+            "a filter of format bloomk has no --fpp",
+            "it is sized by --items",
+        ),
+        (
+            &["build", "--format", "redis-cuckoo", "-p", "0.01%", "-o", "x", "keys"],
+            "a filter of format redis-cuckoo has no --fpp",
+            "it is sized by --items",
+        ),
+        (
+            &["remove", "guava_mitz64_i64.bin", "keys"],
+            "guava_mitz64_i64.bin: Guava BloomFilter, MURMUR128_MITZ_64 is not changed in place",
+            "gardenia build --format guava",
+        ),
+        (&["add", "spark_bloom_v2_i64.bin", "keys"], "is not changed in place", "build --format spark"),
+        (
+            &["count", "--as", "long", "guava_mitz64_i64.bin", "keys"],
+            "guava_mitz64_i64.bin: Guava BloomFilter, MURMUR128_MITZ_64 does not count",
+            "gardenia query",
+        ),
+        (&["count", "spark_cms_i64.bin", "keys"], "does not say of which type its keys are", "--as long"),
     ];
     for (args, error, hint) in cases {
         let run = shell.run(args);
@@ -272,6 +299,10 @@ fn what_cannot_be_is_refused_with_the_option_that_helps() {
         assert!(run.err.lines().nth(1).unwrap_or_default().contains(hint), "{args:?}: {}", run.err);
     }
     assert!(!shell.path("x").exists());
+    let guava = shell.read("guava_mitz64_i64.bin");
+    let run = shell.pipe(&guava, &["query", "--as", "long", "-", "keys"]);
+    assert!(run.complaint().contains("filters of other programs are not read from a pipe"), "{}", run.err);
+    assert!(run.err.contains("save the filter to a file first"), "{}", run.err);
     let run = shell.pipe(b"7\nrose\n", &["query", "--as", "long", "guava_mitz64_i64.bin"]);
     assert!(run.err.contains("\"rose\" is not a whole number of 64 bits"), "{}", run.err);
 }
@@ -300,4 +331,66 @@ fn filters_of_one_program_are_merged_compared_and_evaluated() {
     let verdict: Value = serde_json::from_slice(&run.out).unwrap();
     assert_eq!((&verdict["present"], &verdict["false_negatives"]), (&600.into(), &0.into()));
     assert!(verdict["false_positives"].as_u64().unwrap() < 30, "{verdict}");
+}
+
+#[test]
+fn filters_that_are_not_merged_are_compared_by_their_bits() {
+    let shell = shell();
+    for format in ["bip37", "redisbloom"] {
+        for (name, range) in [("a", 0..600), ("b", 300..900)] {
+            shell.write("keys", numbers(range));
+            let args =
+                ["build", "-q", "--force", "--format", format, "-n", "1000", "-p", "1%", "-o", name, "keys"];
+            shell.ok(&args);
+        }
+        let diff: Value = serde_json::from_slice(&shell.ok(&["diff", "--json", "a", "b"])).unwrap();
+        assert!((diff["common"].as_f64().unwrap() - 300.0).abs() < 60.0, "{format}: {diff}");
+        assert!((diff["union"].as_f64().unwrap() - 900.0).abs() < 40.0, "{format}: {diff}");
+    }
+    // A filter and itself: all keys are in both.
+    for name in
+        ["rocksdb_bloom.sst", "parquet_pyarrow.parquet:id", "parquet_spark.parquet:name", "orc_spark.orc:id"]
+    {
+        let diff: Value = serde_json::from_slice(&shell.ok(&["diff", "--json", name, name])).unwrap();
+        assert!(
+            diff["items_a"].as_f64().unwrap() > 150.0 && diff["jaccard"].as_f64().unwrap() > 0.999,
+            "{name}: {diff}"
+        );
+    }
+    shell.write("keys", numbers(0..100));
+    shell.ok(&["build", "-q", "--format", "redis-cuckoo", "-n", "1000", "-o", "cuckoo", "keys"]);
+    let run = shell.run(&["diff", "cuckoo", "cuckoo"]);
+    assert!(run.complaint().contains("is not one array of bits"), "{}", run.err);
+    assert!(run.err.contains("gardenia build --format redis-cuckoo"), "{}", run.err);
+}
+
+#[test]
+fn counts_are_those_of_the_program_that_made_the_sketch() {
+    let (shell, expected) = (shell(), json("expected.json"));
+    for (name, keys, kind) in
+        [("spark_cms_i64.bin", "ints", "long"), ("spark_cms_str.bin", "strings", "string")]
+    {
+        let out = shell.ok(&["count", "-0", "--as", kind, name, keys]);
+        let lines = out.split(|byte| *byte == 0).filter(|line| !line.is_empty());
+        let counts: Vec<u64> = lines
+            .map(|line| {
+                let digits = line.split(|byte| *byte == b'\t').next().unwrap();
+                std::str::from_utf8(digits).unwrap().parse().unwrap()
+            })
+            .collect();
+        assert_eq!(serde_json::to_value(counts).unwrap(), expected[name]["estimates_of_keys"], "{name}");
+    }
+}
+
+#[test]
+fn a_column_may_have_a_colon_in_its_name() {
+    let shell = shell();
+    let mut bytes = shell.read("parquet_pyarrow.parquet");
+    for at in 0..bytes.len() - 4 {
+        if &bytes[at..at + 4] == b"name" {
+            bytes[at..at + 4].copy_from_slice(b"n:me");
+        }
+    }
+    shell.write("colon.parquet", bytes);
+    assert_eq!(count(&shell, &["colon.parquet:n:me", "strings"]), 200);
 }

@@ -80,8 +80,9 @@ macro_rules! formats {
                 }
             }
 
-            /// The program that reads our files in a test (`crates/gardenia-cli/tests/programs`),
-            /// if one does.
+            /// The program that reads our files in a test (`crates/gardenia-cli/tests/programs`; for
+            /// filters in Parquet files also `crates/gardenia-python/tests/test_parquet.py`), if one
+            /// does.
             #[must_use]
             pub const fn read_back_by(self) -> Option<&'static str> {
                 let program = match self {
@@ -160,6 +161,22 @@ impl Format {
     #[must_use]
     pub const fn holds_many(self) -> bool {
         matches!(self, Self::ParquetFile | Self::Orc)
+    }
+
+    /// Whether the program chooses the false-positive rate itself: [`create`](Self::create) then
+    /// does not use the one it is given.
+    ///
+    /// ```
+    /// use gardenia::format::Format;
+    /// let sizes = |format: Format| [0.1, 0.001].map(|fpp| format.create(100, fpp).unwrap().bits());
+    /// let [coarse, fine] = sizes(Format::BloomK);
+    /// assert!(Format::BloomK.has_fixed_fpp() && coarse == fine);
+    /// let [coarse, fine] = sizes(Format::Hive);
+    /// assert!(!Format::Hive.has_fixed_fpp() && coarse < fine);
+    /// ```
+    #[must_use]
+    pub const fn has_fixed_fpp(self) -> bool {
+        matches!(self, Self::BloomK | Self::RedisCuckoo)
     }
 
     /// The formats that a file may have, judged by both of its ends and its length. Formats without
