@@ -3,7 +3,7 @@
 //! The calls of C go through the shared library that was built with this program, so that no compiler sees both sides. Both are
 //! timed in one process and in turns, so that whatever disturbs the machine hits both; the best of the rounds counts.
 
-use gardenia::{AnyFilter, Digest, Spec};
+use gardenia::{AnyFilter, Digest, Filter, Spec};
 use gardenia_c::{gardenia_filter, gardenia_keys, gardenia_keys_u64, gardenia_status};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::hint::black_box;
