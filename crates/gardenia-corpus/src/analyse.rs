@@ -83,8 +83,8 @@ pub struct Analysed {
 pub enum Key<'a> {
     /// A text, which is normalised.
     Text(Cow<'a, str>),
-    /// Anything else, as JSON has it.
-    Raw(&'a str),
+    /// The JSON of anything else: compared by value, in the form of [`json::canonical`].
+    Json(&'a str),
 }
 
 /// A document that is not in a file.
@@ -190,16 +190,10 @@ impl<'o> Analyser<'o> {
             let start = at + (value.as_ptr() as usize - line.as_ptr() as usize);
             start as u32..(start + value.len()) as u32
         };
-        let key = match (&self.key, key) {
-            (Some(_), None) => return Err(Bad::Key),
-            (_, key) => key,
-        };
         doc.raw = place(raw);
         doc.id = id.map_or(0..0, place);
-        // A text is compared as such, anything else as it is written.
-        let key = key.map(|key| json::text(key).map_or(Key::Raw(key), Key::Text));
-        self.text(text, key.as_ref(), doc, out);
-        Ok(())
+        let key = key.map(|key| json::text(key).map_or(Key::Json(key), Key::Text));
+        self.text(text, key.as_ref(), doc, out)
     }
 
     /// The digests of texts that are not in files. A document without a text, or without the key
@@ -210,25 +204,39 @@ impl<'o> Analyser<'o> {
             let mut doc = doc(0..0, Line::Good);
             match given.text {
                 Some(text) if text.len() as u64 > self.options.max_line => doc.state = Line::Bad(Bad::Long),
-                Some(text) if self.key.is_none() || given.key.is_some() => {
-                    self.text(text, given.key.as_ref(), &mut doc, &mut out);
+                Some(text) => {
+                    if let Err(bad) = self.text(text, given.key.as_ref(), &mut doc, &mut out) {
+                        doc.state = Line::Bad(bad);
+                    }
                 }
-                _ => doc.state = Line::Bad(Bad::Key),
+                None => doc.state = Line::Bad(Bad::Key),
             }
             out.docs.push(doc);
         }
         out
     }
 
-    fn text(&mut self, text: &str, key: Option<&Key<'_>>, doc: &mut Doc, out: &mut Analysed) {
+    fn text(
+        &mut self,
+        text: &str,
+        key: Option<&Key<'_>>,
+        doc: &mut Doc,
+        out: &mut Analysed,
+    ) -> Result<(), Bad> {
         let options = self.options;
         if options.documents {
-            doc.key = out.keys.len() as u32;
-            let digest = match key {
-                Some(Key::Text(key)) => self.hasher.digest(options.normalise.apply(key).as_bytes()),
-                Some(Key::Raw(key)) => self.hasher.digest(key.as_bytes()),
-                None => self.hasher.digest(options.normalise.apply(text).as_bytes()),
+            let digest = match (key, &self.key) {
+                (Some(Key::Text(key)), Some(_)) => {
+                    self.hasher.digest(options.normalise.apply(key).as_bytes())
+                }
+                // `null` is no key: documents without one are not copies of each other.
+                (Some(Key::Json("null")) | None, Some(_)) => return Err(Bad::Key),
+                (Some(Key::Json(key)), Some(_)) => {
+                    self.hasher.digest(json::canonical(key).ok_or(Bad::Key)?.as_bytes())
+                }
+                (_, None) => self.hasher.digest(options.normalise.apply(text).as_bytes()),
             };
+            doc.key = out.keys.len() as u32;
             out.keys.push(digest);
         }
         let first_unit = out.units.len() as u32;
@@ -295,6 +303,7 @@ impl<'o> Analyser<'o> {
             }
         }
         doc.bands = first_band..out.bands.len() as u32;
+        Ok(())
     }
 }
 

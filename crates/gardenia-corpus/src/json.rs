@@ -1,7 +1,7 @@
 //! Values of a JSON line, found where they stand: documents keep their bytes.
 
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, Value};
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
@@ -143,6 +143,36 @@ pub fn text(raw: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str::<Text<'_>>(raw).ok().map(|text| text.0)
 }
 
+/// One form for all JSON of the same value, so that files and programs agree on it: no white space,
+/// names in order, and numbers by value (`1`, `1.0` and `1e0` are one). None if it cannot be read.
+pub fn canonical(raw: &str) -> Option<String> {
+    // Every integral double below 2^64 is an integer exactly; serde_json reads larger integers as doubles.
+    fn number(value: &mut Value) {
+        match value {
+            Value::Number(number) => {
+                if let Some(double) =
+                    number.as_f64().filter(|double| number.is_f64() && double.fract() == 0.0)
+                {
+                    if (0.0..2f64.powi(64)).contains(&double) {
+                        *value = (double as u64).into();
+                    } else if (-2f64.powi(63)..0.0).contains(&double) {
+                        *value = (double as i64).into();
+                    }
+                }
+            }
+            Value::Array(values) => values.iter_mut().for_each(number),
+            Value::Object(values) => {
+                values.values_mut().for_each(number);
+                values.sort_keys(); // they are, unless another crate asks serde_json for their own order
+            }
+            Value::Null | Value::Bool(_) | Value::String(_) => {}
+        }
+    }
+    let mut value = serde_json::from_str(raw).ok()?;
+    number(&mut value);
+    Some(value.to_string())
+}
+
 /// The same, with room for texts that have escapes: between them the bytes are copied as they
 /// stand.
 pub fn decode<'a>(raw: &'a str, room: &'a mut String) -> Option<&'a str> {
@@ -250,6 +280,33 @@ mod tests {
             assert_eq!(one(broken, "text"), Err(Bad::Json), "{broken}");
         }
         assert_eq!(one(r#"{"text": 1, "text": 2}"#, "text"), Err(Bad::Key));
+    }
+
+    #[test]
+    fn equal_values_have_one_form() {
+        for same in [
+            &["1", "1.0", "1e0", "10e-1", " 1 "][..],
+            &["100", "1e2", "1E+2", "100.00"],
+            &["0", "-0", "-0.0", "0e5"],
+            &["-3", "-3.0"],
+            &["9007199254740993"],
+            &["9007199254740992", "9007199254740992.0"],
+            &["1e30", "1000000000000000000000000000000"],
+            &["0.5", "5e-1", "0.50"],
+            &["true"],
+            &[
+                r#"{"b": [1.0, {"y": "é", "x": null}], "a": 2}"#,
+                r#"{"a":2e0,"b":[1,{"x":null,"y":"\u00e9"}]}"#,
+            ],
+            &[r#"["1"]"#],
+            &["[1]"],
+        ] {
+            let form = canonical(same[0]).unwrap();
+            assert!(same.iter().all(|other| canonical(other).as_ref() == Some(&form)), "{same:?}: {form}");
+        }
+        assert_ne!(canonical("9007199254740993"), canonical("9007199254740992"));
+        assert_ne!(canonical("[1]"), canonical(r#"["1"]"#));
+        assert_eq!((canonical("NaN"), canonical(r#"["\ud800"]"#)), (None, None));
     }
 
     /// The quick way must give what the parser gives: for all escapes, halves of characters, and

@@ -4,6 +4,7 @@
 use gardenia_corpus::analyse::{Given, Key};
 use gardenia_corpus::args::{self, Wanted};
 use gardenia_corpus::decide::Reason;
+use gardenia_corpus::output::attribute;
 use gardenia_corpus::texts::{Texts, Verdict};
 use gardenia_corpus::{html, state};
 use gardenia_terminal::message;
@@ -148,7 +149,7 @@ fn values(list: &Bound<'_, PyList>) -> PyResult<Vec<Option<Value>>> {
 fn given<'a>(texts: &'a [Option<PyBackedStr>], keys: Option<&'a [Option<Value>]>) -> Vec<Given<'a>> {
     let key = |at: usize| match keys?.get(at)?.as_ref()? {
         Value::Text(text) => Some(Key::Text((&**text).into())),
-        Value::Json(json) => std::str::from_utf8(json).ok().map(Key::Raw),
+        Value::Json(json) => std::str::from_utf8(json).ok().map(Key::Json),
     };
     texts.iter().enumerate().map(|(at, text)| Given { text: text.as_deref(), key: key(at) }).collect()
 }
@@ -160,12 +161,12 @@ fn answer(text: &str, verdict: &Verdict) -> Answer {
     let (mut at, mut chars, mut spans) = (0, 0, Vec::new());
     let rest = verdict.removed.is_none().then(|| verdict.rest(text));
     match verdict.removed {
-        Some(reason) => spans.push((reason.name(), 0, text.chars().count())),
+        Some(reason) => spans.push((attribute(reason), 0, text.chars().count())),
         None => {
             for (reason, span) in &verdict.spans {
                 chars += text[at..span.start].chars().count();
                 let end = chars + text[span.clone()].chars().count();
-                spans.push((reason.name(), chars, end));
+                spans.push((attribute(*reason), chars, end));
                 (at, chars) = (span.end, end);
             }
         }

@@ -53,11 +53,39 @@ def test_the_command_reads_the_state_and_the_report(tmp_path):
     more = list(run(second))
     assert list(corpus.Dedup.open(tmp_path / "state")(second)) == more
     assert list(corpus.Dedup(by="document,paragraph", key="meta.url", exact=True, after=[tmp_path / "state"])(second)) == more
-    spans = corpus.Dedup(by=["document", "paragraph"], key="meta.url").attributes(first)
-    for document, flags in zip(first, spans):
-        assert flags["id"] == document["id"]
-        for start, end, one in flags["attributes"].get("paragraph", []):
-            assert document["text"][start:end].endswith("\n") and one == 1.0
+
+
+def _dedup(place, documents, *options):
+    """The command over these documents: given as dicts, or as lines."""
+    lines = [line if isinstance(line, str) else json.dumps(line) for line in documents]
+    (place / "in.jsonl").write_text("".join(line + "\n" for line in lines))
+    subprocess.run([os.environ["GARDENIA_CORPUS"], "dedup", "in.jsonl", "-q", *options], cwd=place, check=True)
+
+
+def test_attributes_are_those_of_the_command(tmp_path):
+    all = documents()
+    _dedup(tmp_path, all, "--by", "document,ngram,paragraph", "--key", "meta.url", "--ngram", "5", "--attributes", "flags")
+    command = [json.loads(line) for line in (tmp_path / "flags" / "in.jsonl").read_text().splitlines()]
+    run = corpus.Dedup(by=["document", "ngram", "paragraph"], key="meta.url", ngram=5)
+    assert list(run.attributes(all)) == command
+    names = {name for flags in command for name in flags["attributes"]}
+    assert names == {f"gardenia__dedup__{name}" for name in ("duplicate_documents", "ngram_paragraphs", "duplicate_paragraphs")}
+
+
+def test_keys_other_than_texts_are_compared_as_the_command_compares_them(tmp_path):
+    keys = ["1.0", "1e2", "-0.0", "true", '{"b": [1E1, "\\u00e9"], "a": null}', "12345678901234567890123", "0.1", "[]", '"text"']
+    lines = [f'{{"text": "t{at}", "key": {key}}}' for at, key in enumerate(keys)]
+    _dedup(tmp_path, lines, "--key", "key", "--exact", "--state", "state", "--output", "out")
+    same = [1, 100, 0, True, {"a": None, "b": [10.0, "é"]}, float(12345678901234567890123), 1e-1, [], "text"]
+    run = corpus.Dedup(key="key", exact=True, after=[tmp_path / "state"])
+    assert list(run({"text": "other", "key": key} for key in same)) == []
+    # The other way round; and what is missing is no key.
+    run = corpus.Dedup(key="key", exact=True)
+    assert len(list(run({"text": "other", "key": key} for key in [*same, None, None, float("nan")]))) == len(same) + 3
+    assert run.report()["total"]["bad"] == {"missing_key": 3}
+    run.save(tmp_path / "python")
+    _dedup(tmp_path, [*lines, '{"text": "t", "key": null}'], "--key", "key", "--exact", "--after", "python", "--output", "two")
+    assert (tmp_path / "two" / "in.jsonl").read_text() == '{"text": "t", "key": null}\n'
 
 
 def test_parquet_files_keep_schema_and_compression(tmp_path):

@@ -42,6 +42,20 @@ fn bad_lines_are_counted_named_and_kept_or_dropped() {
     assert!(stop.contains("a.jsonl, line 2: no JSON object") && stop.contains("--bad keep"), "{stop}");
 }
 
+/// Documents without a key are not copies of each other: all of them stay, and are counted.
+#[test]
+fn a_key_that_is_null_is_missing() {
+    let place = Place::new();
+    let line = |url: &str| format!("{{\"text\": \"t\", \"url\": {url}}}\n");
+    let lines = ["null", "\"u\"", "null", "1.0", "\"u\"", "1", "{\"a\": 1, \"b\": 2}", "{\"b\":2.0,\"a\":1}"]
+        .map(line);
+    place.write("in/a.jsonl", lines.concat());
+    let report = place.report(&["dedup", "in", "--key", "url", "--output", "out"]);
+    assert_eq!((report.total.bad["missing_key"], report.total.kept), (2, 5));
+    let kept = [0, 1, 2, 3, 6].map(|at| lines[at].as_str()).concat();
+    assert_eq!(String::from_utf8_lossy(&place.files("out")["a.jsonl"]), kept);
+}
+
 #[test]
 fn a_damaged_file_ends_the_run_with_its_name() {
     let place = Place::new();

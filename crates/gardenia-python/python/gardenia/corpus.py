@@ -67,8 +67,8 @@ def _replaced(document: Mapping[str, Any], path: Sequence[str], text: str) -> di
 
 
 def _compared(value: Any) -> str | bytes | None:
-    """What makes documents equal: a text, or anything else as JSON has it."""
-    return value if value is None or isinstance(value, str) else json.dumps(value, sort_keys=True).encode()
+    """What makes documents equal: a text, or the JSON of anything else, which is compared by value as in the command's files."""
+    return value if value is None or isinstance(value, str) else json.dumps(value).encode()
 
 
 class _Run:
@@ -98,7 +98,8 @@ class _Run:
                 yield _replaced(document, self._text.split("."), answer[1])
 
     def attributes(self, documents: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        """For each document its id and the spans that would be removed, in characters: {"id": …, "attributes": {reason: [[0, 5, 1.0]]}}."""
+        """For each document its id and the spans that would be removed, in characters: {"id": …, "attributes": {name: [[0, 5, 1.0]]}},
+        under the names that the command's --attributes writes."""
         for document, answer in self._documents(documents):
             spans: dict[str, list[list[float]]] = {}
             for reason, start, end in answer[2] if answer else ():
