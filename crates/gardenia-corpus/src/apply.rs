@@ -117,7 +117,7 @@ pub fn apply(
             }
             sink.write(&pack(out, reader.packing)?)?;
         }
-        sink.finish(false)?;
+        sink.seal(false)?.publish()?;
     }
     Ok(applied)
 }

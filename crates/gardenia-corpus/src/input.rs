@@ -7,7 +7,7 @@ use anyhow::Context;
 use gardenia_terminal::message::hinted;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -72,11 +72,17 @@ pub fn find(arguments: &[String]) -> anyhow::Result<Vec<Source>> {
     if paths.is_empty() {
         return Err(hinted("no input files", "name files of JSON lines, directories, or patterns in quotes"));
     }
-    let base = common_directory(&paths);
+    let places = paths.iter().map(|path| place(path)).collect::<io::Result<Vec<_>>>()?;
+    let base = common_directory(&places);
     let mut sources = Vec::with_capacity(paths.len());
-    for path in paths {
+    for (path, place) in paths.into_iter().zip(places) {
         let about = path.metadata().with_context(|| path.display().to_string())?;
-        let name = path.strip_prefix(&base).unwrap_or(&path);
+        let name = place.strip_prefix(&base).unwrap_or(&place);
+        // An output has this name below its directory, and must not leave it.
+        if !name.components().all(|part| matches!(part, Component::Normal(_))) {
+            let reason = format!("{}: shares no directory with {}", path.display(), base.display());
+            return Err(hinted(reason, "run each drive by itself"));
+        }
         let name =
             name.to_str().with_context(|| format!("{}: its name is not UTF-8", path.display()))?.to_owned();
         sources.push(Source { name, bytes: about.len(), path });
@@ -105,6 +111,19 @@ fn walk(directory: &Path, paths: &mut Vec<PathBuf>) -> anyhow::Result<()> {
         if entry.is_dir() { walk(&entry, paths)? } else { paths.push(entry) }
     }
     Ok(())
+}
+
+/// Where a path leads, without `.` and `..`. Links keep their names, because outputs are named as
+/// the inputs are.
+fn place(path: &Path) -> io::Result<PathBuf> {
+    let mut place = PathBuf::new();
+    for part in std::path::absolute(path)?.components() {
+        match part {
+            Component::ParentDir => _ = place.pop(),
+            part => place.push(part),
+        }
+    }
+    Ok(place)
 }
 
 /// The directory that all paths lie in.

@@ -7,13 +7,17 @@ use crate::json;
 use crate::report::Tally;
 use anyhow::Context;
 use gardenia_terminal::message::hinted;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::fmt;
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// What a run writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Target {
     /// Documents.
     Documents(PathBuf),
@@ -21,6 +25,46 @@ pub enum Target {
     Attributes(PathBuf),
     /// Nothing.
     Nothing,
+}
+
+impl Target {
+    /// Where files are written, if any are.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            Self::Documents(directory) | Self::Attributes(directory) => Some(directory),
+            Self::Nothing => None,
+        }
+    }
+
+    /// The same with a path that does not depend on where the program runs.
+    pub fn resolved(&self) -> anyhow::Result<Self> {
+        let resolve = |directory: &Path| resolve(directory).with_context(|| directory.display().to_string());
+        Ok(match self {
+            Self::Documents(directory) => Self::Documents(resolve(directory)?),
+            Self::Attributes(directory) => Self::Attributes(resolve(directory)?),
+            Self::Nothing => Self::Nothing,
+        })
+    }
+}
+
+/// An absolute path without links, also of what is not there yet.
+fn resolve(path: &Path) -> std::io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(path), ..) => Ok(path),
+        (Err(_), Some(parent), Some(name)) => Ok(resolve(parent)?.join(name)),
+        _ => Ok(path),
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Documents(directory) => write!(f, "--output {}", directory.display()),
+            Self::Attributes(directory) => write!(f, "--attributes {}", directory.display()),
+            Self::Nothing => f.write_str("--dry-run"),
+        }
+    }
 }
 
 /// A chunk as it is to be written.
@@ -280,16 +324,10 @@ pub struct Sink {
 impl Sink {
     /// Begins the output for a file of the input.
     pub fn create(target: &Target, source: &Source) -> anyhow::Result<Self> {
-        let directory = match target {
-            Target::Documents(directory) | Target::Attributes(directory) => directory,
-            Target::Nothing => return Ok(Self { file: None }),
-        };
-        let path = directory.join(&source.name);
+        let Some(directory) = target.directory() else { return Ok(Self { file: None }) };
+        let (partial, path) = places(directory, &source.name);
         let parent = path.parent().unwrap_or(directory);
         std::fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // A fixed name: what a killed run left is overwritten by the next.
-        let partial = parent.join(format!(".{name}.partial"));
         let file = File::create(&partial).with_context(|| partial.display().to_string())?;
         Ok(Self { file: Some((file, partial, path)) })
     }
@@ -302,15 +340,61 @@ impl Sink {
         }
     }
 
-    /// Gives the complete file its name.
-    pub fn finish(mut self, sync: bool) -> anyhow::Result<()> {
-        let Some((file, partial, path)) = self.file.take() else { return Ok(()) };
+    /// Ends the file, which stays beside its name until it is published. `sync` waits for the disk.
+    pub fn seal(mut self, sync: bool) -> anyhow::Result<Sealed> {
+        let Some((file, partial, path)) = self.file.take() else { return Ok(Sealed::default()) };
         if sync {
             file.sync_all().map_err(|error| full(&path, error))?;
         }
-        drop(file);
+        let bytes = file.metadata().with_context(|| partial.display().to_string())?.len();
+        Ok(Sealed { bytes, file: Some((partial, path)) })
+    }
+}
+
+/// A complete file without its name.
+#[derive(Debug, Default)]
+pub struct Sealed {
+    /// Its length.
+    pub bytes: u64,
+    file: Option<(PathBuf, PathBuf)>,
+}
+
+impl Sealed {
+    /// Gives it its name.
+    pub fn publish(self) -> anyhow::Result<()> {
+        let Some((partial, path)) = self.file else { return Ok(()) };
         std::fs::rename(&partial, &path).with_context(|| path.display().to_string())
     }
+}
+
+/// The outputs of finished files: names, lengths. What a killed run did not publish any more gets
+/// its name; an error if one is missing.
+pub fn check_finished<'a>(
+    target: &Target,
+    finished: impl Iterator<Item = (&'a str, u64)>,
+) -> anyhow::Result<()> {
+    let Some(directory) = target.directory() else { return Ok(()) };
+    for (name, bytes) in finished {
+        let (partial, path) = places(directory, name);
+        if path.exists() {
+            continue;
+        }
+        if partial.metadata().is_ok_and(|about| about.len() == bytes) {
+            Sealed { bytes, file: Some((partial, path)) }.publish()?;
+            continue;
+        }
+        let reason = format!("{}: missing, and the state has this file as finished", path.display());
+        return Err(hinted(reason, "put it back, or begin again with another --state"));
+    }
+    Ok(())
+}
+
+/// Where an output is while it is written, and when it is complete. The first is fixed, so that what
+/// a killed run left is overwritten by the next.
+fn places(directory: &Path, name: &str) -> (PathBuf, PathBuf) {
+    let path = directory.join(name);
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    (path.with_file_name(format!(".{file}.partial")), path)
 }
 
 impl Drop for Sink {
@@ -330,15 +414,13 @@ fn full(path: &Path, error: std::io::Error) -> anyhow::Error {
 
 /// An error if an output would replace an input, or something that is there already.
 pub fn check(target: &Target, sources: &[Source], force: bool, finished: usize) -> anyhow::Result<()> {
-    let directory = match target {
-        Target::Documents(directory) | Target::Attributes(directory) => directory,
-        Target::Nothing => return Ok(()),
-    };
+    let Some(directory) = target.directory() else { return Ok(()) };
+    let inputs: HashSet<PathBuf> =
+        sources.iter().filter_map(|source| source.path.canonicalize().ok()).collect();
     for (at, source) in sources.iter().enumerate() {
         let path = directory.join(&source.name);
-        let same = |path: &Path| path.canonicalize().ok();
-        if same(&path).is_some_and(|path| same(&source.path) == Some(path)) {
-            let reason = format!("{}: the output would replace the input", path.display());
+        if path.canonicalize().is_ok_and(|path| inputs.contains(&path)) {
+            let reason = format!("{}: the output would replace an input", path.display());
             return Err(hinted(reason, "give another directory"));
         }
         if !force && at >= finished && path.exists() {

@@ -150,9 +150,7 @@ impl Writer for Files<'_> {
 
     fn end(&mut self, file: usize) -> anyhow::Result<()> {
         self.sink(file)?;
-        if let Some(sink) = self.sink.take() {
-            sink.finish(self.state.is_some())?;
-        }
+        let sealed = self.sink.take().context("a file is written")?.seal(self.state.is_some())?;
         let end = self.ends.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let end = end.context("a file is decided before it is written")?;
         let (source, tally) = (&self.job.sources[file], std::mem::take(&mut self.tally));
@@ -161,12 +159,14 @@ impl Writer for Files<'_> {
             let done = Finished {
                 file: source.name.clone(),
                 bytes: source.bytes,
+                written: sealed.bytes,
                 tally: tally.clone(),
                 sets,
                 generation,
             };
             state.commit(done, &fresh, &self.top)?;
         }
+        sealed.publish()?;
         self.finished.push(FileReport { file: source.name.clone(), tally });
         Ok(())
     }
@@ -178,7 +178,7 @@ impl Job {
         let start = Instant::now();
         check(&self.options)?;
         let opened = match &self.state {
-            Some(directory) => Some(State::open(directory, &self.options)?),
+            Some(directory) => Some(State::open(directory, &self.options, &self.target)?),
             None => None,
         };
         let (state, loaded, top) = match opened {
@@ -187,7 +187,9 @@ impl Job {
         };
         let finished: Vec<Finished> = state.as_ref().map_or(Vec::new(), |state| state.finished.clone());
         self.check_finished(&finished)?;
-        output::check(&self.target, &self.sources, self.force || state.is_some(), finished.len())?;
+        let written = finished.iter().map(|done| (done.file.as_str(), done.written));
+        output::check_finished(&self.target, written)?;
+        output::check(&self.target, &self.sources, self.force, finished.len())?;
 
         let mut earlier: Vec<(Set, Store)> = Vec::new();
         for directory in &self.after {

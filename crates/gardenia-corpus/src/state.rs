@@ -4,17 +4,21 @@
 //! A directory holds
 //!
 //! * `options.json`: what is done, with which a run must agree that goes on;
+//! * `target.json`: where it is written, with the same rule: files that were finished elsewhere would
+//!   be missing;
 //! * `SET-G.gdn` (or `.digests`): a set as it was when generation G began;
 //! * `SET-G.journal`: the digests that came since, eight bytes each;
 //! * `top-N.gdn`: the most repeated texts after N files;
 //! * `files.jsonl`: one line for each finished file. **The line is what makes a file finished**: it
 //!   is written when all else is on disk, and says how long the journals were. What is behind that
-//!   length, or a last line without an end, is of a run that was killed.
+//!   length, or a last line without an end, is of a run that was killed. A complete output gets its
+//!   name after that: if the run is killed between the two, the next one does it.
 //!
 //! When the journals are longer than the sets take, a new generation begins. So a file costs what
 //! is new in it, and not what was seen before.
 
 use crate::options::{Options, Set};
+use crate::output::Target;
 use crate::report::Tally;
 use crate::seen::Store;
 use anyhow::{Context, bail};
@@ -35,6 +39,8 @@ pub struct Finished {
     pub file: String,
     /// Its length, by which a changed file is noticed.
     pub bytes: u64,
+    /// The length of its output.
+    pub written: u64,
     /// What happened in it.
     pub tally: Tally,
     /// The sets when it was finished.
@@ -84,7 +90,11 @@ pub struct Loaded {
 
 impl State {
     /// Opens a directory, or makes it; gives what it holds.
-    pub fn open(directory: &Path, options: &Options) -> anyhow::Result<(Self, Vec<Loaded>, Option<Top>)> {
+    pub fn open(
+        directory: &Path,
+        options: &Options,
+        target: &Target,
+    ) -> anyhow::Result<(Self, Vec<Loaded>, Option<Top>)> {
         let name = || directory.display().to_string();
         std::fs::create_dir_all(directory).with_context(name)?;
         let lock =
@@ -107,11 +117,10 @@ impl State {
                 return Err(hinted(reason, "give the same options, or another --state"));
             }
         } else {
-            let text = serde_json::to_vec_pretty(options)?;
-            gardenia::format::replace_file::<std::io::Error>(&path, |file| file.write_all(&text))
-                .with_context(name)?;
+            replace(&path, &serde_json::to_vec_pretty(options)?)?;
         }
         let (finished, length) = read_finished(directory)?;
+        check_target(directory, target, finished.first())?;
         let files = OpenOptions::new()
             .create(true)
             .append(true)
@@ -238,6 +247,37 @@ impl State {
 
 fn journal_path(directory: &Path, set: Set, generation: u64) -> PathBuf {
     directory.join(format!("{}-{generation}.journal", set.name()))
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    gardenia::format::replace_file::<std::io::Error>(path, |file| file.write_all(bytes))
+        .with_context(|| path.display().to_string())
+}
+
+/// An error if the finished files of a state were written to another place; a state without any is
+/// given this one.
+fn check_target(directory: &Path, target: &Target, first: Option<&Finished>) -> anyhow::Result<()> {
+    let (path, target) = (directory.join("target.json"), target.resolved()?);
+    let Some(first) = first else { return replace(&path, &serde_json::to_vec(&target)?) };
+    if first.file == TEXTS || first.file == MERGED {
+        let reason = format!("{}: the state of a run without files, or a merged one", directory.display());
+        return Err(hinted(reason, "name it with --after, and give another --state"));
+    }
+    let before: Target = std::fs::read(&path)
+        .map_err(anyhow::Error::from)
+        .and_then(|text| Ok(serde_json::from_slice(&text)?))
+        .with_context(|| path.display().to_string())?;
+    if before == target {
+        return Ok(());
+    }
+    let reason = format!("{}: this state was begun with {before}, now it is {target}", directory.display());
+    Err(hinted(
+        reason,
+        match before {
+            Target::Nothing => "give another --state; the state of a dry run is for --after and merge",
+            _ => "give the same directory, or another --state",
+        },
+    ))
 }
 
 /// The options that a state was begun with.
@@ -398,14 +438,12 @@ fn write(
         top.save(top_path(generation)).with_context(|| top_path(generation).display().to_string())?;
     }
     let sets = sets.iter().map(|(_, state)| state.clone()).collect();
-    let mut line = serde_json::to_vec(&Finished { file: name.into(), bytes: 0, tally, sets, generation })?;
+    let mut line =
+        serde_json::to_vec(&Finished { file: name.into(), bytes: 0, written: 0, tally, sets, generation })?;
     line.push(b'\n');
     // The line is last: until it is there, the state is what it was before.
     for (file, bytes) in [("options.json", serde_json::to_vec_pretty(options)?), ("files.jsonl", line)] {
-        gardenia::format::replace_file::<std::io::Error>(&directory.join(file), |file| {
-            file.write_all(&bytes)
-        })
-        .with_context(place)?;
+        replace(&directory.join(file), &bytes)?;
     }
     if let Some(last) = before.last() {
         for set in Set::ALL {

@@ -182,7 +182,7 @@ fn what_cannot_be_is_said_with_a_remedy() {
     place.write("clean/part-0001.jsonl", "mine");
     assert!(place.complaint(&["dedup", "s/corpus", "--output", "clean"]).contains("exists"));
     assert_eq!(place.files("clean").len(), 1);
-    assert!(place.complaint(&["dedup", "s/corpus", "--output", "s/corpus"]).contains("replace the input"));
+    assert!(place.complaint(&["dedup", "s/corpus", "--output", "s/corpus"]).contains("replace an input"));
     assert!(place.complaint(&["dedup", "none/*.jsonl", "--output", "x"]).contains("no file matches"));
     assert!(
         place.complaint(&["dedup", "s/corpus", "--dry-run", "--memory", "1kB"]).contains("1 kB may be used")
@@ -191,6 +191,35 @@ fn what_cannot_be_is_said_with_a_remedy() {
     assert!(full.contains("is full") && full.contains("--items"), "{full}");
     // Nothing half-written is left.
     assert!(!place.path("full").exists() || place.files("full").is_empty());
+}
+
+/// Outputs have the names of inputs below the directory that those share, and stay in theirs.
+#[test]
+fn outputs_do_not_leave_their_directory() {
+    let place = Place::new();
+    for name in ["a.jsonl", "in/b.jsonl", "in/sub/a.jsonl"] {
+        place.write(name, format!("{{\"text\": \"{name}\"}}\n"));
+    }
+    let run = |args: &[&str]| {
+        let output = place.command(args).current_dir(place.path("in")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    run(&["dedup", "../a.jsonl", "b.jsonl", "sub/../../in/sub/a.jsonl", "--output", "../out/deep"]);
+    let names = ["a.jsonl", "in/b.jsonl", "in/sub/a.jsonl"];
+    assert_eq!(place.files("out/deep").keys().collect::<Vec<_>>(), names);
+    assert_eq!(place.files("out").len(), 3);
+    // An output that is the input of another one is no output.
+    let text = place.complaint(&[
+        "dedup",
+        "in/b.jsonl",
+        "in/sub/a.jsonl",
+        "a.jsonl",
+        "--output",
+        "in/sub",
+        "--force",
+    ]);
+    assert!(text.contains("a.jsonl: the output would replace an input"), "{text}");
+    assert_eq!(place.files("in").len(), 2);
 }
 
 #[test]

@@ -72,6 +72,61 @@ fn fifty_killed_runs_give_what_whole_ones_give() {
     kill(25, &["--items", "100000"]);
 }
 
+/// What is finished is not written again: elsewhere it would be missing.
+#[test]
+fn a_state_is_used_with_the_output_that_it_was_made_with() {
+    let place = Place::new();
+    place.generate("s", &recipe(400, 2));
+    let dedup = ["dedup", "s/corpus", "--state", "dry"];
+    place.report(&[&dedup[..], &["--dry-run"]].concat());
+    place.report(&[&dedup[..], &["--dry-run"]].concat());
+    let text = place.complaint(&[&dedup[..], &["--output", "out"]].concat());
+    assert!(text.contains("begun with --dry-run, now it is --output ") && text.contains("--after"), "{text}");
+    assert!(!place.path("out").exists());
+
+    let dedup = ["dedup", "s/corpus", "--state", "state"];
+    place.report(&[&dedup[..], &["--output", "out"]].concat());
+    for other in [&["--output", "other"][..], &["--attributes", "out"], &["--dry-run"]] {
+        let text = place.complaint(&[&dedup[..], other].concat());
+        assert!(text.contains("begun with --output ") && text.contains(other[0]), "{text}");
+    }
+    // Another name of the same directory is the same.
+    place.report(&[&dedup[..], &["--output", "./s/../out"]].concat());
+    std::fs::remove_file(place.path("out/part-0002.jsonl")).unwrap();
+    let text = place.complaint(&[&dedup[..], &["--output", "out"]].concat());
+    assert!(text.contains("part-0002.jsonl: missing") && text.contains("another --state"), "{text}");
+}
+
+/// A state gives no leave to replace what it did not write.
+#[test]
+fn files_of_others_are_not_replaced_by_a_run_with_a_state() {
+    let place = Place::new();
+    place.generate("s", &recipe(400, 2));
+    let dedup = ["dedup", "s/corpus", "--output", "out", "--state", "state"];
+    place.write("out/part-0001.jsonl", "mine");
+    assert!(place.complaint(&dedup).contains("part-0001.jsonl: exists"));
+    place.report(&[&dedup[..], &["--force"]].concat());
+    assert_ne!(place.files("out")["part-0001.jsonl"], b"mine");
+}
+
+/// A run that was killed when a file was finished, and had no name yet: the next one gives it.
+#[test]
+fn a_finished_file_without_its_name_gets_it() {
+    let place = Place::new();
+    place.generate("s", &recipe(400, 2));
+    let dedup = ["dedup", "s/corpus", "--output", "out", "--state", "state"];
+    place.report(&dedup);
+    let (expected, path) = (place.files("out"), place.path("out/part-0003.jsonl"));
+    let partial = place.path("out/.part-0003.jsonl.partial");
+    std::fs::rename(&path, &partial).unwrap();
+    place.report(&dedup);
+    assert!(place.files("out") == expected && !partial.exists());
+    // What has another length is not that file.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&partial, "half").unwrap();
+    assert!(place.complaint(&dedup).contains("part-0003.jsonl: missing"));
+}
+
 #[test]
 fn a_state_is_used_with_the_options_and_files_that_it_was_made_with() {
     let place = Place::new();
