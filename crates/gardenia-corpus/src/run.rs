@@ -191,15 +191,12 @@ impl Job {
         output::check_finished(&self.target, written)?;
         output::check(&self.target, &self.sources, self.force, finished.len())?;
 
-        let mut earlier: Vec<(Set, Store)> = Vec::new();
-        for directory in &self.after {
-            earlier.extend(state::earlier(directory, &self.options)?);
-        }
+        let (mut earlier, memory) = state::earlier(&self.after, &self.options, self.memory)?;
         let expected = sizing::expect(&self.sources, &self.options)?;
-        let limits = sizing::limits(&expected, self.memory)?;
+        let limits = sizing::limits(&expected, memory)?;
         let mut seen = Vec::new();
         let mut loaded: Vec<_> = loaded.into_iter().map(Some).collect();
-        for (Expected { set, units, distinct, .. }, limit) in expected.iter().zip(limits) {
+        for (Expected { set, units, .. }, limit) in expected.iter().zip(limits) {
             let rate = sizing::rate(*set, &self.options);
             let others = earlier.extract_if(.., |(of, _)| of == set).map(|(_, store)| store).collect();
             let found = loaded.iter_mut().find(|found| found.as_ref().is_some_and(|found| found.set == *set));
@@ -219,7 +216,7 @@ impl Job {
                     Seen::new(*set, store, others, rate, limit, state.is_some())
                 }
             };
-            one.expected = Some((*units as f64 * distinct) as u64);
+            one.expected = Some(*units);
             seen.push((*set, one));
         }
         let benchmark = match self.benchmark.is_empty() {

@@ -7,13 +7,13 @@ use crate::options::{Options, Set};
 use crate::seen::bytes_for;
 use gardenia::Digest;
 use gardenia_terminal::{human, message::hinted};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Files that are looked into, and bytes of each.
-const FILES: usize = 12;
+/// Pieces that are looked at, and bytes of each.
+const PIECES: usize = 12;
 const BYTES: usize = 128 << 10;
-/// Bytes of each over which it is measured how well it is compressed.
+/// Bytes of each file over which it is measured how well it is compressed.
 const SPAN: usize = 1 << 20;
 
 /// What is expected of a set.
@@ -21,52 +21,77 @@ const SPAN: usize = 1 << 20;
 pub struct Expected {
     /// Which.
     pub set: Set,
-    /// Units of the corpus: no more can be distinct.
+    /// Units of the corpus that are likely to be distinct: rather too many than too few.
     pub units: u64,
-    /// The share of them that was distinct in the sample.
-    pub distinct: f64,
-    /// Bytes of memory if all are distinct.
+    /// Bytes of memory that it is likely to need.
     pub bytes: u64,
+}
+
+/// The units of a set in the pieces of a sample.
+#[derive(Default)]
+struct Sampled {
+    /// The piece that each was in; none if there were several.
+    found: HashMap<Digest, Option<usize>>,
+}
+
+impl Sampled {
+    fn add(&mut self, piece: usize, digests: &[Digest]) {
+        for digest in digests {
+            let found = self.found.entry(*digest).or_insert(Some(piece));
+            *found = found.filter(|other| *other == piece);
+        }
+    }
+
+    /// Distinct units of a corpus that is `scale` times as long. What was in several pieces is
+    /// everywhere, and counts once; what was in one piece goes on at the same pace. A unit that is in
+    /// c pieces of the corpus is in one of the sample with probability c·p·(1 − p)^(c − 1), where
+    /// p = 1/scale, and in several with the rest: it is expected to count for 1 at least, and for c
+    /// at most, so that the sum is no underestimate, if the pieces are like the rest.
+    fn distinct(&self, scale: f64) -> f64 {
+        let single = self.found.values().filter(|piece| piece.is_some()).count();
+        (self.found.len() - single) as f64 + single as f64 * scale.max(1.0)
+    }
 }
 
 /// What is expected of each set that the options need.
 pub fn expect(sources: &[Source], options: &Options) -> anyhow::Result<Vec<Expected>> {
-    let step = sources.len().div_ceil(FILES).max(1);
+    let step = sources.len().div_ceil(PIECES).max(1);
+    let each = PIECES.div_ceil(sources.len().div_ceil(step).max(1));
     let mut analyser = Analyser::new(options);
-    let (mut sampled, mut units) = (0.0, [0u64; 4]);
-    let mut distinct: [HashSet<Digest>; 4] = Default::default();
+    let (mut read, mut pieces) = (0.0, 0);
+    let mut sampled: [Sampled; 4] = Default::default();
     for source in sources.iter().step_by(step) {
         let mut reader = Reader::open(source, options.max_line as usize, Arc::default())?;
-        // What is wrong with a file is reported when it is read as a whole.
-        let Ok(Some(mut chunk)) = reader.chunk() else { continue };
         // A decoder reads ahead: over several chunks that matters little.
-        let mut whole = chunk.bytes.len();
-        while whole < SPAN {
-            let Ok(Some(more)) = reader.chunk() else { break };
-            whole += more.bytes.len();
-        }
-        if let Some(end) = chunk.bytes.get(BYTES..).and_then(|rest| memchr::memchr(b'\n', rest)) {
-            chunk.bytes.truncate(BYTES + end + 1);
-        }
-        let analysed = analyser.analyse(&chunk);
-        let all = [&analysed.keys, &analysed.bands, &analysed.marks, &analysed.grams];
-        for ((units, distinct), digests) in units.iter_mut().zip(&mut distinct).zip(all) {
-            *units += digests.len() as u64;
-            distinct.extend(digests.iter().copied());
+        let (mut whole, mut used, mut own) = (0, 0, 0);
+        while whole < SPAN || own < each {
+            // What is wrong with a file is reported when it is read as a whole.
+            let Ok(Some(mut chunk)) = reader.chunk() else { break };
+            whole += chunk.bytes.len();
+            if own == each {
+                continue;
+            }
+            if let Some(end) = chunk.bytes.get(BYTES..).and_then(|rest| memchr::memchr(b'\n', rest)) {
+                chunk.bytes.truncate(BYTES + end + 1);
+            }
+            let analysed = analyser.analyse(&chunk);
+            let all = [&analysed.keys, &analysed.bands, &analysed.marks, &analysed.grams];
+            sampled.iter_mut().zip(all).for_each(|(sampled, digests)| sampled.add(pieces, digests));
+            (used, own, pieces) = (used + chunk.bytes.len(), own + 1, pieces + 1);
         }
         // The part of what was read from disk that these lines are.
-        sampled += reader.read() as f64 * chunk.bytes.len() as f64 / whole as f64;
+        read += reader.read() as f64 * used as f64 / whole.max(1) as f64;
     }
     let bytes: u64 = sources.iter().map(|source| source.bytes).sum();
-    let scale = bytes as f64 / f64::max(sampled, 1.0);
-    let expected =
-        Set::ALL.into_iter().enumerate().filter(|(_, set)| options.sets().contains(set)).map(|(at, set)| {
-            let total = (units[at] as f64 * scale).ceil() as u64;
-            let share = distinct[at].len() as f64 / units[at].max(1) as f64;
-            let bytes = bytes_for(total, rate(set, options), options.items, options.exact)?;
-            Ok(Expected { set, units: total, distinct: share, bytes })
-        });
-    expected.collect()
+    let scale = bytes as f64 / f64::max(read, 1.0);
+    let expected = Set::ALL.into_iter().zip(&sampled).filter(|(set, _)| options.sets().contains(set));
+    expected
+        .map(|(set, sampled)| {
+            let units = sampled.distinct(scale).ceil() as u64;
+            let bytes = bytes_for(units, rate(set, options), options.items, options.exact)?;
+            Ok(Expected { set, units, bytes })
+        })
+        .collect()
 }
 
 /// The rate that a set's filter is made for: that of a document is shared among its bands.
@@ -77,9 +102,10 @@ pub fn rate(set: Set, options: &Options) -> f64 {
     }
 }
 
-/// Bytes that each set may take; an error if the sets are likely to need more than there is.
+/// Bytes that each set may take; an error if the sets are likely to need more than there is. `memory`
+/// is what is left of `--memory`.
 pub fn limits(expected: &[Expected], memory: Option<u64>) -> anyhow::Result<Vec<u64>> {
-    let needed: u64 = expected.iter().map(|set| (set.bytes as f64 * set.distinct) as u64).sum();
+    let needed: u64 = expected.iter().map(|set| set.bytes).sum();
     let Some(memory) = memory.or_else(available) else { return Ok(vec![u64::MAX; expected.len()]) };
     if needed > memory {
         let sets: Vec<String> =
@@ -120,6 +146,8 @@ mod tests {
     use super::*;
     use crate::generate::{Recipe, generate};
     use crate::input::{Packing, find};
+    use std::collections::HashSet;
+    use std::path::Path;
 
     /// The estimate of a generated corpus is within a tenth of the truth, however it is packed:
     /// files are alike.
@@ -151,5 +179,69 @@ mod tests {
             );
             assert!(limits(&expected, Some(1_000)).is_err());
         }
+    }
+
+    /// Lines that are drawn from `common`, with the share `own` of lines that occur once; what is
+    /// common is common to the whole corpus, or to a tenth of a file.
+    fn corpus(directory: &Path, files: u64, own: u64, common: u64, local: bool) -> HashSet<String> {
+        let mut all = HashSet::new();
+        for file in 0..files {
+            let mut text = String::new();
+            for document in 0..20_000 {
+                let number = file * 20_000 + document;
+                text += "{\"text\": \"";
+                for line in 0..5 {
+                    let random = Digest(number * 5 + line).word(1);
+                    let place = if local { number / 2_000 } else { 0 };
+                    let line = match random % 100 < own {
+                        true => format!("a line of document {number} and of no other one, number {line}"),
+                        false => format!("boilerplate {} of {place}, which repeats", (random >> 32) % common),
+                    };
+                    text += &line;
+                    text += "\\n";
+                    all.insert(line);
+                }
+                text += "\"}\n";
+            }
+            std::fs::write(directory.join(format!("{file}.jsonl")), text).unwrap();
+        }
+        all
+    }
+
+    /// With many and few duplicates, everywhere or near each other, in one file or several: never
+    /// much less than the truth, and never as many as there are units if most of them repeat.
+    #[test]
+    fn duplicates_are_estimated_and_not_underestimated() {
+        for (files, own, common, local) in [
+            (4, 95, 1_000, false),
+            (4, 10, 200, false),
+            (1, 10, 200, false),
+            (4, 10, 200, true),
+            (4, 0, 50, false),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let truth = corpus(directory.path(), files, own, common, local).len() as f64;
+            let sources = find(&[directory.path().display().to_string()]).unwrap();
+            let options = Options { paragraphs: true, ..Options::default() };
+            let found = expect(&sources, &options).unwrap()[0].units as f64;
+            let units = (files * 100_000) as f64;
+            let about =
+                format!("{found} where there are {truth} of {units}: {files} files, {own} %, {local}");
+            // A tenth for the length of lines, which differs between the pieces and the rest.
+            assert!(found > 0.9 * truth, "{about}");
+            assert!(found < if local { 3.0 } else { 1.5 } * truth, "{about}");
+        }
+    }
+
+    #[test]
+    fn a_filter_of_a_fixed_size_needs_all_of_it() {
+        let directory = tempfile::tempdir().unwrap();
+        corpus(directory.path(), 1, 0, 50, false);
+        let sources = find(&[directory.path().display().to_string()]).unwrap();
+        let options = Options { paragraphs: true, items: Some(1_000_000), ..Options::default() };
+        let expected = expect(&sources, &options).unwrap();
+        assert_eq!(expected[0].bytes, bytes_for(0, 1e-6, Some(1_000_000), false).unwrap());
+        assert!(limits(&expected, Some(expected[0].bytes - 1)).is_err());
+        assert_eq!(limits(&expected, Some(expected[0].bytes)).unwrap(), [expected[0].bytes]);
     }
 }

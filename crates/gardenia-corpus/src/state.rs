@@ -23,7 +23,7 @@ use crate::report::Tally;
 use crate::seen::Store;
 use anyhow::{Context, bail};
 use gardenia::{Digest, Top};
-use gardenia_terminal::message::hinted;
+use gardenia_terminal::{human, message::hinted};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -349,8 +349,37 @@ pub fn load(directory: &Path) -> anyhow::Result<(Options, Vec<Loaded>)> {
     Ok((options, loaded))
 }
 
+/// The sets of other runs, and what they leave of the memory.
+pub(crate) fn earlier(
+    directories: &[PathBuf],
+    options: &Options,
+    memory: Option<u64>,
+) -> anyhow::Result<(Vec<(Set, Store)>, Option<u64>)> {
+    let (mut all, mut left) = (Vec::new(), memory);
+    for directory in directories {
+        for (set, store) in earlier_one(directory, options)? {
+            if let Some(left) = &mut left {
+                let bytes = store.memory_bytes();
+                let Some(rest) = left.checked_sub(bytes) else {
+                    let reason = format!(
+                        "{}: its {} take {}, and {} are left of --memory",
+                        directory.display(),
+                        set.name(),
+                        human::bytes(bytes),
+                        human::bytes(*left)
+                    );
+                    return Err(hinted(reason, "raise --memory, or merge the states that --after names"));
+                };
+                *left = rest;
+            }
+            all.push((set, store));
+        }
+    }
+    Ok((all, left))
+}
+
 /// The sets of another run, which must have compared the same things.
-pub(crate) fn earlier(directory: &Path, options: &Options) -> anyhow::Result<Vec<(Set, Store)>> {
+fn earlier_one(directory: &Path, options: &Options) -> anyhow::Result<Vec<(Set, Store)>> {
     let (theirs, loaded) = load(directory)?;
     let same = |options: &Options| {
         let Options { key, split, normalise, normalise_words, words, ngrams, near, .. } = options.clone();

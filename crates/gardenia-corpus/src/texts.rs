@@ -7,7 +7,7 @@ use crate::analyse::{Analyser, Given, Line};
 use crate::args::Wanted;
 use crate::decide::{Decider, Reason};
 use crate::json::Bad;
-use crate::options::{BadLines, Options, Set};
+use crate::options::{BadLines, Options};
 use crate::output::excerpt;
 use crate::report::{Cost, Report, Tally};
 use crate::run::{self, REPEATED};
@@ -222,13 +222,10 @@ fn decider(
     mut loaded: Vec<state::Loaded>,
     benchmark: &[Given<'_>],
 ) -> anyhow::Result<Decider> {
-    let mut earlier: Vec<(Set, Store)> = Vec::new();
-    for directory in &wanted.after {
-        earlier.extend(state::earlier(directory, options)?);
-    }
+    let (mut earlier, memory) = state::earlier(&wanted.after, options, wanted.memory)?;
     let sets = options.sets();
     // Nobody knows how many documents will come: the sets share the memory equally.
-    let memory = wanted.memory.or_else(sizing::available).unwrap_or(u64::MAX);
+    let memory = memory.or_else(sizing::available).unwrap_or(u64::MAX);
     let limit = memory / sets.len().max(1) as u64;
     let mut all = Vec::new();
     for set in sets {

@@ -109,6 +109,29 @@ fn machines_in_a_row_give_what_one_gives_also_for_n_grams_and_near_duplicates() 
     assert!(place.files("out") == place.files("whole"));
 }
 
+/// What other runs saw is in memory, too.
+#[test]
+fn states_of_others_count_for_the_memory() {
+    let place = Place::new();
+    place.generate("s", &recipe(4_000, 1));
+    let items = ["dedup", "s/corpus", "--dry-run", "--items", "100k"];
+    for state in ["a", "b"] {
+        place.report(&[&items[..], &["--state", state]].concat());
+    }
+    // One filter takes 359 kB: there is room for two, for three it is too little.
+    let two = [&items[..], &["--memory", "800kB", "--after", "a"]].concat();
+    place.report(&two);
+    let text = place.complaint(&[&two[..], &["--after", "b"]].concat());
+    assert!(text.contains("need 359 kB") && text.contains("may be used"), "{text}");
+    let text = place.complaint(&[&items[..], &["--memory", "300kB", "--after", "b"]].concat());
+    assert!(text.contains("b: its documents take 359 kB, and 300 kB are left of --memory"), "{text}");
+    // The size of a filter does not depend on how much repeats.
+    let copies = "{\"text\": \"one\"}\n".repeat(1_000);
+    place.write("in/a.jsonl", copies);
+    let text = place.complaint(&["dedup", "in", "--dry-run", "--items", "100k", "--memory", "300kB"]);
+    assert!(text.contains("need 359 kB"), "{text}");
+}
+
 #[test]
 fn growing_filters_are_not_merged_and_say_what_to_do() {
     let place = Place::new();
