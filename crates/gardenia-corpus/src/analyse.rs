@@ -70,7 +70,7 @@ pub struct Analysed {
     pub keys: Vec<Digest>,
     /// Digests of paragraphs.
     pub marks: Vec<Digest>,
-    /// Digests of n-grams.
+    /// Digests of n-grams: the distinct ones of each unit that is compared.
     pub grams: Vec<Digest>,
     /// Digests of bands.
     pub bands: Vec<Digest>,
@@ -267,26 +267,20 @@ impl<'o> Analyser<'o> {
         if let Some(ngrams) = &options.ngrams {
             if ngrams.unit == NgramUnit::Document {
                 self.hashed.fill(&options.normalise_words.apply(text), options.words, &self.hasher);
-                if self.hashed.words.len() >= options.min_words.max(1) {
-                    self.hashed.grams(ngrams.n, &mut out.grams);
-                }
+                self.hashed.distinct_grams(ngrams.n, options.min_words, &mut out.grams);
             } else {
                 for unit in &mut out.units[first_unit as usize..] {
                     let text = &text[unit.text.start as usize..unit.text.end as usize];
                     self.hashed.fill(&options.normalise_words.apply(text), options.words, &self.hasher);
                     let start = out.grams.len() as u32;
-                    if self.hashed.words.len() >= options.min_words.max(1) {
-                        self.hashed.grams(ngrams.n, &mut out.grams);
-                    }
+                    self.hashed.distinct_grams(ngrams.n, options.min_words, &mut out.grams);
                     unit.grams = start..out.grams.len() as u32;
                 }
             }
         }
         if let Some(benchmark) = &options.benchmark {
             self.hashed.fill(&options.normalise_words.apply(text), options.words, &self.hasher);
-            if self.hashed.words.len() >= benchmark.n {
-                self.hashed.grams(benchmark.n, &mut out.grams);
-            }
+            self.hashed.distinct_grams(benchmark.n, 0, &mut out.grams);
         }
         doc.grams = first_gram..out.grams.len() as u32;
         let first_band = out.bands.len() as u32;

@@ -71,7 +71,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "RULE", default_value = "line")]
     pub split: Split,
 
-    /// Paragraphs of fewer words stay
+    /// Paragraphs of fewer words stay; of n-grams those of fewer words than an n-gram do in any case
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub min_words: usize,
 

@@ -207,19 +207,12 @@ impl Decider {
         seen.contains(&chunk.grams, &mut self.known);
         for (doc, verdict) in chunk.docs.iter().zip(&mut decided.docs) {
             let range = doc.grams.start as usize..doc.grams.end as usize;
-            let mut hits: Vec<Digest> = chunk.grams[range.clone()]
-                .iter()
-                .zip(&self.known[range.clone()])
-                .filter(|(_, known)| **known)
-                .map(|(gram, _)| *gram)
-                .collect();
-            hits.sort_unstable();
-            hits.dedup();
-            if verdict.is_none() && hits.len() >= rule.matches {
+            let hits = self.known[range.clone()].iter().filter(|known| **known).count();
+            if verdict.is_none() && hits >= rule.matches {
                 *verdict = Some(Reason::Contaminated);
             } else if verdict.is_none() {
-                let missing = (rule.matches - hits.len()) as u64;
-                seen.kept(1, tail((range.len() - hits.len()) as u64, seen.rate(), missing));
+                let missing = (rule.matches - hits) as u64;
+                seen.kept(1, tail((range.len() - hits) as u64, seen.rate(), missing));
             }
         }
     }
@@ -240,7 +233,10 @@ impl Decider {
                 let mut ask = Overlap { seen, known, grams: &chunk.grams, offset: all.start };
                 // The document is asked before any of its own n-grams go in.
                 if rule.unit != Unit::Paragraph {
-                    let (hits, total) = ask.hits(&doc.grams);
+                    let (hits, total) = match rule.unit {
+                        Unit::Both => ask.distinct_hits(&doc.grams),
+                        _ => ask.hits(&doc.grams),
+                    };
                     decided.overlaps.push(hits as f32 / total as f32);
                     if removes(hits, total, rule.overlap) {
                         decided.docs[at] = Some(Reason::Ngrams);
@@ -343,6 +339,18 @@ impl Overlap<'_> {
         (known.iter().filter(|known| **known).count() as u64, known.len() as u64)
     }
 
+    /// The same for a document, whose paragraphs may share n-grams: each counts once.
+    fn distinct_hits(&mut self, range: &Range<u32>) -> (u64, u64) {
+        self.hits(range);
+        let range = range.start as usize..range.end as usize;
+        let known = &self.known[range.start - self.offset..range.end - self.offset];
+        let mut grams: Vec<(Digest, bool)> =
+            self.grams[range].iter().copied().zip(known.iter().copied()).collect();
+        grams.sort_unstable();
+        grams.dedup();
+        (grams.iter().filter(|(_, known)| *known).count() as u64, grams.len() as u64)
+    }
+
     /// Adds those that are not known.
     fn insert(&mut self, range: &Range<u32>) -> anyhow::Result<()> {
         let range = range.start as usize..range.end as usize;
@@ -352,7 +360,9 @@ impl Overlap<'_> {
         self.seen.insert(&digests, &mut vec![false; digests.len()])
     }
 
-    /// Notes that a unit stays, which false positives could have removed.
+    /// Notes that a unit stays, which false positives could have removed: of its distinct n-grams that
+    /// were not known, as many more as it would take. Known ones count as true, though some may be
+    /// false positives: the estimate is rather too high where a unit needs several.
     fn kept(&mut self, hits: u64, total: u64, overlap: f64) {
         let needed = (overlap * total as f64).floor() as u64 + 1;
         self.seen.kept(1, tail(total - hits, self.seen.rate(), needed - hits));

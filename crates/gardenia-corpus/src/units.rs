@@ -118,6 +118,20 @@ impl Hashed {
             out.push(Digest(Digest(rolling).word(1)));
         }
     }
+
+    /// The distinct ones of these, in no order of the text: a false positive for one of them is one
+    /// for all its repeats, so that they count once. A text of fewer than n words, or than `least`,
+    /// has none.
+    pub fn distinct_grams(&self, n: usize, least: usize, out: &mut Vec<Digest>) {
+        if self.words.len() < n.max(least) {
+            return;
+        }
+        let mut own = Vec::with_capacity(self.words.len());
+        self.grams(n, &mut own);
+        own.sort_unstable();
+        own.dedup();
+        out.append(&mut own);
+    }
 }
 
 /// How many words a text has, told apart by white space.
@@ -212,10 +226,16 @@ mod tests {
         hashed.grams(3, &mut grams);
         assert_eq!(grams.len(), 5);
         assert_eq!(grams[0], grams[3]);
-        let mut distinct = grams.clone();
-        distinct.sort();
-        distinct.dedup();
-        assert_eq!(distinct.len(), 4);
+        let mut distinct = vec![grams[4]];
+        hashed.distinct_grams(3, 7, &mut distinct);
+        assert_eq!(distinct.len(), 1 + 4); // what is there already stays
+        assert!(distinct[1..].windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(grams.iter().all(|gram| distinct[1..].contains(gram)));
+        for (n, least) in [(8, 0), (3, 8)] {
+            let mut none = Vec::new();
+            hashed.distinct_grams(n, least, &mut none);
+            assert!(none.is_empty());
+        }
         let mut short = Vec::new();
         Hashed { words: vec![1, 2] }.grams(3, &mut short);
         Hashed::default().grams(3, &mut short);

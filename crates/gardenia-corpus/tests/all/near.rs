@@ -83,6 +83,34 @@ fn recall_follows_the_curve_with_two_thousand_pairs_for_each_similarity() {
     follows(2_000, Bands { bands: 20, rows: 5 });
 }
 
+/// What the filter of bands removes by mistake stays within the bound of the report, over 20 seeds,
+/// at a rate at which mistakes occur.
+#[test]
+fn mistakes_with_bands_stay_within_the_stated_bound() {
+    let (mut wrong, mut expected) = (0, 0.0);
+    for seed in 0..20 {
+        let place = Place::new();
+        let recipe = Recipe {
+            exact: 0.0,
+            near: 0.0,
+            paragraph: 0.0,
+            words: 40,
+            paragraphs: 1,
+            ..recipe(1_500, 700 + seed)
+        };
+        place.generate("s", &recipe);
+        let fixed = [&[][..], &["--items", "21000"]][seed as usize % 2];
+        let report = place
+            .report(&[&["dedup", "s/corpus", "--by", "near", "--dry-run", "--fpp", "5%"], fixed].concat());
+        let (set, mistakes) = (&report.sets[0], report.total.documents - report.total.kept);
+        assert!(mistakes <= set.wrong_at_most, "seed {seed}: {mistakes} above {}", set.wrong_at_most);
+        wrong += mistakes;
+        expected += set.wrong;
+    }
+    assert!(expected > 100.0, "{expected}");
+    assert!((wrong as f64 - expected).abs() < 5.0 * expected.sqrt(), "{wrong} where {expected} are expected");
+}
+
 /// A copy is found whatever its case, and a text without words is nobody's copy.
 #[test]
 fn copies_are_similar_and_empty_texts_are_not() {

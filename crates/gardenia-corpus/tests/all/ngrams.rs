@@ -57,6 +57,61 @@ fn documents_and_paragraphs_in_one_run_do_not_remove_what_is_new() {
     assert_eq!(report.sets[0].items, 200 * 3 * 18 + 88);
 }
 
+/// What is too short for an n-gram shares none: headings that repeat are for paragraphs.
+#[test]
+fn units_of_fewer_words_than_an_n_gram_stay() {
+    let place = Place::new();
+    let text = |at: u32| format!("{}\\nContents of {}\\n{}", words(0, 12), words(0, 9), words(0, 13 + at));
+    place.write("in/a.jsonl", line("a", &text(0)) + &line("b", &text(0)));
+    for (args, kept) in [
+        (&["--unit", "paragraph"][..], 2),
+        (&["--unit", "paragraph", "--min-words", "14"], 3),
+        (&["--unit", "paragraph", "--ngram", "12"], 1),
+    ] {
+        place.report(&[&["dedup", "in", "--by", "ngram", "--output", "out", "--force"], args].concat());
+        let documents = place.documents("out");
+        let left = documents.get(1).map_or(0, |doc| doc["text"].as_str().unwrap().lines().count());
+        assert_eq!((documents.len(), left), (2, kept), "{args:?}");
+    }
+}
+
+/// What false positives remove stays within the bound of the report, over 20 seeds, also of texts
+/// that repeat their words: one n-gram that is taken for known is then all of them. The rate is
+/// high, so that mistakes occur.
+#[test]
+fn mistakes_with_n_grams_stay_within_the_stated_bound() {
+    // Repeats of one word are one n-gram, of three words three; the last has eight and needs seven false positives.
+    let repeated = |at: u32| format!("r{at} ").repeat(40);
+    let turning = |at: u32| format!("a{at} b{at} c{at} ").repeat(20);
+    let plain = |at: u32| words(at * 100 + 1_000_000, at * 100 + 1_000_020);
+    for unit in ["paragraph", "document"] {
+        let (mut wrong, mut expected) = (0, 0.0);
+        for seed in 0..20 {
+            let place = Place::new();
+            let document = |at: u32| {
+                let at = seed * 100_000 + at;
+                let text = match at % 4 {
+                    0 | 1 => repeated(at),
+                    2 => turning(at),
+                    _ => plain(at),
+                };
+                line("x", &text)
+            };
+            place.write("in/a.jsonl", (0..1_000).map(document).collect::<String>());
+            let args = ["dedup", "in", "--by", "ngram", "--unit", unit, "--output", "out", "--fpp", "2%"];
+            let report = place.report(&args);
+            let set = &report.sets[0];
+            let mistakes = report.total.documents - report.total.kept;
+            assert!(mistakes <= set.wrong_at_most, "seed {seed}: {mistakes} above {}", set.wrong_at_most);
+            wrong += mistakes;
+            expected += set.wrong;
+        }
+        assert!(wrong > 50, "{unit}: {wrong}");
+        let error = 5.0 * expected.sqrt();
+        assert!((wrong as f64 - expected).abs() < error, "{unit}: {wrong} where {expected} are expected");
+    }
+}
+
 #[test]
 fn documents_with_n_grams_of_a_benchmark_are_found() {
     let place = Place::new();
