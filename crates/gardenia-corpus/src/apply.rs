@@ -3,8 +3,9 @@
 use crate::analyse::{Analyser, Line};
 use crate::input::{Reader, Source};
 use crate::json;
-use crate::options::{Options, Rule};
+use crate::options::{BadLines, Options, Rule};
 use crate::output::{Sink, Target, pack};
+use crate::run::BadLog;
 use anyhow::Context;
 use gardenia_terminal::message::hinted;
 use serde::Deserialize;
@@ -31,6 +32,8 @@ pub struct Applied {
     pub kept: u64,
     /// Of them those that are shorter than before.
     pub changed: u64,
+    /// Lines that could not be used.
+    pub bad: u64,
 }
 
 /// Lines of a file, one by one.
@@ -59,21 +62,36 @@ pub fn apply(
     target: &Target,
 ) -> anyhow::Result<Applied> {
     let mut applied = Applied::default();
+    // What the beginning of a long line was holds for the rest of it.
+    let (mut bad, mut dropped) = (BadLog::new(options, true), false);
     let mut analyser = Analyser::new(options);
     for source in sources {
         let path = attributes.join(&source.name);
         let bytes = path.metadata().with_context(|| path.display().to_string())?.len();
         let beside = Source { path: path.clone(), name: source.name.clone(), bytes };
-        let open = |source: &Source| Reader::open(source, options.max_line as usize, Arc::default());
-        let mut flags = LinesOf { reader: open(&beside)?, lines: VecDeque::new() };
-        let (mut reader, mut sink) = (open(source)?, Sink::create(target, source)?);
+        let open = |source: &Source, longest: u64| {
+            Reader::open(source, usize::try_from(longest).unwrap_or(usize::MAX), Arc::default())
+        };
+        // A span has some 25 bytes, and a paragraph of one character with its end has 3.
+        let longest = options.max_line.saturating_mul(16).saturating_add(1024);
+        let mut flags = LinesOf { reader: open(&beside, longest)?, lines: VecDeque::new() };
+        let (mut reader, mut sink) = (open(source, options.max_line)?, Sink::create(target, source)?);
         while let Some(chunk) = reader.chunk().with_context(|| source.path.display().to_string())? {
             let (analysed, mut out) = (analyser.analyse(&chunk), Vec::with_capacity(chunk.bytes.len()));
             for (number, doc) in (chunk.first_line..).zip(&analysed.docs) {
                 let line = &chunk.bytes[doc.line.start as usize..doc.line.end as usize];
-                if doc.state != Line::Good {
-                    out.extend_from_slice(line); // bad lines have no attributes
-                    continue;
+                // Lines without a document have no attributes.
+                if let Line::Bad(error) = doc.state {
+                    bad.note(source, number, error)?;
+                    dropped = options.bad == BadLines::Drop;
+                }
+                match doc.state {
+                    Line::Good => {}
+                    Line::Bad(_) | Line::More if dropped => continue,
+                    Line::Bad(_) | Line::More | Line::Blank => {
+                        out.extend_from_slice(line);
+                        continue;
+                    }
                 }
                 let place = || format!("{}, line {number}", source.path.display());
                 let flag = flags.line().with_context(|| path.display().to_string())?;
@@ -119,6 +137,7 @@ pub fn apply(
         }
         sink.seal(false)?.publish()?;
     }
+    applied.bad = bad.lines;
     Ok(applied)
 }
 

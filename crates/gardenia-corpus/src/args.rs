@@ -5,9 +5,10 @@ use crate::minhash::Bands;
 use crate::normalise::Normalise;
 use crate::options::{BadLines, Benchmark, Near, Ngrams, Options, Rule, Unit, Within};
 use crate::units::{Split, Words};
-use clap::{Args, Parser, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use gardenia_terminal::human::{parse_bytes, parse_count, parse_share};
-use gardenia_terminal::message::hinted;
+use gardenia_terminal::message::{hinted, problem};
 use std::path::PathBuf;
 
 /// What is compared.
@@ -23,9 +24,9 @@ pub enum By {
     Near,
 }
 
-/// How documents are read.
+/// How lines are read.
 #[derive(Clone, Debug, Args)]
-pub struct ReadArgs {
+pub struct LineArgs {
     /// Key of the text
     #[arg(long, value_name = "KEY", default_value = "text")]
     pub text_key: String,
@@ -41,6 +42,13 @@ pub struct ReadArgs {
     /// Longest line that is read as a document
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = parse_bytes)]
     pub max_line: u64,
+}
+
+/// How documents are read.
+#[derive(Clone, Debug, Args)]
+pub struct ReadArgs {
+    #[command(flatten)]
+    lines: LineArgs,
 
     /// How words are told apart
     #[arg(long, value_name = "RULE", default_value = "unicode")]
@@ -117,7 +125,7 @@ pub struct CompareArgs {
     pub items: Option<u64>,
 
     /// Hold digests of 64 bits in place of filters: 14 bytes a unit
-    #[arg(long, conflicts_with = "items")]
+    #[arg(long, conflicts_with_all = ["items", "fpp"])]
     pub exact: bool,
 
     /// Memory that the filters may take; by default what is available
@@ -145,7 +153,7 @@ pub struct BenchmarkArgs {
     pub normalise_words: Normalise,
 }
 
-impl ReadArgs {
+impl LineArgs {
     /// Options that compare nothing yet.
     pub fn options(&self) -> Options {
         Options {
@@ -153,9 +161,15 @@ impl ReadArgs {
             id_key: self.id_key.clone(),
             bad: self.bad,
             max_line: self.max_line,
-            words: self.words,
             ..Options::default()
         }
+    }
+}
+
+impl ReadArgs {
+    /// The same with words.
+    pub fn options(&self) -> Options {
+        Options { words: self.words, ..self.lines.options() }
     }
 }
 
@@ -164,12 +178,6 @@ impl CompareArgs {
     pub fn options(&self, read: &ReadArgs) -> anyhow::Result<Options> {
         let by = |what: By| self.by.contains(&what);
         check_bands(self.bands, self.rows, self.shingle)?;
-        if self.key.is_some() && !by(By::Document) {
-            return Err(hinted(
-                "--key compares documents, and --by does not name them",
-                "--by document, or leave out --key",
-            ));
-        }
         Ok(Options {
             documents: by(By::Document),
             key: self.key.clone(),
@@ -206,6 +214,40 @@ impl BenchmarkArgs {
             ..read.options()
         })
     }
+}
+
+/// Options that have an effect with some others only: their names, when that is, and what they need.
+type Effect = (&'static str, fn(&Options) -> bool, &'static str);
+const EFFECTS: [Effect; 14] = [
+    ("key", |options| options.documents, "--by document"),
+    ("normalise", |options| options.documents || options.paragraphs, "--by document or paragraph"),
+    ("normalise_words", Options::counts_words, "--by ngram or near"),
+    ("words", Options::counts_words, "--by ngram or near"),
+    ("split", Options::splits, "--by paragraph, or ngram with paragraphs as --unit"),
+    ("within", Options::splits, "--by paragraph, or ngram with paragraphs as --unit"),
+    ("empty", Options::splits, "--by paragraph, or ngram with paragraphs as --unit"),
+    ("min_words", |options| options.paragraphs || options.ngrams.is_some(), "--by paragraph or ngram"),
+    ("overlap", |options| options.ngrams.is_some(), "--by ngram"),
+    ("unit", |options| options.ngrams.is_some(), "--by ngram"),
+    ("ngram", |options| options.ngrams.is_some() || options.benchmark.is_some(), "--by ngram"),
+    ("bands", |options| options.near.is_some(), "--by near"),
+    ("rows", |options| options.near.is_some(), "--by near"),
+    ("shingle", |options| options.near.is_some(), "--by near"),
+];
+
+/// An error if an option was given that has no effect with these.
+pub fn check_effects(given: &ArgMatches, options: &Options) -> anyhow::Result<()> {
+    for (name, effect, needed) in EFFECTS {
+        // clap panics at a name that the subcommand does not have.
+        let is_given =
+            given.ids().any(|id| id == name) && given.value_source(name) == Some(ValueSource::CommandLine);
+        if is_given && !effect(options) {
+            let option = format!("--{}", name.replace('_', "-"));
+            let reason = format!("{option} has no effect without {needed}");
+            return Err(hinted(reason, format!("{needed}, or leave out {option}")));
+        }
+    }
+    Ok(())
 }
 
 /// An error if no signatures can be made with these.
@@ -248,21 +290,62 @@ pub struct Wanted {
 
 /// Reads `dedup` or `decontaminate` with its options, such as `--min-words=3`, and without files.
 pub fn parse(arguments: &[String]) -> anyhow::Result<Wanted> {
-    match Given::try_parse_from(arguments) {
-        Ok(Given::Dedup { read, compare }) => {
+    let matches = Given::command().try_get_matches_from(arguments);
+    let given = matches.and_then(|mut matches| {
+        let named = matches.subcommand().map_or_else(ArgMatches::default, |(_, given)| given.clone());
+        Ok((Given::from_arg_matches_mut(&mut matches)?, named))
+    });
+    let (given, named) = given.map_err(|error| hinted(problem(&error), "see gardenia corpus --help"))?;
+    let wanted = match given {
+        Given::Dedup { read, compare } => {
             let options = compare.options(&read)?;
-            Ok(Wanted { options, after: compare.after, memory: compare.memory })
+            Wanted { options, after: compare.after, memory: compare.memory }
         }
-        Ok(Given::Decontaminate { read, rule }) => {
-            Ok(Wanted { options: rule.options(&read)?, after: Vec::new(), memory: None })
+        Given::Decontaminate { read, rule } => {
+            Wanted { options: rule.options(&read)?, after: Vec::new(), memory: None }
         }
-        Err(error) => {
-            // clap writes a paragraph with the problem, then usage.
-            let text = error.render().to_string();
-            let problem: Vec<&str> =
-                text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
-            let problem = problem.join(" ");
-            anyhow::bail!("{}", problem.strip_prefix("error: ").unwrap_or(&problem).to_owned())
+    };
+    check_effects(&named, &wanted.options)?;
+    Ok(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table names options that exist, each of which is refused where it does nothing, with the
+    /// remedy, and accepted where it does something.
+    #[test]
+    fn options_without_an_effect_are_refused() {
+        let value = |name: &str| match name {
+            "key" => "url",
+            "normalise" | "normalise_words" => "case",
+            "words" => "space",
+            "split" => "block",
+            "within" => "all",
+            "empty" => "keep",
+            "overlap" => "0.5",
+            "unit" => "both",
+            _ => "3",
+        };
+        for (name, effect, needed) in EFFECTS {
+            let option = format!("--{}", name.replace('_', "-"));
+            let mut answers = Vec::new();
+            for by in ["document", "paragraph", "ngram", "near"] {
+                let arguments =
+                    ["dedup".to_owned(), format!("--by={by}"), format!("{option}={}", value(name))];
+                let parsed = parse(&arguments);
+                let plain = parse(&arguments[..2]).unwrap();
+                assert_eq!(parsed.is_ok(), effect(&plain.options), "{arguments:?}");
+                let refused = parsed.err().map(|error| error.to_string());
+                if let Some(text) = &refused {
+                    assert_eq!(*text, format!("{option} has no effect without {needed}"));
+                }
+                answers.push(refused.is_none());
+            }
+            assert!(answers.contains(&true) && answers.contains(&false), "{option}: {answers:?}");
         }
+        let all = ["decontaminate", "--ngram=4", "--words=space", "--normalise-words=case"];
+        parse(&all.map(str::to_owned)).unwrap();
     }
 }

@@ -80,12 +80,8 @@ pub fn page(report: &Report) -> String {
     if !report.repeated.is_empty() {
         out.push_str("<h2>Removed most often</h2>\n<table><tr><th>times</th><th>text</th></tr>\n");
         for repeated in &report.repeated {
-            let times = match repeated.lower == repeated.upper {
-                true => human::count(repeated.upper),
-                false => format!("{} to {}", human::count(repeated.lower), human::count(repeated.upper)),
-            };
-            let _ =
-                writeln!(out, "<tr><td>{times}</td><td class=\"text\">{}</td></tr>", escape(&repeated.text));
+            let (times, text) = (repeated.times(), escape(&repeated.text));
+            let _ = writeln!(out, "<tr><td>{times}</td><td class=\"text\">{text}</td></tr>");
         }
         out.push_str("</table>\n");
     }

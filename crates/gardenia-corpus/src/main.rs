@@ -2,8 +2,8 @@
 //! is in the library.
 
 use anyhow::Context;
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use gardenia_corpus::args::{BenchmarkArgs, CompareArgs, ReadArgs, check_bands};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use gardenia_corpus::args::{BenchmarkArgs, CompareArgs, LineArgs, ReadArgs, check_bands, check_effects};
 use gardenia_corpus::generate::{Recipe, generate};
 use gardenia_corpus::input::{self, Packing};
 use gardenia_corpus::minhash::Bands;
@@ -12,7 +12,7 @@ use gardenia_corpus::output::Target;
 use gardenia_corpus::pairs::BINS;
 use gardenia_corpus::report::Report;
 use gardenia_corpus::run::{Job, curve};
-use gardenia_terminal::human::{parse_count, parse_share};
+use gardenia_terminal::human::{parse_bytes, parse_count, parse_share};
 use gardenia_terminal::message::{hinted, say, usage};
 use gardenia_terminal::{Outcome, exit_code, human};
 use std::io::Write;
@@ -119,6 +119,11 @@ struct DedupArgs {
     /// Directory that remembers what was done: the same command goes on at the last finished file
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+
+    /// Bytes of the state's journals after which its sets are written as a whole; by default what the
+    /// sets take, and 16 MiB at least
+    #[arg(long, value_name = "BYTES", hide = true, requires = "state", value_parser = parse_bytes)]
+    journals: Option<u64>,
 }
 
 /// Flag or drop documents that contain n-grams of benchmarks
@@ -170,13 +175,8 @@ struct ApplyArgs {
     #[arg(long, value_name = "RULE", default_value = "drop")]
     empty: Rule,
 
-    /// Key of the text
-    #[arg(long, value_name = "KEY", default_value = "text")]
-    text_key: String,
-
-    /// Key of the id
-    #[arg(long, value_name = "KEY", default_value = "id")]
-    id_key: String,
+    #[command(flatten)]
+    lines: LineArgs,
 }
 
 /// Print similar documents as pairs, from exact buckets on disk
@@ -208,13 +208,8 @@ struct PairsArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     shingle: usize,
 
-    /// Key of the text
-    #[arg(long, value_name = "KEY", default_value = "text")]
-    text_key: String,
-
-    /// Key of the id
-    #[arg(long, value_name = "KEY", default_value = "id")]
-    id_key: String,
+    #[command(flatten)]
+    read: ReadArgs,
 
     /// Directory for temporary files: about 700 bytes a document
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
@@ -324,15 +319,20 @@ enum PackingArg {
 }
 
 fn main() -> ExitCode {
-    match Cli::try_parse() {
-        Ok(cli) => exit_code(run(cli.command)),
+    let parsed = Cli::command().try_get_matches().and_then(|mut matches| {
+        let given = matches.subcommand().map_or_else(ArgMatches::default, |(_, given)| given.clone());
+        Ok((Cli::from_arg_matches_mut(&mut matches)?, given))
+    });
+    match parsed {
+        Ok((cli, given)) => exit_code(run(cli.command, &given)),
         Err(error) => usage(&error),
     }
 }
 
-fn run(command: Command) -> anyhow::Result<Outcome> {
+/// `given` holds what was given to the subcommand.
+fn run(command: Command, given: &ArgMatches) -> anyhow::Result<Outcome> {
     match command {
-        Command::Dedup(args) => dedup(&args),
+        Command::Dedup(args) => dedup(&args, given),
         Command::Decontaminate(args) => decontaminate(&args),
         Command::Apply(args) => apply(&args),
         Command::Pairs(args) => pairs(&args),
@@ -381,6 +381,7 @@ impl IoArgs {
             options,
             target,
             state: None,
+            journals: None,
             after: Vec::new(),
             benchmark: Vec::new(),
             benchmark_key: None,
@@ -408,13 +409,16 @@ impl IoArgs {
     }
 }
 
-fn dedup(args: &DedupArgs) -> anyhow::Result<Outcome> {
+fn dedup(args: &DedupArgs, given: &ArgMatches) -> anyhow::Result<Outcome> {
     let compare = &args.compare;
+    let options = compare.options(&args.io.read)?;
+    check_effects(given, &options)?;
     let job = Job {
         state: args.state.clone(),
         after: compare.after.clone(),
         memory: compare.memory,
-        ..args.io.job(compare.options(&args.io.read)?)?
+        journals: args.journals,
+        ..args.io.job(options)?
     };
     args.io.finish(&job.run()?)
 }
@@ -429,17 +433,16 @@ fn decontaminate(args: &DecontaminateArgs) -> anyhow::Result<Outcome> {
 }
 
 fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
-    let options = Options {
-        text_key: args.text_key.clone(),
-        id_key: args.id_key.clone(),
-        empty: args.empty,
-        ..Options::default()
-    };
+    let options = Options { empty: args.empty, ..args.lines.options() };
     let (sources, target) = (input::find(&args.input)?, Target::Documents(args.output.clone()));
     gardenia_corpus::output::check(&target, &sources, args.force, 0)?;
     let applied = gardenia_corpus::apply::apply(&sources, &args.attributes, &options, &target)?;
+    let bad = match applied.bad {
+        0 => String::new(),
+        bad => format!(", {}", human::plural(bad, "bad line")),
+    };
     println!(
-        "{} read, {} kept, {} of them shortened",
+        "{} read, {} kept, {} of them shortened{bad}",
         human::plural(applied.documents, "document"),
         human::count(applied.kept),
         human::count(applied.changed)
@@ -450,12 +453,7 @@ fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
 fn pairs(args: &PairsArgs) -> anyhow::Result<Outcome> {
     check_bands(args.bands, args.rows, args.shingle)?;
     let bands = Bands { bands: args.bands, rows: args.rows };
-    let options = Options {
-        text_key: args.text_key.clone(),
-        id_key: args.id_key.clone(),
-        near: Some(Near { bands, shingle: args.shingle }),
-        ..Options::default()
-    };
+    let options = Options { near: Some(Near { bands, shingle: args.shingle }), ..args.read.options() };
     let (sources, mut stdout) =
         (input::find(&args.input)?, std::io::BufWriter::new(std::io::stdout().lock()));
     let found = gardenia_corpus::pairs::find(

@@ -134,6 +134,11 @@ impl Options {
         self.paragraphs || self.ngrams.as_ref().is_some_and(|ngrams| ngrams.unit != Unit::Document)
     }
 
+    /// Whether words are told apart.
+    pub fn counts_words(&self) -> bool {
+        self.ngrams.is_some() || self.near.is_some() || self.benchmark.is_some()
+    }
+
     /// The sets that the run needs, in the order of [`Set`].
     pub fn sets(&self) -> Vec<Set> {
         let needed = [self.documents, self.near.is_some(), self.paragraphs, self.ngrams.is_some()];

@@ -9,6 +9,7 @@
 use crate::analyse::{Analyser, Line};
 use crate::input::{Reader, Source};
 use crate::options::Options;
+use crate::run::BadLog;
 use anyhow::Context;
 use gardenia_terminal::progress::Progress;
 use std::fs::File;
@@ -61,6 +62,7 @@ pub fn find(
     let (mut found, mut ends) =
         (Found { documents: 0, bad: 0, pairs: 0, similarities: [0; BINS] }, vec![0u64]);
 
+    let mut bad = BadLog::new(options, verbose);
     let mut analyser = Analyser::with_signatures(options);
     let total = sources.iter().map(|source| source.bytes).sum();
     let (mut progress, read) =
@@ -73,8 +75,8 @@ pub fn find(
             for (line, doc) in (chunk.first_line..).zip(&analysed.docs) {
                 match doc.state {
                     Line::Good => {}
-                    Line::Bad(_) => {
-                        found.bad += 1;
+                    Line::Bad(error) => {
+                        bad.note(source, line, error)?;
                         continue;
                     }
                     Line::Blank | Line::More => continue,
@@ -103,6 +105,8 @@ pub fn find(
             progress.read(read.load(Ordering::Relaxed));
         }
     }
+
+    found.bad = bad.lines;
 
     let mut pairs = Vec::new();
     for part in parts {

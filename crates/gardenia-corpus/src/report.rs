@@ -187,6 +187,18 @@ pub struct Report {
     pub dry_run: bool,
 }
 
+impl Repeated {
+    /// How often it was removed, in words.
+    pub fn times(&self) -> String {
+        let (lower, upper) = (human::count(self.lower), human::count(self.upper));
+        match (self.lower, self.upper) {
+            (low, high) if low == high => upper,
+            (0, _) => format!("at most {upper}"),
+            _ => format!("{lower} to {upper}"),
+        }
+    }
+}
+
 impl Report {
     /// For people.
     pub fn text(&self) -> String {
@@ -243,7 +255,7 @@ impl Report {
         }
         for repeated in self.repeated.iter().take(5) {
             let text: String = repeated.text.chars().take(60).collect();
-            let _ = writeln!(out, "removed {} times: {text:?}", human::count(repeated.upper));
+            let _ = writeln!(out, "removed {} times: {text:?}", repeated.times());
         }
         let cost = &self.cost;
         let _ = write!(out, "cost        {}", human::seconds(cost.seconds));
@@ -276,4 +288,10 @@ impl Cost {
         let cpu = (fields.len() == 2).then(|| (fields[0] + fields[1]) as f64 / 100.0);
         Self { seconds, cpu_seconds: cpu, peak_bytes: peak.map(|kib| kib * 1024), threads }
     }
+}
+
+#[test]
+fn a_count_that_is_not_known_is_not_stated_as_one() {
+    let times = |lower, upper| Repeated { lower, upper, text: String::new() }.times();
+    assert_eq!([times(3, 3), times(2, 1_500), times(0, 7)], ["3", "2 to 1,500", "at most 7"]);
 }

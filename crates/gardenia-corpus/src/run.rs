@@ -28,6 +28,9 @@ pub(crate) const REPEATED: usize = 100;
 /// Bad lines that are named on stderr; the report counts all.
 const NAMED: u64 = 10;
 
+/// Journals below this length do not begin a new generation of a state.
+const LEAST: u64 = 16 << 20;
+
 /// What is to be done with which files.
 #[derive(Debug)]
 pub struct Job {
@@ -39,6 +42,8 @@ pub struct Job {
     pub target: Target,
     /// A directory that remembers what was done.
     pub state: Option<PathBuf>,
+    /// Bytes of its journals after which its sets are written as a whole; by default what they take.
+    pub journals: Option<u64>,
     /// States of other runs, whose units count as seen before.
     pub after: Vec<PathBuf>,
     /// Files of benchmarks.
@@ -70,6 +75,8 @@ struct Decisions {
     exact: bool,
     /// The state's directory, the current generation, and bytes of its journals.
     state: Option<(PathBuf, u64, u64)>,
+    /// Bytes of journals after which a new generation begins; by default what the sets take.
+    longest: Option<u64>,
 }
 
 impl Consumer for Decisions {
@@ -84,7 +91,7 @@ impl Consumer for Decisions {
         if let Some((directory, generation, journals)) = &mut self.state {
             *journals += end.fresh.iter().map(|(_, fresh)| fresh.len() as u64 * 8).sum::<u64>();
             let memory = decider.seen.iter().map(|(_, seen)| seen.store().memory_bytes()).sum();
-            if file + 1 == self.files || State::is_long(*journals, memory) {
+            if file + 1 == self.files || *journals > self.longest.unwrap_or(LEAST.max(memory)) {
                 (*generation, *journals) = (*generation + 1, 0);
                 for (set, seen) in &decider.seen {
                     State::snapshot(directory, *set, *generation, self.exact, seen.store())?;
@@ -97,6 +104,34 @@ impl Consumer for Decisions {
     }
 }
 
+/// Bad lines, which are counted, named, or end the run.
+pub(crate) struct BadLog {
+    rule: BadLines,
+    verbose: bool,
+    /// How many there were.
+    pub(crate) lines: u64,
+}
+
+impl BadLog {
+    pub(crate) fn new(options: &Options, verbose: bool) -> Self {
+        Self { rule: options.bad, verbose, lines: 0 }
+    }
+
+    pub(crate) fn note(&mut self, source: &Source, line: u64, bad: Bad) -> anyhow::Result<()> {
+        let what = format!("{}, line {line}: {}", source.path.display(), bad.text());
+        if self.rule == BadLines::Stop {
+            return Err(hinted(what, "--bad keep goes on with such lines, --bad drop without them"));
+        }
+        self.lines += 1;
+        if self.verbose && self.lines <= NAMED {
+            say(&format!("gardenia: {what}"));
+        } else if self.verbose && self.lines == NAMED + 1 {
+            say("gardenia: more bad lines follow, which are counted");
+        }
+        Ok(())
+    }
+}
+
 struct Files<'j> {
     job: &'j Job,
     sink: Option<Sink>,
@@ -105,7 +140,7 @@ struct Files<'j> {
     top: Top,
     ends: Ends,
     state: Option<State>,
-    named: u64,
+    bad: BadLog,
     progress: Progress,
     read: Arc<AtomicU64>,
 }
@@ -117,29 +152,12 @@ impl Files<'_> {
         }
         self.sink.as_mut().context("a file is written")
     }
-
-    fn name_bad(&mut self, file: usize, line: u64, bad: Bad) -> anyhow::Result<()> {
-        let path = self.job.sources[file].path.display();
-        let what = format!("{path}, line {line}: {}", bad.text());
-        if self.job.options.bad == BadLines::Stop {
-            let hint =
-                "--bad keep writes such lines as they are, --bad drop leaves them out; both count them";
-            return Err(hinted(what, hint));
-        }
-        self.named += 1;
-        if self.job.verbose && self.named <= NAMED {
-            say(&format!("gardenia: {what}"));
-        } else if self.job.verbose && self.named == NAMED + 1 {
-            say("gardenia: more bad lines follow; the report counts them");
-        }
-        Ok(())
-    }
 }
 
 impl Writer for Files<'_> {
     fn chunk(&mut self, file: usize, rendered: Rendered) -> anyhow::Result<()> {
         for (line, bad) in &rendered.bad {
-            self.name_bad(file, *line, *bad)?;
+            self.bad.note(&self.job.sources[file], *line, *bad)?;
         }
         self.sink(file)?.write(&rendered.bytes)?;
         self.tally.add(&rendered.tally);
@@ -232,6 +250,7 @@ impl Job {
             files: self.sources.len(),
             exact: self.options.exact,
             state: state.as_ref().map(|state| (state.directory().to_owned(), state.generation, journals)),
+            longest: self.journals,
         };
         let total: u64 = self.sources.iter().map(|source| source.bytes).sum();
         let done: u64 = finished.iter().map(|file| file.bytes).sum();
@@ -247,7 +266,7 @@ impl Job {
             top: top.map_or_else(|| Top::new(REPEATED), Ok)?,
             ends,
             state,
-            named: 0,
+            bad: BadLog::new(&self.options, self.verbose),
             progress: Progress::new("corpus".into(), Some(total), self.verbose),
             read: read.clone(),
         };

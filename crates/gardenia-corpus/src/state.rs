@@ -29,9 +29,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Journals below this length do not begin a new generation.
-const LEAST: u64 = 16 << 20;
-
 /// A finished file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finished {
@@ -170,12 +167,6 @@ impl State {
 
     fn top_path(&self, files: usize) -> PathBuf {
         self.directory.join(format!("top-{files}.gdn"))
-    }
-
-    /// Whether the sets are to be written as a whole: their journals, with what is about to be
-    /// added, are longer than they are.
-    pub fn is_long(journals: u64, memory: u64) -> bool {
-        journals > LEAST.max(memory)
     }
 
     /// Writes a set of the next generation, which holds from the commit on that names it.

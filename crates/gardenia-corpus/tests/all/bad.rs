@@ -42,6 +42,50 @@ fn bad_lines_are_counted_named_and_kept_or_dropped() {
     assert!(stop.contains("a.jsonl, line 2: no JSON object") && stop.contains("--bad keep"), "{stop}");
 }
 
+/// Attributes are applied with the rules that they were made with: what was too long for the default
+/// is a document, and bad lines are dropped there, too.
+#[test]
+fn attributes_are_applied_with_the_same_lines() {
+    let place = Place::new();
+    place.write("in/a.jsonl", lines());
+    let flags = ["--max-line", "10MB", "--bad", "drop"];
+    place.report(&[&["dedup", "in", "--attributes", "flags"], &flags[..]].concat());
+    place.report(&[&["dedup", "in", "--output", "once"], &flags[..]].concat());
+    let apply = ["apply", "in", "--attributes", "flags", "--output", "later", "--force"];
+    let output = place.run(&[&apply[..], &flags].concat());
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("4 documents read, 3 kept") && said.contains("4 bad lines"), "{said}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("a.jsonl, line 2: no JSON object"));
+    assert!(place.files("later") == place.files("once"));
+    // Many short paragraphs: their spans are longer than they are.
+    let words = (0..2_000).map(|at| format!("{}\\n", at % 10)).collect::<String>();
+    place.write("short/a.jsonl", format!("{{\"text\": \"{words}\"}}\n"));
+    let flags = ["--max-line", "10kB", "--attributes", "short-flags"];
+    place.report(&[&["dedup", "short", "--by", "paragraph"], &flags[..]].concat());
+    assert!(place.files("short-flags")["a.jsonl"].len() > 20_000);
+    let output = place.run(&[&["apply", "short", "--output", "short-out"], &flags[..]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // The pieces of a line that is too long follow its beginning.
+    place.report(&[&["dedup", "in", "--attributes", "flags", "--force"], &ARGS[3..]].concat());
+    for (rule, length) in [("keep", lines().len()), ("drop", 70)] {
+        assert!(place.run(&[&apply[..], &["--bad", rule], &ARGS[3..]].concat()).status.success());
+        assert!(place.files("later")["a.jsonl"].len().abs_diff(length) < 40, "{rule}");
+    }
+    let text = place.complaint(&[&apply[..], &["--bad", "stop"]].concat());
+    assert!(text.contains("line 2: no JSON object") && text.contains("--bad keep"), "{text}");
+}
+
+#[test]
+fn pairs_name_what_they_leave_out() {
+    let place = Place::new();
+    place.write("in/a.jsonl", lines());
+    let output = place.run(&["pairs", "in", "--max-line", "100kB"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("5 bad lines not used"), "{said}");
+    assert!(said.contains("a.jsonl, line 2: no JSON object") && said.contains("line 6: longer"), "{said}");
+    assert!(place.complaint(&["pairs", "in", "--bad", "stop"]).contains("line 2: no JSON object"));
+}
+
 /// Documents without a key are not copies of each other: all of them stay, and are counted.
 #[test]
 fn a_key_that_is_null_is_missing() {
