@@ -190,8 +190,7 @@ impl<'o> Analyser<'o> {
             let start = at + (value.as_ptr() as usize - line.as_ptr() as usize);
             start as u32..(start + value.len()) as u32
         };
-        doc.raw = place(raw);
-        doc.id = id.map_or(0..0, place);
+        (doc.raw, doc.id) = (place(raw), id.map_or(0..0, place));
         let key = key.map(|key| json::text(key).map_or(Key::Json(key), Key::Text));
         self.text(text, key.as_ref(), doc, out)
     }

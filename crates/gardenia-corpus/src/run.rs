@@ -12,7 +12,7 @@ use crate::seen::{Seen, Store, upper_bound};
 use crate::sizing::{self, Expected};
 use crate::state::{self, Finished, SetState, State};
 use crate::{analyse::Analyser, options::Ngrams, options::Unit};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use gardenia::{Digest, Top};
 use gardenia_terminal::message::{hinted, say};
 use gardenia_terminal::progress::Progress;
@@ -356,7 +356,7 @@ pub(crate) fn check(options: &Options) -> anyhow::Result<()> {
         return Err(hinted("--max-line is above 2 GiB", "lines are held in memory: 64MiB is the default"));
     }
     if options.sets().is_empty() && options.benchmark.is_none() {
-        bail!("nothing to do: choose what is removed");
+        return Err(hinted("nothing to do", "choose what is compared: --by document"));
     }
     for set in options.sets() {
         let rate = sizing::rate(set, options);
@@ -385,7 +385,8 @@ pub(crate) fn benchmark() -> anyhow::Result<Seen> {
 /// The set of benchmarks, unless it is empty.
 pub(crate) fn filled(benchmark: Seen) -> anyhow::Result<Seen> {
     if benchmark.items == 0 {
-        bail!("the benchmark has no text of as many words as --ngram");
+        let hint = "lower --ngram, or name the key of its texts: --benchmark-key";
+        return Err(hinted("no text of the benchmark has as many words as --ngram", hint));
     }
     Ok(benchmark)
 }

@@ -133,7 +133,9 @@ impl Store {
                 .map_err(|error| anyhow::anyhow!("{}: {error}", name()))?;
             let (digests, rest) = bytes.as_chunks::<8>();
             if !rest.is_empty() {
-                anyhow::bail!("{}: truncated: {} bytes are no whole number of digests", name(), bytes.len());
+                let reason =
+                    format!("{}: truncated: {} bytes are no whole number of digests", name(), bytes.len());
+                return Err(hinted(reason, DAMAGED));
             }
             return Ok(Self::Exact(digests.iter().map(|digest| u64::from_le_bytes(*digest)).collect()));
         }
@@ -193,6 +195,9 @@ impl Store {
         }
     }
 }
+
+/// A state cannot be repaired: the journals hold what came after the sets.
+pub(crate) const DAMAGED: &str = "copy the state again, or begin again with another --state";
 
 const MERGE: &str = "give --items to all of them, or name each directory with --after";
 

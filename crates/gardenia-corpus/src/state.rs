@@ -20,8 +20,8 @@
 use crate::options::{Options, Set};
 use crate::output::Target;
 use crate::report::Tally;
-use crate::seen::Store;
-use anyhow::{Context, bail};
+use crate::seen::{DAMAGED, Store};
+use anyhow::Context;
 use gardenia::{Digest, Top};
 use gardenia_terminal::{human, message::hinted};
 use serde::{Deserialize, Serialize};
@@ -311,12 +311,13 @@ fn load_sets(directory: &Path, exact: bool, last: Option<&Finished>) -> anyhow::
                 .with_context(|| path.display().to_string())?;
         }
         if bytes.len() as u64 != state.journal {
-            bail!(
+            let reason = format!(
                 "{}: truncated: {} bytes, where {} were written",
                 path.display(),
                 bytes.len(),
                 state.journal
             );
+            return Err(hinted(reason, DAMAGED));
         }
         let journal =
             bytes.as_chunks::<8>().0.iter().map(|digest| Digest(u64::from_le_bytes(*digest))).collect();
@@ -340,12 +341,15 @@ pub fn load(directory: &Path) -> anyhow::Result<(Options, Vec<Loaded>)> {
     Ok((options, loaded))
 }
 
+/// Sets of other runs.
+type Earlier = Vec<(Set, Store)>;
+
 /// The sets of other runs, and what they leave of the memory.
 pub(crate) fn earlier(
     directories: &[PathBuf],
     options: &Options,
     memory: Option<u64>,
-) -> anyhow::Result<(Vec<(Set, Store)>, Option<u64>)> {
+) -> anyhow::Result<(Earlier, Option<u64>)> {
     let (mut all, mut left) = (Vec::new(), memory);
     for directory in directories {
         for (set, store) in earlier_one(directory, options)? {
@@ -370,7 +374,7 @@ pub(crate) fn earlier(
 }
 
 /// The sets of another run, which must have compared the same things.
-fn earlier_one(directory: &Path, options: &Options) -> anyhow::Result<Vec<(Set, Store)>> {
+fn earlier_one(directory: &Path, options: &Options) -> anyhow::Result<Earlier> {
     let (theirs, loaded) = load(directory)?;
     let same = |options: &Options| {
         let Options { key, split, normalise, normalise_words, words, ngrams, near, .. } = options.clone();

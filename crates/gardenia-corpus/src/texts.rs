@@ -14,7 +14,6 @@ use crate::run::{self, REPEATED};
 use crate::seen::{Seen, Store};
 use crate::sizing;
 use crate::state::{self, SetState};
-use anyhow::bail;
 use gardenia::Top;
 use gardenia_terminal::message::hinted;
 use std::ops::Range;
@@ -150,7 +149,8 @@ impl Texts {
             _ => None,
         });
         let Some((at, bad)) = bad.filter(|_| self.options.bad == BadLines::Stop) else { return Ok(()) };
-        bail!("document {}: {}", self.documents + at as u64 + 1, bad.text());
+        let reason = format!("document {}: {}", self.documents + at as u64 + 1, bad.text());
+        Err(hinted(reason, "--bad keep goes on with such documents, --bad drop without them"))
     }
 
     fn note(&mut self, text: &str, state: Line, paragraphs: u64, verdict: &Verdict) {
