@@ -522,10 +522,10 @@ impl<L: Lane> Pages<L> {
         let (page, bucket, key) = self.find_mut(digest);
         let removed = page.remove(bucket, key);
         // Gives memory back. If a smaller piece cannot be had, the page keeps the one that it has.
-        if page.room() > 2 * page.len() + 2 * WINDOW {
-            if let Ok(smaller) = Page::new(page.ends(), page.used(), page.len()) {
-                *page = smaller;
-            }
+        if page.room() > 2 * page.len() + 2 * WINDOW
+            && let Ok(smaller) = Page::new(page.ends(), page.used(), page.len())
+        {
+            *page = smaller;
         }
         removed
     }
@@ -780,10 +780,10 @@ pub(crate) struct Unread(pub(crate) &'static str);
 
 impl<L: Lane> PartialEq for Pages<L> {
     fn eq(&self, other: &Self) -> bool {
-        let same = |((ours, depth), (theirs, other)): ((&Page<L>, u32), (&Page<L>, u32))| {
-            depth == other && ours.ends() == theirs.ends() && ours.sorted() == theirs.sorted()
-        };
-        self.pages.len() == other.pages.len() && self.in_order().zip(other.in_order()).all(same)
+        self.pages.len() == other.pages.len()
+            && self.in_order().zip(other.in_order()).all(|((ours, depth), (theirs, other))| {
+                depth == other && ours.ends() == theirs.ends() && ours.sorted() == theirs.sorted()
+            })
     }
 }
 
