@@ -38,6 +38,7 @@ struct Library {
 }
 
 #[allow(unsafe_code, reason = "functions found by their names")]
+#[allow(clippy::missing_transmute_annotations, reason = "the type of the field says it")]
 impl Library {
     /// target/PROFILE/libgardenia_c.so, where this is target/PROFILE/examples/cost.
     fn open() -> Self {
