@@ -4,6 +4,7 @@ the payload of each case from its filled spec, for the kinds that RECIPES has. N
 
     python3 conformance/check.py
 """
+import fractions
 import hashlib
 import ipaddress
 import json
@@ -22,6 +23,7 @@ SCHEMES = "independent partition partition-prime double enhanced-square enhanced
 SCHEME = {name: number for number, name in enumerate(SCHEMES.split(), 1)}
 POLICY = {"minimum-selection": 1, "minimum-increase": 2, "recurring-minimum": 3}
 FORM = {"original": 1, "modified": 2}
+RUN_BITS = 2400
 UPDATE = {"plain": 1, "conservative": 2}
 
 
@@ -115,8 +117,56 @@ def ribbon(keys, o, _):
     return golden.ribbon(keys, bits, 2 - fpp * 2**bits, mark=o.seed)
 
 
-# The file of a filled spec, by kind. What is left out follows rules of sizing (golomb, scalable, scalable-blocked) or of optimising that a
-# reader need not know (retouched, and choice with all keys at once).
+def golomb_set(keys, o, _):
+    """The library aims at runs of 2,400 bits; the divisor is that of Gallager and van Voorhis."""
+    fpp = float(o.fpp)
+    best = lambda theta: max(1, math.ceil(math.log(1 + theta) / -math.log(theta)))
+    theta = 1 - fpp
+    b = best(theta)
+    width = (b - 1).bit_length()
+    short, unary = 2**width - b, 1 / (1 - theta**b)
+    gap = unary + width - 1 + (theta**short - theta**b) * unary if b > 1 else unary
+    items = len(set(keys))
+    runs = math.ceil(items / max(1, RUN_BITS // gap))
+    span = math.ceil(items / fpp / runs)
+    values = len({golomb_number(key, o.seed, runs * span) for key in keys})
+    return golden.golomb_set(keys, runs, span, best(1 - values / (runs * span)), mark=o.seed)
+
+
+def golomb_number(key, seed, span):
+    return hashing.xxh3(key, seed) * span >> 64
+
+
+def retouched(keys, o, file):
+    """Of each key that must not be found the bit with the least price, and of equal ones the first after one drawn at random."""
+    if "hashes" not in o:
+        return None  # the keys say how large it is
+    scheme, m, k = o.shape
+    bits = lambda key: list(dict.fromkeys(golden.positions(scheme, hashing.xxh3(key, o.seed), m, k)))
+    of_keys, of_spared = ([0] * m, [0] * m)
+    spared = expand(file["spared"])
+    for counts, some in ((of_keys, keys), (of_spared, spared)):
+        for i in (i for key in some for i in bits(key)):
+            counts[i] += 1
+    price = {
+        "random": lambda i: 0,
+        "fewest-elements": lambda i: of_keys[i],
+        "most-troublesome": lambda i: -of_spared[i],
+        "ratio": lambda i: fractions.Fraction(of_keys[i], of_spared[i]),
+    }[o.clearing]
+    left, drawn = {i for key in keys for i in bits(key)}, 0
+    for key in spared:
+        row = bits(key)
+        if left.issuperset(row):
+            drawn += 1
+            first = row[golden.scale(golden.word(o.seed, drawn), len(row))]
+            best = min(row, key=price)
+            left.remove(first if price(first) == price(best) else best)
+    return golden.container(golden.pack_bits(left, m), 19, m, k, scheme, mark=o.seed)
+
+
+# The file of a filled spec, by kind. What is left out follows rules of sizing (scalable, scalable-blocked) or of optimising that a
+# reader need not know (choice with all keys at once).
 RECIPES = {
     "a2": lambda keys, o, _: golden.a2(keys, SCHEME[o.scheme], o.bits // 2, o.hashes, o.items, o.seed),
     "bitwise": lambda keys, o, _: golden.bitwise(
@@ -133,9 +183,11 @@ RECIPES = {
     "quotient": lambda keys, o, _: golden.quotient(keys, o.cells, o.width, o.seed),
     "dynamic": lambda keys, o, _: golden.dynamic(keys, [], *o.shape, o.width, o.items, o.seed),
     "fuse": lambda keys, o, _: golden.binary_fuse(keys, o.arity, o.fingerprint, o.seed),
+    "golomb": golomb_set,
     "infini": lambda keys, o, _: golden.infini(
         keys, [], float(o.fpp), o.items, o.max if "max" in o else 0, mark=o.seed
     ),
+    "retouched": retouched,
     "ribbon": ribbon,
     "sbbf": lambda keys, o, _: golden.split_block(
         keys, o.bits // 256, hasher={"xxh3": 1, "xxh64": 4}[o.hasher], mark=o.seed
