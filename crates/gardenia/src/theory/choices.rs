@@ -179,27 +179,6 @@ pub fn estimate_items(cells: u64, hashes: u32, choices: u32, ones: u64) -> Estim
     Estimate { items, std_error: libm::sqrt(spread) * at }
 }
 
-/// The chance that the ones of a filter are `deviation` or more away from their mean is at most
-/// this: `2·exp(-λ²/(2nk²))`, at most 1.
-///
-/// Theorem 3.2 of Lumetta and Mitzenmacher (Azuma and Hoeffding's inequality: one key changes at
-/// most k ones). It holds for keys that come one by one and for the best possible arrangement
-/// alike.
-///
-/// ```
-/// use gardenia::theory::choices::deviation_bound;
-/// assert!((deviation_bound(10_000, 8, 2_400.0) - 2.0 * (-4.5f64).exp()).abs() < 1e-12);
-/// assert_eq!(deviation_bound(10_000, 8, 0.0), 1.0);
-/// ```
-#[must_use]
-pub fn deviation_bound(items: u64, hashes: u32, deviation: f64) -> f64 {
-    let (n, k) = (items as f64, f64::from(hashes));
-    if n * k == 0.0 {
-        return if deviation > 0.0 { 0.0 } else { 1.0 };
-    }
-    (2.0 * libm::exp(-deviation * deviation / (2.0 * n * k * k))).min(1.0)
-}
-
 /// No set of keys can be stored in `bits_per_item` bits each with a rate below `2^-bits_per_item`,
 /// by any means.
 ///
@@ -290,18 +269,6 @@ fn crowd_parameter(crowd: f64) -> f64 {
 /// `ln(e^x - 1)` without overflow.
 fn log_expm1(x: f64) -> f64 {
     x + libm::log(-libm::expm1(-x))
-}
-
-/// The rate that belongs to [`fill_floor`].
-///
-/// ```
-/// use gardenia::theory::choices::{fpp_floor, fpp_information};
-/// let best = |c| (4..20).map(|k| fpp_floor(8.0, k, c)).fold(1.0, f64::min);
-/// assert!(best(2) > best(3) && best(3) > best(32) && best(32) > fpp_information(8.0));
-/// ```
-#[must_use]
-pub fn fpp_floor(cells_per_item: f64, hashes: u32, choices: u32) -> f64 {
-    fpp_at_fill(fill_floor(cells_per_item, hashes, choices), hashes, choices)
 }
 
 /// The expected share of ones when keys that are all known up front are arranged with care: a point
@@ -719,20 +686,9 @@ mod tests {
     }
 
     #[test]
-    fn deviations_are_rarer_than_theorem_3_2_says() {
-        // The bound of Theorem 3.2 against the distribution of X itself.
-        let ones = Ones::distribution(2_000, 250, 7, 2, false).unwrap();
-        let mean = ones.mean_of(|ones| ones);
-        for deviation in [10.0, 50.0, 150.0, 300.0] {
-            let beyond = ones.mean_of(|ones| f64::from((ones - mean).abs() >= deviation));
-            assert!(beyond <= deviation_bound(250, 7, deviation), "{deviation}: {beyond}");
-        }
-        assert_eq!(deviation_bound(0, 7, 1.0), 0.0);
-        assert_eq!(deviation_bound(10, 7, f64::INFINITY), 0.0);
-    }
-
-    #[test]
     fn floors_are_those_of_the_derivation_and_below_all_that_is_reached() {
+        let fpp_floor =
+            |bits, hashes, choices| fpp_at_fill(fill_floor(bits, hashes, choices), hashes, choices);
         // Best k of each, by an independent evaluation of the formula (double precision, 200 bisections).
         for (bits, choices, hashes, fpp, fill) in [
             (8.0, 2, 8, 8.075_020e-3, 0.502_197),

@@ -1,5 +1,4 @@
-//! Counts as the smallest of k counters: how often it is wrong, and how many bits the counters
-//! hold.
+//! Counts as the smallest of k counters: how often it is wrong.
 //!
 //! Every insert raises the k cells of its key, and the count of a key is read as the smallest of
 //! them. It is right as soon as one of the cells belongs to no other key, so the error is that of a
@@ -103,20 +102,6 @@ pub fn single_minimum_at_most(cells: u64, items: u64, hashes: u32) -> f64 {
             sum + weight * others_shared * (shared + j * alone)
         })
     })
-}
-
-/// The bits that the counters hold, each written as short as it can be: `Σ ⌈log2(f + 1)⌉`.
-///
-/// The N of the paper's N + o(N) + O(m), where m counts the cells. As printed elsewhere,
-/// `⌈log2 f⌉`, a count of 1 would take no bits and could not be told from 0.
-///
-/// ```
-/// use gardenia::theory::spectral::counter_bits;
-/// assert_eq!(counter_bits([0_u32, 1, 2, 3, 4, 7, 8]), 0 + 1 + 2 + 2 + 3 + 3 + 4);
-/// ```
-#[must_use]
-pub fn counter_bits<C: Into<u64>>(counters: impl IntoIterator<Item = C>) -> u64 {
-    counters.into_iter().map(|counter| u64::from(u64::BITS - counter.into().leading_zeros())).sum()
 }
 
 /// The variance up to which [`single`] sums term by term.
@@ -280,16 +265,6 @@ mod tests {
             (1.0 - single_minimum(1024, n, 3)) * libm::sqrt(load)
         });
         assert!(near(below, above, 1e-5), "{below} {above}");
-    }
-
-    #[test]
-    fn bits_are_those_of_the_shortest_form() {
-        let counters: Vec<u32> = (0..1000).chain([u32::MAX]).collect();
-        let expected: u64 = counters.iter().map(|c| libm::ceil(libm::log2(f64::from(*c) + 1.0)) as u64).sum();
-        assert_eq!(counter_bits(counters), expected);
-        assert_eq!(counter_bits([u64::MAX]), 64);
-        assert_eq!(counter_bits([1_u8; 9]), 9); // not 0: see the documentation
-        assert_eq!(counter_bits::<u64>([]), 0);
     }
 
     #[test]
