@@ -9,16 +9,15 @@ use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
-mod common;
-use common::{Random, damaged_bytes, damaged_fields};
+use crate::common::{Random, damaged_bytes, damaged_fields};
 use gardenia_redis::engine::alloc::peak_of;
 
 const ALL: u64 = u64::MAX;
 
 /// What the server wrote, its keys, and keys that it has not.
 fn interop() -> (Value, Vec<String>, Vec<String>) {
-    let dumps = serde_json::from_str(include_str!("data/redisbloom.json")).unwrap();
-    let strings: Value = serde_json::from_str(include_str!("data/strings.json")).unwrap();
+    let dumps = serde_json::from_str(include_str!("../data/redisbloom.json")).unwrap();
+    let strings: Value = serde_json::from_str(include_str!("../data/strings.json")).unwrap();
     let list =
         |name: &str| strings[name].as_array().unwrap().iter().map(|s| s.as_str().unwrap().into()).collect();
     (dumps, list("keys"), list("probes"))

@@ -7,9 +7,7 @@ use gardenia_redis::engine::alloc::peak_of;
 use gardenia_redis::values::any::{Kept, Loaded, load};
 use gardenia_redis::values::stored::Whole;
 
-#[allow(dead_code)]
-mod common;
-use common::Random;
+use crate::common::Random;
 
 /// How many damaged filters of each file are tried.
 const DAMAGED: u64 = 2_000;
@@ -18,28 +16,28 @@ const LIMIT: u64 = 1 << 20;
 
 /// A file of each kind.
 const FILES: [&[u8]; 22] = [
-    include_bytes!("../../gardenia/tests/data/bloom.gdn"),
-    include_bytes!("../../gardenia/tests/data/bloom-keyed-stored.gdn"),
-    include_bytes!("../../gardenia/tests/data/blocked.gdn"),
-    include_bytes!("../../gardenia/tests/data/counting.gdn"),
-    include_bytes!("../../gardenia/tests/data/bitwise.gdn"),
-    include_bytes!("../../gardenia/tests/data/spectral.gdn"),
-    include_bytes!("../../gardenia/tests/data/spectral-recurring.gdn"),
-    include_bytes!("../../gardenia/tests/data/spectral-compact.gdn"),
-    include_bytes!("../../gardenia/tests/data/stable.gdn"),
-    include_bytes!("../../gardenia/tests/data/a2.gdn"),
-    include_bytes!("../../gardenia/tests/data/choice.gdn"),
-    include_bytes!("../../gardenia/tests/data/choice-partitioned.gdn"),
-    include_bytes!("../../gardenia/tests/data/count-min-merging.gdn"),
-    include_bytes!("../../gardenia/tests/data/cuckoo.gdn"),
-    include_bytes!("../../gardenia/tests/data/dynamic.gdn"),
-    include_bytes!("../../gardenia/tests/data/scalable.gdn"),
-    include_bytes!("../../gardenia/tests/data/compressed.gdn"),
-    include_bytes!("../../gardenia/tests/data/golomb.gdn"),
-    include_bytes!("../../gardenia/tests/data/fuse.gdn"),
-    include_bytes!("../../gardenia/tests/data/ribbon-bumped.gdn"),
-    include_bytes!("../../gardenia/tests/data/bloomier-mutable.gdn"),
-    include_bytes!("../../gardenia/tests/data/retouched.gdn"),
+    include_bytes!("../../../gardenia/tests/data/bloom.gdn"),
+    include_bytes!("../../../gardenia/tests/data/bloom-keyed-stored.gdn"),
+    include_bytes!("../../../gardenia/tests/data/blocked.gdn"),
+    include_bytes!("../../../gardenia/tests/data/counting.gdn"),
+    include_bytes!("../../../gardenia/tests/data/bitwise.gdn"),
+    include_bytes!("../../../gardenia/tests/data/spectral.gdn"),
+    include_bytes!("../../../gardenia/tests/data/spectral-recurring.gdn"),
+    include_bytes!("../../../gardenia/tests/data/spectral-compact.gdn"),
+    include_bytes!("../../../gardenia/tests/data/stable.gdn"),
+    include_bytes!("../../../gardenia/tests/data/a2.gdn"),
+    include_bytes!("../../../gardenia/tests/data/choice.gdn"),
+    include_bytes!("../../../gardenia/tests/data/choice-partitioned.gdn"),
+    include_bytes!("../../../gardenia/tests/data/count-min-merging.gdn"),
+    include_bytes!("../../../gardenia/tests/data/cuckoo.gdn"),
+    include_bytes!("../../../gardenia/tests/data/dynamic.gdn"),
+    include_bytes!("../../../gardenia/tests/data/scalable.gdn"),
+    include_bytes!("../../../gardenia/tests/data/compressed.gdn"),
+    include_bytes!("../../../gardenia/tests/data/golomb.gdn"),
+    include_bytes!("../../../gardenia/tests/data/fuse.gdn"),
+    include_bytes!("../../../gardenia/tests/data/ribbon-bumped.gdn"),
+    include_bytes!("../../../gardenia/tests/data/bloomier-mutable.gdn"),
+    include_bytes!("../../../gardenia/tests/data/retouched.gdn"),
 ];
 
 /// The sum of a file's parts: XXH3-64 with seed 0.

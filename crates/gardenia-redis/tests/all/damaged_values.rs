@@ -6,9 +6,7 @@ use gardenia_redis::values::count_min::by_dim;
 use gardenia_redis::values::stored::Whole;
 use gardenia_redis::values::top_k::TopK;
 
-#[allow(dead_code)]
-mod common;
-use common::{Random, damaged_bytes, damaged_fields};
+use crate::common::{Random, damaged_bytes, damaged_fields};
 use gardenia::CountMin;
 use gardenia_redis::engine::alloc::peak_of;
 
