@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // calls of functions whose instructions were asked for, and masked loads
 
 use super::Level;
-use super::ahead;
+use super::ahead::{self, FIRST_OF_MORE};
 use super::batch::{Sink, Source};
 use crate::cells::Memory;
 use crate::filter::ribbon::{BLOCK, Band, Layer, Place, Probe};
@@ -67,9 +67,6 @@ pub(crate) struct Table<'a, M> {
     pub(crate) width: u32,
     pub(crate) memory: &'a M,
 }
-
-/// The bits of a fingerprint that are tested first; an absent key passes them once in 16 times.
-const FIRST: u32 = 4;
 
 /// Where the words of a key are.
 enum Found {
@@ -154,7 +151,7 @@ impl<M: Memory> Table<'_, M> {
                 differ | (met.count_ones() ^ probe.fingerprint >> bit) & 1
             })
         };
-        let first = probe.width.min(FIRST);
+        let first = probe.width.min(FIRST_OF_MORE as u32);
         differ(0, first) == 0 && differ(first, probe.width) == 0
     }
 }

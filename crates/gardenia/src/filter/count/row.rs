@@ -9,11 +9,9 @@
 use crate::cells::{Ahead, Tally, TallyMut};
 use crate::hash::Digest;
 use crate::index::{Scheme, SchemeVisitor, Walk};
-use crate::simd::{Sink, Source, ahead};
+use crate::simd::ahead::{self, FIRST};
+use crate::simd::{Sink, Source};
 use core::hint::select_unpredictable;
-
-/// Cells that are read before the first branch; see `member/probe.rs`.
-pub(crate) const FIRST: usize = 3;
 
 /// Where the cells of a key are, and what they held when they were read.
 pub(crate) struct Row<'a> {

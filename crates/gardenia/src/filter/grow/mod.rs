@@ -3,14 +3,12 @@
 use crate::format::{Header, ReadOptions};
 use crate::hash::Digest;
 use crate::index::{Scheme, SchemeVisitor, Walk};
+use crate::simd::ahead::FIRST;
 
 pub(super) mod dynamic;
 pub(super) mod infini;
 pub(super) mod scalable;
 pub(super) mod scalable_blocked;
-
-/// Lines of a key that are asked for in each part of a filter; see `member/probe.rs`.
-const FIRST: u32 = 3;
 
 /// Asks for the first lines of a key, by `line`.
 struct Fetch<F> {
@@ -24,7 +22,7 @@ impl<F: Fn(u64)> SchemeVisitor for Fetch<F> {
     #[inline(always)]
     fn visit<S: Scheme>(self, scheme: &S) {
         let mut walk = scheme.walk(self.digest, self.cells);
-        (0..scheme.hashes().min(FIRST)).for_each(|_| (self.line)(walk.step()));
+        (0..scheme.hashes().min(FIRST as u32)).for_each(|_| (self.line)(walk.step()));
     }
 }
 

@@ -14,12 +14,9 @@
 use crate::cells::{Bits, Memory, Shared};
 use crate::hash::Digest;
 use crate::index::{Scheme, SchemeVisitor, Walk};
-use crate::simd::{Sink, Source, ahead};
+use crate::simd::ahead::{self, FIRST};
+use crate::simd::{Sink, Source};
 use core::cell::Cell;
-
-/// Bits of a key that are tested before the first branch: at the usual fill of one half, three
-/// leave an eighth of the absent keys.
-const FIRST: usize = 3;
 
 /// Whether the bits at the next `count` positions are set, without a branch between them.
 #[inline(always)]

@@ -13,7 +13,7 @@
 //!
 //! Source: Yoon, "Aging Bloom Filter with Two Active Buffers for Dynamic Sets" (2010).
 
-use super::{FIRST, ask_each};
+use super::ask_each;
 use crate::cells::atom::{Lap, Turn};
 use crate::cells::{Bytes, Memory, Owned, Pair, Shared, Still, pair_bytes};
 use crate::explain::{CellTable, Explain, Seen};
@@ -27,7 +27,8 @@ use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk};
 use crate::index::{MAX_CELLS, MAX_HASHES};
 use crate::plan::{Figures, Goal, sizes};
-use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
+use crate::simd::ahead::{self, FIRST_OF_MORE as FIRST};
+use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory;
 use crate::theory::a2::{self, Shape, buffer_fpp};

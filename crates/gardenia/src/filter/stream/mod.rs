@@ -2,15 +2,12 @@
 
 use crate::hash::Digest;
 use crate::index::{Scheme, Walk};
-use crate::simd::{Sink, Source, ahead};
+use crate::simd::ahead::{self, FIRST_OF_MORE as FIRST};
+use crate::simd::{Sink, Source};
 use core::cell::Cell;
 
 pub(super) mod a2;
 pub(super) mod stable;
-
-/// Cells of a key that are read before the first branch. Two buffers let more absent keys pass a
-/// test than one does, so one more than in `member/probe.rs`.
-const FIRST: usize = 4;
 
 /// Asks for each key of a batch; if the table of `words` is far, the lines of its cells are
 /// prefetched ahead: the first ones always, the others while most keys turn out to be present.

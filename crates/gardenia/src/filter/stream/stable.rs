@@ -16,7 +16,7 @@
 //! Source: Deng and Rafiei, "Approximately Detecting Duplicates for Streaming Data Using Stable
 //! Bloom Filters" (2006).
 
-use super::{FIRST, ask_each};
+use super::ask_each;
 use crate::cells::{Bytes, Counters, Memory, Owned, Tally};
 use crate::filter::builder::{Built, ForItems, ForRate, InCells, Probing, Schemed};
 use crate::filter::request::{Request, counter_filter_facts};
@@ -28,7 +28,8 @@ use crate::index::shifts::stated_fpp;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor, Walk, scale};
 use crate::index::{MAX_CELLS, MAX_HASHES};
 use crate::plan::{Figures, Goal, sizes};
-use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
+use crate::simd::ahead::{self, FIRST_OF_MORE as FIRST};
+use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory::bloom;
 use crate::theory::stable::{self, Shape};

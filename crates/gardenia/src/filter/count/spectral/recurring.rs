@@ -20,11 +20,12 @@
 use super::store::{Cells, CellsMut};
 use crate::cells::{Ahead, Bits, Memory, Owned};
 use crate::error::Overflow;
-use crate::filter::count::row::{FIRST, Least, Minimum, Row, Touch, least};
+use crate::filter::count::row::{Least, Minimum, Row, Touch, least};
 use crate::filter::member::probe::{Contains, Set};
 use crate::hash::Digest;
 use crate::index::{AnyScheme, Scheme, SchemeVisitor};
-use crate::simd::{Sink, Source, ahead};
+use crate::simd::ahead::{self, FIRST};
+use crate::simd::{Sink, Source};
 
 /// The secondary cells follow from this word of a key's digest, taken as a digest, and the marker's
 /// bits from the next. No scheme uses them for the primary cells (it uses words 0 to 254), so that
