@@ -33,7 +33,7 @@ macro_rules! kinds {
     (
         filters { $($number:literal $kind:ident($type:ty), $name:literal, $near:literal $far:literal, [$($ability:ident)*], {$($param:ident)*}, $summary:literal;)+ }
         forms { $($form:ident($form_type:ty), $of:ident if $guard:ident, [$($form_ability:ident)*], $form_summary:literal;)+ }
-        others { $($other_number:literal $other:ident $(as $sized:ty)?, $other_name:literal, [$($other_ability:ident)*], {$($other_param:ident)*}, $other_summary:literal;)+ }
+        others { $($other_number:literal $other:ident $(as $sized:ty)?, $other_name:literal $other_built:literal, [$($other_ability:ident)*], {$($other_param:ident)*}, $other_summary:literal;)+ }
     ) => {
         /// Kind of filter, as stored in files. A number never changes its meaning.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,6 +86,21 @@ macro_rules! kinds {
                 match self {
                     $(Self::$kind)|+ => true,
                     $(Self::$other)|+ => false,
+                }
+            }
+
+            /// Whether a list of keys can be made into such a filter from a [`Spec`] alone, as
+            /// `gardenia build --kind` does. Others are types of the library.
+            ///
+            /// ```
+            /// use gardenia::Kind;
+            /// assert!(Kind::Bloom.is_built() && Kind::Split.is_built() && !Kind::Top.is_built());
+            /// ```
+            #[must_use]
+            pub const fn is_built(self) -> bool {
+                match self {
+                    $(Self::$kind)|+ => true,
+                    $(Self::$other => $other_built,)+
                 }
             }
 
@@ -312,6 +327,7 @@ abilities! {
     merge Merge "Filters that were filled apart can be merged.";
     intersect Intersect "The common keys of two filters can be kept.";
     grow Grow "It accepts any number of keys.";
+    set Set "A key that is found already changes nothing when it is added.";
     forget Forget "It forgets old keys of an endless stream.";
     fixed Fixed "It is built from all its keys at once.";
     map Map "It holds a value for each key.";
@@ -324,9 +340,9 @@ abilities! {
 
 kinds! {
     filters {
-        1 Bloom(Bloom<AnyScheme, M>), "bloom", 2.3 3.9, [insert merge intersect share estimate], {Items Fpp Bits Hashes Scheme},
+        1 Bloom(Bloom<AnyScheme, M>), "bloom", 2.3 3.9, [insert merge intersect share set estimate], {Items Fpp Bits Hashes Scheme},
             "The classical Bloom filter: k cache lines per key, 9.6 bits per key at 1 %.";
-        2 Blocked(BlockedBloom<M>), "blocked", 1.7 6.0, [insert merge intersect share estimate], {Items Fpp Bits Hashes},
+        2 Blocked(BlockedBloom<M>), "blocked", 1.7 6.0, [insert merge intersect share set estimate], {Items Fpp Bits Hashes},
             "One cache line per key, 9.9 bits per key at 1 %.";
         3 Counting(CountingBloom<M>), "counting", 3.4 12.6, [insert remove count merge estimate], {Items Fpp Bits Cells Hashes Width Scheme},
             "Counts keys and removes them again; four times the size of bloom.";
@@ -352,9 +368,9 @@ kinds! {
             "Fingerprints: keys can be removed again, in the size of bloom.";
         15 GolombSet(GolombSet<M>), "golomb", 183.0 199.0, [fixed estimate], {Items Fpp},
             "Built once as a code of sorted numbers: 8.1 bits per key at 1 %, and slow queries.";
-        16 Compressed(CompressedBloom<AnyScheme>), "compressed", 1.8 6.1, [insert merge intersect estimate send], {Items Fpp Bits Hashes Wire MemoryPerKey Scheme},
+        16 Compressed(CompressedBloom<AnyScheme>), "compressed", 1.8 6.1, [insert merge intersect set estimate send], {Items Fpp Bits Hashes Wire MemoryPerKey Scheme},
             "A Bloom filter that is large in memory and small in files.";
-        17 Scalable(ScalableBloom<M>), "scalable", 2.4 9.1, [insert grow estimate], {Items Fpp Growth Tightening Peak Scheme},
+        17 Scalable(ScalableBloom<M>), "scalable", 2.4 9.1, [insert grow set estimate], {Items Fpp Growth Tightening Peak Scheme},
             "Grows with its keys and keeps the rate, however many come.";
         18 Dynamic(DynamicBloom<M>), "dynamic", 3.4 23.0, [insert remove count grow copies estimate], {Items Fpp Cells Hashes Width Scheme},
             "Grows, and keys can be removed; the rate of each layer adds up.";
@@ -362,11 +378,11 @@ kinds! {
             "A Bloom filter that gives up known false positives, and loses a few keys for it.";
         21 Quotient(Quotient<M>), "quotient", 98.6 210.6, [insert remove count merge copies estimate], {Items Fpp Cells Width},
             "Sorted fingerprints: removal, any number of copies, merging; an eighth larger than cuckoo, and ten times slower.";
-        25 SplitBlock(SplitBlockBloom<M>), "sbbf", 1.9 6.6, [insert merge intersect share estimate], {Items Fpp Bits Hasher},
+        25 SplitBlock(SplitBlockBloom<M>), "sbbf", 1.9 6.6, [insert merge intersect share set estimate], {Items Fpp Bits Hasher},
             "Half a cache line per key, 10.5 bits per key at 1 %: the filter of Parquet files, fastest key by key.";
         26 Infini(InfiniFilter), "infini", 6.0 18.0, [insert remove count grow copies estimate], {Items Fpp Max},
             "Grows in place, page by page: removal, one cache line or two per query at any size, 18 bits per key at 1 %.";
-        27 ScalableBlocked(ScalableBlocked<M>), "scalable-blocked", 0.0 0.0, [insert grow estimate], {Items Fpp Growth Tightening Peak},
+        27 ScalableBlocked(ScalableBlocked<M>), "scalable-blocked", 0.0 0.0, [insert grow set estimate], {Items Fpp Growth Tightening Peak},
             "As scalable, with one cache line per slice: faster, a fifth larger, for rates from about 0.1 % on.";
     }
     forms {
@@ -374,11 +390,11 @@ kinds! {
             "A static map whose values can be changed.";
     }
     others {
-        10 CountSketch, "count-sketch", [insert count merge], {Epsilon Delta Columns Rows}, "Counts with signs, and the second moment of a stream.";
-        20 DistanceSensitive, "distance-sensitive", [insert miss], {Items Fpp Space Near Far}, "Finds what is similar to what was added.";
-        22 Top, "top", [insert count merge], {}, "The most frequent keys of a stream, with bounds on their counts.";
-        23 RangeCountMin, "range-count-min", [insert count merge], {Epsilon Delta}, "Counts numbers of a stream by ranges.";
-        24 Split as CountingBloom, "split", [insert remove count estimate], {Memory PlannedFpp Items Fpp Bits Cells Hashes Width Scheme},
+        10 CountSketch, "count-sketch" false, [insert count merge], {Epsilon Delta Columns Rows}, "Counts with signs, and the second moment of a stream.";
+        20 DistanceSensitive, "distance-sensitive" true, [insert miss], {Items Fpp Space Near Far}, "Finds what is similar to what was added.";
+        22 Top, "top" false, [insert count merge], {}, "The most frequent keys of a stream, with bounds on their counts.";
+        23 RangeCountMin, "range-count-min" false, [insert count merge], {Epsilon Delta}, "Counts numbers of a stream by ranges.";
+        24 Split as CountingBloom, "split" true, [insert remove count estimate], {Memory PlannedFpp Items Fpp Bits Cells Hashes Width Scheme},
             "Counts keys and removes them again, with the counters in a file: the memory of bloom, and no loss in a crash.";
     }
 }
@@ -730,6 +746,31 @@ impl AnyFilter {
             return None;
         }
         each_pair!(intersect, (&mut *self, other), ours, theirs => Some(ours.intersect_with(theirs)))
+    }
+
+    /// Bytes of memory that the cells take at most once so many more keys are in; of kinds that do
+    /// not grow, those that they take now. For who must know before it happens: insertion itself
+    /// takes what it needs.
+    ///
+    /// Cells of a spectral filter that are as wide as their counts need are not counted ahead.
+    ///
+    /// ```
+    /// use gardenia::{AnyFilter, ScalableBloom};
+    /// let mut any = AnyFilter::from(ScalableBloom::builder().fpp(0.01).items(100).build()?);
+    /// let (now, most) = (any.memory_bytes() as u64, any.memory_after(1_000));
+    /// assert!(now == any.memory_after(100) && most > 8 * now);
+    /// (0..1_000u32).for_each(|key| _ = any.insert(key));
+    /// assert!((any.memory_bytes() as u64) <= most);
+    /// # Ok::<(), gardenia::SizeError>(())
+    /// ```
+    #[must_use]
+    pub fn memory_after(&self, keys: u64) -> u64 {
+        let more = match self {
+            // Its levels grow, and its counts end.
+            Self::Bitwise(filter) => filter.bytes_for(keys),
+            filter => each_able!(grow, filter, filter => filter.bytes_for(keys), 0),
+        };
+        (self.memory_bytes() as u64).saturating_add(more)
     }
 
     /// Removes all keys, and keeps size, options and metadata; false, and nothing changes, if the

@@ -16,8 +16,8 @@ use crate::engine::stats::resized;
 use crate::engine::types::TypeHandle;
 use gardenia::filter::PolicyId;
 use gardenia::{
-    Ability, AnyFilter, BitwiseBloom, DecodeError, Digest, DynamicBloom, EncodeError, Filter, Full,
-    InsertError, KeyHasher, ReadOptions, RemoveError,
+    Ability, AnyFilter, DecodeError, Digest, EncodeError, Filter, Full, InsertError, KeyHasher, ReadOptions,
+    RemoveError,
 };
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
@@ -208,7 +208,7 @@ impl Kept<'_> {
     #[must_use]
     pub fn is_set(&self) -> bool {
         match self {
-            Self::Any(filter) => matches!(filter, AnyFilter::Bloom(_) | AnyFilter::Blocked(_)),
+            Self::Any(filter) => filter.can(Ability::Set),
             Self::Scaling(_) => true,
         }
     }
@@ -228,16 +228,10 @@ impl Kept<'_> {
         result
     }
 
-    /// Bytes of a filter of a kind that grows; the others always take 0 here. A scalable filter
-    /// counts itself.
+    /// Bytes of the filter. A scalable filter counts itself.
     fn grown_bytes(&self) -> usize {
         match self {
-            Self::Any(filter) => match &**filter {
-                AnyFilter::Dynamic(_) | AnyFilter::Bitwise(_) | AnyFilter::Spectral(_) => {
-                    Whole::memory(&**filter)
-                }
-                _ => 0,
-            },
+            Self::Any(filter) => Whole::memory(&**filter),
             Self::Scaling(_) => 0,
         }
     }
@@ -252,14 +246,25 @@ impl Kept<'_> {
             Self::Scaling(filter) => {
                 filter.insert_digests(digests, new, limit).map_err(|(at, why)| (at, why.into()))
             }
-            Self::Any(AnyFilter::Dynamic(filter)) => insert_into_layers(filter, digests, new, limit),
-            Self::Any(AnyFilter::Bitwise(filter)) => insert_into_levels(filter, digests, new, limit),
-            Self::Any(filter) => filter.insert_digests(digests, new).map_err(|error| match error {
-                InsertError::Full(Full { taken, copies, .. }) => {
-                    (taken as usize, if copies { Refused::Copies } else { Refused::Full })
-                }
-                _ => (0, Refused::Fixed),
-            }),
+            Self::Any(filter) => {
+                let (now, most) = (filter.memory_bytes() as u64, filter.memory_after(digests.len() as u64));
+                let limit = if most > now { limit() } else { u64::MAX };
+                let inserted = if most <= limit {
+                    filter.insert_digests(digests, new).map_err(|error| match error {
+                        InsertError::Full(full) => (full.taken as usize, error),
+                        _ => (0, error),
+                    })
+                } else {
+                    insert_up_to(filter, digests, new, limit)
+                };
+                inserted.map_err(|(at, error)| match error {
+                    InsertError::Full(Full { copies: true, .. }) => (at, Refused::Copies),
+                    InsertError::Full(_) if !filter.can(Ability::Grow) => (at, Refused::Full),
+                    InsertError::Fixed => (at, Refused::Fixed),
+                    // A filter that grows is full when it gets no more memory, or has its most parts.
+                    _ => (at, Refused::Memory),
+                })
+            }
         }
     }
 
@@ -300,59 +305,31 @@ impl Kept<'_> {
     }
 }
 
-/// Adds to a dynamic filter, which asks for memory when its layers are full.
-fn insert_into_layers(
-    filter: &mut DynamicBloom,
+/// Adds one by one where a batch might need more memory than `limit`: only the key that would is
+/// refused.
+fn insert_up_to(
+    filter: &mut AnyFilter,
     digests: &[Digest],
     new: &mut [bool],
-    limit: impl Fn() -> u64,
-) -> Result<(), (usize, Refused)> {
-    let capacity = filter.capacity();
-    let mut room: u64 = filter.layers().fold(0, |room, items| room.saturating_add(capacity - items));
+    limit: u64,
+) -> Result<(), (usize, InsertError)> {
+    let set = filter.can(Ability::Set);
     for (at, (digest, new)) in digests.iter().zip(new).enumerate() {
-        if room == 0 {
-            let (bytes, layers) = (filter.memory_bytes() as u64, filter.layers().count() as u64);
-            if bytes.saturating_add(bytes / layers) > limit() {
-                return Err((at, Refused::Memory));
-            }
-            room = capacity;
+        // A key that a set has takes nothing.
+        if set && filter.contains_digest(*digest) {
+            continue;
         }
-        *new = filter.insert_digest(*digest).map_err(|_| (at, Refused::Memory))?;
-        room -= 1;
+        let (now, needed) = (filter.memory_bytes() as u64, filter.memory_after(1));
+        if needed > now && needed > limit {
+            return Err((at, InsertError::Growth { needed, max: limit }));
+        }
+        *new = filter.insert_digest(*digest).map_err(|error| (at, error))?;
     }
     Ok(())
 }
-
-/// Adds to a bitwise filter, which takes memory for another level, not larger than its last or than
-/// [`LEVEL`], when a count has no digit left.
-fn insert_into_levels(
-    filter: &mut BitwiseBloom,
-    digests: &[Digest],
-    new: &mut [bool],
-    limit: impl Fn() -> u64,
-) -> Result<(), (usize, Refused)> {
-    let grown = |filter: &BitwiseBloom, levels: usize| {
-        let next = filter.levels().last().map_or(0, |last| counter_bytes(last.cells.max(LEVEL), last.width));
-        (filter.memory_bytes() as u64).saturating_add(next.saturating_mul(levels as u64))
-    };
-    if grown(filter, digests.len()) <= limit() {
-        filter.insert_digests(digests, new);
-        return Ok(());
-    }
-    for (at, (digest, new)) in digests.iter().zip(new).enumerate() {
-        if grown(filter, 1) > limit() {
-            return Err((at, Refused::Memory));
-        }
-        *new = filter.insert_digest(*digest);
-    }
-    Ok(())
-}
-
-/// Cells that an added level of a bitwise filter has, if those below it have fewer.
-pub(super) const LEVEL: u64 = 1_024;
 
 /// Bytes that counters of this width take, in whole words.
-pub(super) fn counter_bytes(cells: u64, width: u32) -> u64 {
+fn counter_bytes(cells: u64, width: u32) -> u64 {
     cells.div_ceil(u64::from(64 / width.clamp(1, 32))).saturating_mul(8)
 }
 
@@ -372,7 +349,7 @@ pub fn kind_name(filter: &AnyFilter) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gardenia::{Bloom, CompressedBloom, Cuckoo, SpectralBloom};
+    use gardenia::{BitwiseBloom, Bloom, CompressedBloom, Cuckoo, DynamicBloom, SpectralBloom};
 
     fn insert(filter: &mut AnyFilter, digests: &[Digest], limit: u64) -> Result<Vec<bool>, (usize, Refused)> {
         let mut new = vec![false; digests.len()];

@@ -3,6 +3,7 @@
 import random
 
 import redisbloom_data as redisbloom
+import table
 
 
 def fill(do, tag=""):
@@ -49,16 +50,15 @@ def fill(do, tag=""):
     return keys
 
 
-# Kinds of GD.RESERVE, with what each needs.
-KINDS = {
-    "bloom": ("ITEMS", "500", "ERROR", "0.01"),
-    "blocked": ("ITEMS", "500", "ERROR", "0.01"),
-    "counting": ("ITEMS", "500", "ERROR", "0.01"),
+# Kinds of GD.RESERVE, with what each needs; 500 items at one percent unless it is said here.
+SIZES = {
     "stable": ("ERROR", "0.01", "WINDOW", "500"),
     "a2": ("ERROR", "0.01", "WINDOW", "500"),
+    "count-min": ("COLUMNS", "500", "ROWS", "4", "UPDATE", "plain"),
     "cuckoo": ("ITEMS", "500", "ERROR", "0.0001"),
     "dynamic": ("ITEMS", "100", "ERROR", "0.01"),
 }
+KINDS = {kind: SIZES.get(kind, ("ITEMS", "500", "ERROR", "0.01")) for kind in table.KEPT}
 
 
 def ask(do, keys):
@@ -148,7 +148,8 @@ def some(commands, seed):
         if kind < 0.85:
             return ("GD.HADD", key, rng.randbytes(8 * rng.randrange(1, 9)))
         if kind < 0.95:
-            return ("GD.MERGE", *(f"gd-{pick(('bloom', 'blocked', 'counting', 'm'))}" for _ in range(2)))
+            kind = pick((*table.able("merge"), "m"))
+            return ("GD.MERGE", f"gd-{kind}", f"gd-{pick((kind, kind, 'bloom', 'm'))}")
         return ("GD.RESERVE", pick((key, "gd-m")), "KIND", "bloom", "ITEMS", 500, "ERROR", "0.01", "SEED", pick((0, 7)))
 
     def other():

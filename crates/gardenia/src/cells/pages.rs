@@ -380,6 +380,9 @@ pub(crate) struct Pages<L> {
     directory: Vec<Entry>,
     bits: u32,
     pages: Vec<Page<L>>,
+    /// Slots in all pages, with those that hold bounds: counted as they change, because pages are
+    /// many.
+    slots: u64,
     level: Level,
 }
 
@@ -412,6 +415,11 @@ impl<L: Lane> Work for AskAll<'_, L> {
     }
 }
 
+/// Slots in all pages.
+fn counted<L>(pages: &[Page<L>]) -> u64 {
+    pages.iter().map(|page| page.slots.len() as u64).sum()
+}
+
 /// The largest directory for so many pages. Random keys need four entries per page at most; without
 /// a limit a few keys of one prefix could ask for all memory.
 fn widest(pages: usize) -> usize {
@@ -430,7 +438,8 @@ impl<L: Lane> Pages<L> {
             directory.push(Entry::new(page, rule.depth));
             pages.push(Page::new([0; BUCKETS], &[], room)?);
         }
-        Ok(Self { directory, bits: rule.depth, pages, level: Level::best() })
+        let slots = counted(&pages);
+        Ok(Self { directory, bits: rule.depth, pages, slots, level: Level::best() })
     }
 
     /// Bytes of a table that was just made.
@@ -522,10 +531,13 @@ impl<L: Lane> Pages<L> {
         let (page, bucket, key) = self.find_mut(digest);
         let removed = page.remove(bucket, key);
         // Gives memory back. If a smaller piece cannot be had, the page keeps the one that it has.
+        let before = page.slots.len();
         if page.room() > 2 * page.len() + 2 * WINDOW
             && let Ok(smaller) = Page::new(page.ends(), page.used(), page.len())
         {
             *page = smaller;
+            let after = page.slots.len();
+            self.slots -= (before - after) as u64;
         }
         removed
     }
@@ -548,10 +560,14 @@ impl<L: Lane> Pages<L> {
             if len + BUCKETS + 2 * usize::from(STEP) > u16::MAX.into() {
                 return Err(NoRoom::Copies);
             }
+            let before = page.slots.len();
             if !page.is_wide() && (page.sizes[bucket] == FULL || len == NARROW) {
                 *page = Page::new(page.ends(), page.used(), len + 1)?;
             }
-            return if len < page.room() { Ok(()) } else { page.grow() };
+            let room = if len < page.room() { Ok(()) } else { page.grow() };
+            let after = page.slots.len();
+            self.slots += (after - before) as u64;
+            return room;
         }
     }
 
@@ -589,6 +605,8 @@ impl<L: Lane> Pages<L> {
         let start = self.prefix(digest) / (2 * span) * (2 * span);
         self.directory[start..start + span].fill(Entry::new(entry.page(), depth));
         self.directory[start + span..start + 2 * span].fill(Entry::new(self.pages.len(), depth));
+        self.slots += (lower.slots.len() + upper.slots.len()) as u64;
+        self.slots -= self.pages[entry.page()].slots.len() as u64;
         self.pages[entry.page()] = lower;
         self.pages.push(upper);
         Ok(true)
@@ -675,10 +693,19 @@ impl<L: Lane> Pages<L> {
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        let slots: usize = self.pages.iter().map(|page| page.slots.len()).sum();
         self.directory.capacity() * size_of::<Entry>()
             + self.pages.capacity() * size_of::<Page<L>>()
-            + slots * size_of::<L>()
+            + self.slots as usize * size_of::<L>()
+    }
+
+    /// Bytes that this many more keys add at most, unless they are copies of one: each may split a
+    /// page into two that are nearly empty, and for the first of them pages and directory may need
+    /// more room.
+    pub(crate) fn bytes_for(&self, keys: u64) -> u64 {
+        let page = size_of::<Page<L>>() as u64;
+        let split = page + 2 * (WINDOW + usize::from(STEP)) as u64 * size_of::<L>() as u64;
+        let heads = (self.pages.len() as u64 / 8).max(8) * page;
+        keys.saturating_mul(split) + heads + self.directory.capacity() as u64 * 4
     }
 
     /// Hands the pages to `put` as numbers of 16 bits: depth, ends, and the sorted slots of each,
@@ -768,7 +795,8 @@ impl<L: Lane> Pages<L> {
             pages.push(page);
             rest = next;
         }
-        Ok(Self { directory, bits, pages, level: Level::best() })
+        let slots = counted(&pages);
+        Ok(Self { directory, bits, pages, slots, level: Level::best() })
     }
 }
 

@@ -183,3 +183,48 @@ fn stated_rates_and_numbers_of_keys_are_found() {
         }
     }
 }
+
+#[test]
+fn no_filter_takes_more_memory_than_it_told_before() {
+    for spec in specs::all(ITEMS, FPP).filter(|spec| !spec.needs_all_keys()) {
+        let mut filter = spec.build().unwrap();
+        let (first, grows) = (filter.memory_bytes() as u64, filter.can(Ability::Grow));
+        let keys = digests(&spec.hasher(), 0..40 * ITEMS);
+        // New keys in batches of several sizes, then one key so often that counts need more digits.
+        let often = vec![keys[0]; 3_000];
+        let batches = keys.chunks(300).chain(keys[..200].chunks(1)).chain(often.chunks(500));
+        for batch in batches {
+            let most = filter.memory_after(batch.len() as u64);
+            // Others are full.
+            let inserted = filter.insert_digests(batch, &mut vec![false; batch.len()]);
+            assert!(inserted.is_ok() || !grows, "{spec}: {inserted:?}");
+            let now = filter.memory_bytes() as u64;
+            let as_wide_as_counts = spec.has(Param::Compact);
+            assert!(now <= most || as_wide_as_counts, "{spec}: {now} bytes of {most} at most");
+        }
+        let grown = filter.memory_bytes() as u64 > first;
+        assert!(grown || !grows || filter.kind() == gardenia::Kind::CountMin, "{spec}");
+        // What was taken back is not counted any more.
+        if let Some(Ok(())) = filter.remove_digest(keys[0]) {
+            keys[1..].iter().for_each(|digest| _ = filter.remove_digest(*digest));
+            let again = AnyFilter::from_bytes(&filter.to_bytes().unwrap()).unwrap();
+            assert!(again.memory_bytes() <= filter.memory_bytes() || spec.has(Param::Compact), "{spec}");
+        }
+    }
+}
+
+#[test]
+fn a_set_does_not_change_with_a_key_that_it_has() {
+    for spec in specs::all(ITEMS, FPP).filter(|spec| !spec.needs_all_keys()) {
+        let mut filter = built(&spec, 0..ITEMS / 2);
+        let before = filter.to_bytes().unwrap();
+        let keys = digests(&spec.hasher(), 0..4 * ITEMS);
+        let found: Vec<Digest> = keys.into_iter().filter(|digest| filter.contains_digest(*digest)).collect();
+        // Some are full before all of them are in.
+        _ = filter.insert_digests(&found, &mut vec![false; found.len()]);
+        let same = filter.to_bytes().unwrap() == before;
+        assert!(same || !filter.can(Ability::Set), "{spec}");
+        // What counts its keys is no set.
+        assert!(!same || !filter.can(Ability::Count), "{spec}");
+    }
+}

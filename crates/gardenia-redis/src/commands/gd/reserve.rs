@@ -27,7 +27,7 @@ pub(super) fn parse(args: &[impl AsRef<[u8]>]) -> Result<Spec, String> {
     while let Some(word) = args.next() {
         let param = Param::from_word(&word).ok_or_else(|| format!("option {word} is unknown"))?;
         if spec.has(param) {
-            return Err(format!("{} is given twice", word.to_ascii_uppercase()));
+            return Err(format!("{} is given twice: leave out one of them", spell(param)));
         }
         let value = match param.takes() {
             Takes::Nothing => "".into(),
@@ -254,8 +254,8 @@ mod tests {
                 "KIND bloom ITEMS 18446744073709551616",
                 "ITEMS is \"18446744073709551616\": too large for 64 bits",
             ),
-            ("KIND bloom ITEMS 1 ITEMS 2", "ITEMS is given twice"),
-            ("KIND bloom ITEMS 1 WINDOW 2", "WINDOW is given twice"),
+            ("KIND bloom ITEMS 1 ITEMS 2", "ITEMS is given twice: leave out one of them"),
+            ("KIND bloom ITEMS 1 WINDOW 2", "ITEMS is given twice: leave out one of them"),
             (
                 "KIND bloom ITEMS 9 ERROR 1",
                 "FPP is \"1\": it must be between 0 and 1 (exclusive), such as 0.01 or 1%",

@@ -360,6 +360,11 @@ impl<M: Memory> BitwiseBloom<M> {
         self.all().map(|level| level.cells.memory().words() * 8).sum()
     }
 
+    /// Bytes that so many more keys add at most.
+    pub(crate) fn bytes_for(&self, keys: u64) -> u64 {
+        self.above.bytes_for(keys)
+    }
+
     /// Hasher, scheme, and the shape of the first level.
     #[must_use]
     pub fn identity(&self) -> Identity {

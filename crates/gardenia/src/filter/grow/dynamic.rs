@@ -197,9 +197,21 @@ impl DynamicBloom {
 
     /// Bytes with a further layer, and the limit, if they are above it.
     fn over_limit(&self) -> Option<(u64, u64)> {
-        let layer = self.layers[0].cells.memory().words() as u64 * 8;
-        let needed = self.memory_bytes() as u64 + layer;
+        let needed = self.memory_bytes() as u64 + self.layer_bytes();
         self.allowance.exceeded(needed, self.items()).map(|max| (needed, max))
+    }
+
+    /// Bytes of a layer.
+    fn layer_bytes(&self) -> u64 {
+        self.layers[0].cells.memory().words() as u64 * 8
+    }
+
+    /// Bytes that so many more keys add: those of the layers that they fill.
+    pub(crate) fn bytes_for(&self, keys: u64) -> u64 {
+        let room = self
+            .layers()
+            .fold(0, |room: u64, items| room.saturating_add(self.capacity.saturating_sub(items)));
+        keys.saturating_sub(room).div_ceil(self.capacity).saturating_mul(self.layer_bytes())
     }
 
     /// Why the filter is full.

@@ -448,6 +448,11 @@ impl InfiniFilter {
         each!(&self.table, pages => pages.bytes())
     }
 
+    /// Bytes that so many more keys add at most.
+    pub(crate) fn bytes_for(&self, keys: u64) -> u64 {
+        each!(&self.table, pages => pages.bytes_for(keys))
+    }
+
     /// Hasher and first shape. Its cells are the buckets of the first pages; a key has one of them.
     #[must_use]
     pub fn identity(&self) -> Identity {

@@ -134,6 +134,27 @@ impl Rule {
         capacity(self.first, self.growth, number as u32).unwrap_or(u64::MAX)
     }
 
+    /// Bytes that `keys` more keys add at most, each new, to this many slices, the last of which
+    /// has `last`: those of the slices that they fill, of which `bytes` knows each.
+    pub(super) fn bytes_for(
+        &self,
+        slices: usize,
+        last: u64,
+        keys: u64,
+        bytes: impl Fn(usize) -> Option<u64>,
+    ) -> u64 {
+        let mut room = self.capacity(slices - 1).saturating_sub(last);
+        let (mut number, mut sum) = (slices, 0u64);
+        while room < keys && number < MAX_SLICES {
+            // What cannot be made takes nothing: the key that needs it is refused.
+            let Some(bytes) = bytes(number) else { break };
+            sum = sum.saturating_add(bytes);
+            room = room.saturating_add(self.capacity(number));
+            number += 1;
+        }
+        sum
+    }
+
     /// Notes the options that describe it.
     pub(super) fn note(&self, spec: &mut Spec) {
         let Self { fpp, tightening, growth, peak, first, .. } = *self;
@@ -397,6 +418,13 @@ impl ScalableBloom {
     fn over_limit(&self, shape: Shape) -> Option<(u64, u64)> {
         let needed = self.memory_bytes() as u64 + shape.cells.div_ceil(64) * 8;
         self.allowance.exceeded(needed, self.items()).map(|max| (needed, max))
+    }
+
+    /// Bytes that so many more keys add at most: those of the slices that they fill.
+    pub(crate) fn bytes_for(&self, keys: u64) -> u64 {
+        let shape = |number| self.rule.shape(number).ok().map(|shape| bit_bytes(shape.cells));
+        let last = self.slices.last().map_or(0, |slice| slice.items);
+        self.rule.bytes_for(self.slices.len(), last, keys, shape)
     }
 
     /// Why the filter is full.

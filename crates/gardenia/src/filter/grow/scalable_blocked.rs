@@ -212,6 +212,13 @@ impl ScalableBlocked {
         self.allowance.exceeded(needed, self.items()).map(|max| (needed, max))
     }
 
+    /// Bytes that so many more keys add at most: those of the slices that they fill.
+    pub(crate) fn bytes_for(&self, keys: u64) -> u64 {
+        let shape = |number| shape(&self.rule, number).ok().map(|shape| bit_bytes(shape.cells));
+        let last = self.slices.last().map_or(0, |slice| slice.items);
+        self.rule.bytes_for(self.slices.len(), last, keys, shape)
+    }
+
     /// Why the filter is full.
     pub(crate) fn refusal(&self, full: Full) -> InsertError {
         match shape(&self.rule, self.slices.len()).ok().and_then(|shape| self.over_limit(shape)) {

@@ -8,6 +8,7 @@ use crate::hash::Digest;
 use crate::index::{AnyScheme, Scheme, SchemeId, SchemeVisitor, Walk};
 use crate::index::{MAX_CELLS, MAX_HASHES};
 use crate::simd::{Sink, Source, ahead};
+use crate::spec::cell_bytes;
 use alloc::vec::Vec;
 
 /// The digits of all levels together have at most this many bits, so that every count fits 64.
@@ -233,6 +234,13 @@ impl<M: Memory> Above<M> {
         let cells = libm::ceil(last.cells as f64 * self.rule.share) as u64;
         let cells = cells.max(LEAST_CELLS.min(self.first.cells));
         Some(BitwiseLevel { cells, digit: last.digit.min(left), ..last }.fit(self.rule.scheme))
+    }
+
+    /// Bytes that so many more keys add at most: a key adds one level, which is not larger than the
+    /// one that comes next, and takes a bit of the count at least.
+    pub(super) fn bytes_for(&self, keys: u64) -> u64 {
+        let level = self.next().map_or(0, |next| cell_bytes(next.cells, next.width));
+        level.saturating_mul(keys.min((COUNT_BITS - self.bits()).into()))
     }
 }
 
