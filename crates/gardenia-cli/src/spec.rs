@@ -23,8 +23,13 @@ impl SpecArgs {
         let named = self.kind.as_deref().and_then(Spec::named);
         let spec = match &self.file {
             Some(path) => from_file(path)?,
-            None => named.unwrap_or_else(|| Spec::new(default)),
+            None => named.clone().unwrap_or_else(|| Spec::new(default)),
         };
+        // As everywhere else: `spectral-mi` has a policy already.
+        let said = |param: &Param| named.as_ref().is_some_and(|named| named.has(*param));
+        if let Some((param, _)) = self.options.iter().find(|(param, _)| said(param)) {
+            return Err(hinted(format!("{} is given twice", spell(*param)), "leave out one of them"));
+        }
         let read = |spec: Spec, (param, text): &(Param, String)| spec.parse_option(*param, text);
         self.options.iter().try_fold(spec, read).map_err(explain)
     }
@@ -119,13 +124,8 @@ fn option(param: Param) -> Arg {
     }
 }
 
-/// Whether `build` builds it: what holds keys, and two kinds that are built in ways of their own.
-fn is_built(kind: Kind) -> bool {
-    kind.holds_keys() || matches!(kind, Kind::DistanceSensitive | Kind::Split)
-}
-
 fn kind() -> Arg {
-    let built = |(name, _): &(&str, &str)| Spec::named(name).is_some_and(|spec| is_built(spec.kind()));
+    let built = |(name, _): &(&str, &str)| Spec::named(name).is_some_and(|spec| spec.kind().is_built());
     let kinds = Spec::names().filter(built);
     let kinds = kinds.map(|(name, summary)| PossibleValue::new(name).help(summary.trim_end_matches('.')));
     Arg::new("kind")
@@ -186,6 +186,6 @@ impl FromArgMatches for SpecArgs {
 
 /// What a kind must be able to do, in words for a hint.
 pub(crate) fn kinds_that(ability: Ability) -> String {
-    let able = Kind::ALL.into_iter().filter(|kind| is_built(*kind) && kind.can(ability));
+    let able = Kind::ALL.into_iter().filter(|kind| kind.is_built() && kind.can(ability));
     able.map(Kind::name).collect::<Vec<_>>().join(", ")
 }
