@@ -10,9 +10,12 @@ use gardenia::filter::{ChoiceForm, Identity, SplitFiles, SplitOpening, SplitStat
 use gardenia::format::{self, Header, verify_file};
 use gardenia::hash::HasherId;
 use gardenia::index::SchemeId;
+use gardenia::spec::Param;
 use gardenia::theory::blocked::BLOCK_BITS;
 use gardenia::theory::split_block;
-use gardenia::{AnyFilter, DecodeError, DistanceSensitiveBloom, Error, Kind, ReadOptions, SplitBloom, Top};
+use gardenia::{
+    Ability, AnyFilter, DecodeError, DistanceSensitiveBloom, Error, Kind, ReadOptions, Spec, SplitBloom, Top,
+};
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
@@ -128,6 +131,17 @@ impl Counters {
         }
     }
 
+    /// The spec of the filter with these counters, whose bits have this one.
+    fn spec(&self, bits: &Spec) -> Spec {
+        let shape =
+            Spec::new(Kind::Split).with(Param::Cells, self.cells).with(Param::Width, u64::from(self.width));
+        let kept = bits.given().filter(|param| *param != Param::Bits);
+        kept.fold(shape, |spec, param| match bits.get(param) {
+            Some(value) => spec.with(param, value),
+            None => spec,
+        })
+    }
+
     fn text(&self) -> String {
         format!(
             "{} of {} bits ({}) in {}; {}; {}",
@@ -177,15 +191,17 @@ impl Report {
                 let header = header().map_err(message::decode).with_context(|| file.clone())?;
                 let points = matches!(error, DecodeError::Kind { .. })
                     && header.identity.kind == Kind::DistanceSensitive;
-                let fill = match points.then(|| DistanceSensitiveBloom::load_with(path, options)) {
-                    Some(Ok(filter)) => Some(filter.fill()),
+                let points = match points.then(|| DistanceSensitiveBloom::load_with(path, options)) {
+                    Some(Ok(filter)) => Some(filter),
                     // What the header says is told all the same.
                     None | Some(Err(DecodeError::SecretMissing { .. } | DecodeError::Work { .. })) => None,
                     Some(Err(error)) => return Err(message::decode(error).context(file)),
                 };
+                let fill = points.as_ref().map(DistanceSensitiveBloom::fill);
+                let spec = points.and_then(|filter| filter.spec()).map(|spec| spec.to_string());
                 let saved = header.identity.kind == Kind::Top && !header.needs_secret();
                 let details = saved.then(|| super::top::load(path)).transpose()?.as_ref().map(of_counts);
-                Self { fill, details, ..Self::of_header(&header) }
+                Self { fill, details, spec, ..Self::of_header(&header) }
             }
             Err(error) => return Err(message::decode(error).context(file)),
         };
@@ -196,7 +212,11 @@ impl Report {
         let counters = Counters::of(path, options)?;
         // The bits of a split filter are those of a Bloom filter, whose spec would build no counters.
         let (kind, spec) = match SplitFiles::find(path) {
-            Some(_) => (Kind::Split.name(), None),
+            Some(_) => {
+                let bits = report.spec.as_deref().and_then(|text| text.parse().ok());
+                let spec = bits.zip(counters.as_ref()).map(|(bits, counters)| counters.spec(&bits));
+                (Kind::Split.name(), spec.map(|spec| spec.to_string()))
+            }
             None => (report.kind, report.spec),
         };
         Ok(Self {
@@ -314,10 +334,9 @@ impl Report {
             1 => human::plural(self.cells, "bit"),
             width => format!("{} of {width} bits", human::plural(self.cells, "cell")),
         };
-        // Of several parts the identity tells the first.
-        let parts = [Kind::Scalable, Kind::ScalableBlocked, Kind::Infini, Kind::Dynamic, Kind::GolombSet]
-            .iter()
-            .any(|kind| kind.name() == self.kind);
+        // Of what grows part by part the identity tells the first, and codes are no cells.
+        let in_parts = self.can(Ability::Grow) && self.kind != Kind::CountMin.name();
+        let parts = in_parts || self.kind == Kind::GolombSet.name();
         let cells = if parts { String::new() } else { format!("{cells} in ") };
         line("size", format!("{cells}{}{file}", human::bytes(self.bytes)));
         if let Some(counters) = &self.counters {
@@ -390,10 +409,8 @@ impl Report {
             (Some(items), Some(error)) => {
                 let (items, error) = (items.round() as u64, error.round() as u64);
                 match error {
-                    0 if self.kind == Kind::Cuckoo.name() => {
-                        format!("{}, each copy counted", human::count(items))
-                    }
-                    0 if self.is_static() => format!("{}, all distinct", human::count(items)),
+                    0 if self.can(Ability::Copies) => format!("{}, each copy counted", human::count(items)),
+                    0 if self.can(Ability::Fixed) => format!("{}, all distinct", human::count(items)),
                     _ => format!("about {} ± {} distinct", human::count(items), human::count(error)),
                 }
             }
@@ -402,11 +419,9 @@ impl Report {
         }
     }
 
-    /// Whether it counts its keys, which differ, and does not estimate them.
-    fn is_static(&self) -> bool {
-        [Kind::BinaryFuse, Kind::Bloomier, Kind::Ribbon, Kind::GolombSet]
-            .iter()
-            .any(|kind| kind.name() == self.kind)
+    /// Whether filters of its kind can do it.
+    fn can(&self, ability: Ability) -> bool {
+        Kind::from_name(self.kind).is_some_and(|kind| kind.can(ability))
     }
 
     fn metadata_text(&self) -> String {

@@ -2,7 +2,7 @@
 
 use crate::common::{FILLING, Shell, kind_in_file, kinds, numbers};
 use gardenia::index::SchemeId;
-use gardenia::{AnyFilter, Bloom, Spec};
+use gardenia::{Ability, AnyFilter, Bloom, Kind, Spec};
 use serde_json::{Value, json};
 
 /// A shell with `f.gdn`, 1000 numbers at 1 %.
@@ -245,4 +245,44 @@ fn a_filter_from_stdin_is_told_about_but_cannot_be_verified() {
     assert_eq!(piped["fill"], file["fill"]);
     let run = shell.pipe(&filter, &["info", "--verify", "-"]);
     assert!(run.complaint().contains("--verify needs a file"), "{}", run.err);
+}
+
+#[test]
+fn what_stores_each_copy_says_so_and_every_kind_tells_its_spec() {
+    let shell = Shell::new();
+    let three: String = (0..100).map(|i| format!("{i}\n")).collect::<String>().repeat(3);
+    shell.write("keys", &three);
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_built() && !kind.can(Ability::Map)) {
+        let name = kind.name();
+        // A file each: counters of split filters lie beside theirs.
+        let (file, again_file) = (format!("{name}.gdn"), format!("{name}-again.gdn"));
+        if kind == Kind::Retouched {
+            continue; // it is built from two lists
+        }
+        let near: &[&str] =
+            if kind.holds_keys() || kind == Kind::Split { &[] } else { &["--near", "10%", "--far", "80%"] };
+        shell.ok(&[&["build", "-q", "--force", "--kind", name, "-o", &file, "keys"], near].concat());
+        let info = |file: &str| String::from_utf8(shell.ok(&["info", file])).unwrap();
+        let text = info(&file);
+        let line = |text: &str, word: &str| {
+            let line = text.lines().find_map(|line| line.trim_start().strip_prefix(word));
+            line.unwrap_or_else(|| panic!("{name} has no {word}: {text}")).trim().to_owned()
+        };
+        let keys = line(&text, "keys ");
+        let copies = kind.can(Ability::Copies) && kind != Kind::Dynamic; // which counts what differs
+        assert_eq!(keys == "300, each copy counted", copies, "{name}: {keys}");
+        // What info prints builds the filter again: the same spec, of the same size.
+        shell.write("spec", &line(&text, "spec "));
+        shell.ok(&["build", "-q", "--force", "--spec", "spec", "-o", &again_file, "keys"]);
+        let again = info(&again_file);
+        // How keys chose is not stored, and no part of a spec.
+        let words = if kind == Kind::Choice {
+            &["planned for "][..]
+        } else {
+            &["spec ", "size ", "planned for ", "keys "]
+        };
+        for word in words {
+            assert_eq!(line(&again, word), line(&text, word), "{name}");
+        }
+    }
 }

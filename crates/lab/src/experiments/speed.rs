@@ -45,7 +45,7 @@ const KINDS: [Kind; 7] = [
 /// The planner's design of a kind.
 fn design(kind: Kind, items: u64) -> Result<Design> {
     let need = Need::of(items).fpp(RATE);
-    let fixed = matches!(kind, Kind::BinaryFuse | Kind::Ribbon);
+    let fixed = kind.can(Ability::Fixed);
     let need = if kind.can(Ability::Grow) { need.grow() } else { need };
     let plan = if fixed { need.fixed() } else { need }.plan()?;
     let design = plan.designs().iter().find(|design| design.kind == kind);

@@ -27,6 +27,7 @@ use crate::format::{self, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, HasherId, Key, KeyHasher};
 use crate::index::scale;
 use crate::index::{MAX_CELLS, MAX_HASHES};
+use crate::spec::{Param, Spec, Value};
 use crate::theory::distance::{DistanceShape, MAX_SAMPLES, alarms, misses, shape};
 use crate::{DecodeError, EncodeError, Merge, Mismatch, SizeError};
 use alloc::vec;
@@ -321,6 +322,29 @@ impl<M: Memory> DistanceSensitiveBloom<M> {
     #[must_use]
     pub fn distances(&self) -> (f64, f64) {
         (self.near, self.far)
+    }
+
+    /// The spec of a filter like this one, but for a secret, and for the bits of a point, which the
+    /// first point tells. `None` if it was given by its shape, or another program made it.
+    ///
+    /// ```
+    /// use gardenia::DistanceSensitiveBloom;
+    /// let filter = DistanceSensitiveBloom::jaccard().items(100).near(0.1).far(0.8).build()?;
+    /// let text = "distance-sensitive items=100 fpp=0.01 space=jaccard near=0.1 far=0.8 seed=0";
+    /// assert_eq!(filter.spec().unwrap(), text.parse()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn spec(&self) -> Option<Spec> {
+        let spec = match self.hasher.id() {
+            HasherId::Xxh3 => Spec::new(Kind::DistanceSensitive).seed(self.hasher.mark()),
+            HasherId::Sip13 => Spec::new(Kind::DistanceSensitive),
+            _ => return None,
+        };
+        let (items, error) = (self.about.planned_items(), self.about.planned_fpp());
+        let space = if let Space::Hamming { .. } = self.space { "hamming" } else { "jaccard" };
+        let spec = spec.items(items).fpp(error).with(Param::Space, Value::Word(space));
+        (items > 0).then(|| spec.with(Param::Near, self.near).with(Param::Far, self.far))
     }
 
     /// The probability that a point at this distance from one that is in is missed, at most.
