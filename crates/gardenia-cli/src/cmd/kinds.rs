@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::message::hinted;
 use crate::spec::spell;
 use gardenia::spec::{Param, Takes};
-use gardenia::{Kind, Spec};
+use gardenia::{Ability, Kind, Spec};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &KindsArgs) -> anyhow::Result<Outcome> {
         write!(out, "{}", told(kind))?;
     } else if args.json {
         let options: Vec<Value> = Param::ALL.into_iter().map(option).collect();
-        let table = json!({ "kinds": Kind::ALL.map(described), "options": options });
+        let table = json!({ "kinds": Kind::ALL.map(described), "presets": presets(), "options": options });
         writeln!(out, "{}", serde_json::to_string_pretty(&table)?)?;
     } else {
         for kind in Kind::ALL {
@@ -51,17 +51,28 @@ pub(crate) fn run(args: &KindsArgs) -> anyhow::Result<Outcome> {
                     words[what].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
                 writeln!(out, "  {what}: {}", words.join(", "))?;
             }
+            if !kind.is_built() {
+                writeln!(out, "  {NOT_BUILT}")?;
+            }
         }
     }
     out.flush()?;
     Ok(Outcome::Done)
 }
 
+/// Of kinds that `gardenia build` does not make.
+const NOT_BUILT: &str = "not for `gardenia build`: a type of the library";
+
 /// All about a kind: what it can do, and what each of its options means.
 fn told(kind: Kind) -> String {
     let abilities: Vec<&str> = kind.abilities().iter().map(|ability| ability.name()).collect();
-    let mut text =
-        format!("{}: {}\n  abilities: {}\n\nOptions:\n", kind.name(), kind.summary(), abilities.join(", "));
+    let not_built = if kind.is_built() { String::new() } else { format!("  {NOT_BUILT}\n") };
+    let mut text = format!(
+        "{}: {}\n  abilities: {}\n{not_built}\nOptions:\n",
+        kind.name(),
+        kind.summary(),
+        abilities.join(", ")
+    );
     for param in kind.params().iter().filter(|param| **param != Param::PlannedFpp) {
         let accepts = match param.takes() {
             Takes::Nothing => String::new(),
@@ -83,9 +94,30 @@ fn described(kind: Kind) -> Value {
         "number": kind.number(),
         "summary": kind.summary(),
         "holds_keys": kind.holds_keys(),
+        "built": kind.is_built(),
         "abilities": kind.abilities().iter().map(|ability| ability.name()).collect::<Vec<_>>(),
         "options": kind.params().iter().map(|param| param.word()).collect::<Vec<_>>(),
     })
+}
+
+/// Other names for a kind, and what filters by that name can do.
+fn presets() -> Vec<Value> {
+    let presets = Spec::names().filter(|(name, _)| Kind::from_name(name).is_none());
+    let described = presets.filter_map(|(name, summary)| {
+        let spec = Spec::named(name)?;
+        let filter = spec.clone().items(1).build().ok();
+        let able = |ability: &Ability| match &filter {
+            Some(filter) => filter.can(*ability),
+            None => spec.kind().can(*ability),
+        };
+        let abilities: Vec<&str> =
+            Ability::ALL.iter().filter(|ability| able(ability)).map(|a| a.name()).collect();
+        let (kind, means) = (spec.kind().name(), spec.to_string());
+        Some(
+            json!({ "name": name, "kind": kind, "means": means, "summary": summary, "abilities": abilities }),
+        )
+    });
+    described.collect()
 }
 
 fn option(param: Param) -> Value {
