@@ -272,7 +272,7 @@ fn what_stores_each_copy_says_so_and_every_kind_tells_its_spec() {
         let copies = kind.can(Ability::Copies) && kind != Kind::Dynamic; // which counts what differs
         assert_eq!(keys == "300, each copy counted", copies, "{name}: {keys}");
         // What info prints builds the filter again: the same spec, of the same size.
-        shell.write("spec", &line(&text, "spec "));
+        shell.write("spec", line(&text, "spec "));
         shell.ok(&["build", "-q", "--force", "--spec", "spec", "-o", &again_file, "keys"]);
         let again = info(&again_file);
         // How keys chose is not stored, and no part of a spec.
