@@ -3,10 +3,13 @@
 use anyhow::Context;
 use clap::Parser;
 use explore::{Options, Server, listen};
+use gardenia_terminal::message::{hinted, say, usage};
+use gardenia_terminal::{Outcome, exit_code};
 use std::hash::{BuildHasher, Hasher};
+use std::io::{ErrorKind, Write};
 use std::net::IpAddr;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
 
 /// Plan, draw, probe and inspect filters on a page in the browser
 ///
@@ -47,42 +50,57 @@ struct Args {
     max_upload: u64,
 }
 
-fn main() {
-    if let Err(error) = run(Args::parse()) {
-        eprintln!("error: {error:#}");
-        std::process::exit(2);
+fn main() -> ExitCode {
+    match Args::try_parse() {
+        Ok(args) => exit_code(run(args)),
+        Err(error) => usage(&error),
     }
 }
 
-fn run(args: Args) -> anyhow::Result<()> {
+fn run(args: Args) -> anyhow::Result<Outcome> {
     let token = match args.token.as_deref() {
         Some("random") => Some(random_word()),
         Some(word) if word.len() < 8 || !word.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
-            anyhow::bail!("--token must have at least 8 letters and digits. hint: --token random");
+            return Err(hinted("--token must have at least 8 letters and digits", "--token random"));
         }
         other => other.map(str::to_owned),
     };
     if !args.host.is_loopback() && token.is_none() {
-        anyhow::bail!("--host {} can be reached from other machines. hint: add --token random", args.host);
+        let reason = format!("--host {} can be reached from other machines", args.host);
+        return Err(hinted(reason, "add --token random"));
     }
-    for file in &args.files {
-        std::fs::File::open(file).with_context(|| file.display().to_string())?;
-    }
-    let listener = listen(args.host, args.port)
-        .with_context(|| format!("cannot listen at {} port {}", args.host, args.port))?;
+    args.files.iter().try_for_each(|file| check(file))?;
+    let listener = listen(args.host, args.port).map_err(|error| {
+        let hint = match error.kind() {
+            ErrorKind::AddrNotAvailable => "--host must be an address of this machine",
+            ErrorKind::PermissionDenied => "--port above 1023",
+            _ => "--port 0 chooses a free one",
+        };
+        hinted(format!("cannot listen at {} port {}: {error}", args.host, args.port), hint)
+    })?;
     let port = listener.local_addr()?.port();
     if port != args.port && args.port != 0 {
-        eprintln!("port {} is busy; using {port}", args.port);
+        say(&format!("port {} is busy; using {port}", args.port));
     }
     let options = Options { files: args.files, max_upload: args.max_upload << 20, token: token.clone() };
     let server = Server::new(listener, options)?;
     let query = token.map_or_else(String::new, |token| format!("?token={token}"));
     let address = format!("http://{}/{query}", server.address());
-    println!("{address}");
+    writeln!(std::io::stdout(), "{address}").context("stdout")?;
     if args.no_open || !open_browser(&address) {
-        eprintln!("open the address in a browser; stop with Ctrl+C");
+        say("open the address in a browser; stop with Ctrl+C");
     }
     server.run();
+    Ok(Outcome::Done)
+}
+
+/// An error if a file cannot be read at all. What is wrong inside it is shown on the page.
+fn check(file: &Path) -> anyhow::Result<()> {
+    let opened = std::fs::File::open(file).with_context(|| file.display().to_string())?;
+    if opened.metadata()?.is_dir() {
+        let reason = format!("{}: is a directory", file.display());
+        return Err(hinted(reason, "name the files in it"));
+    }
     Ok(())
 }
 

@@ -29,14 +29,30 @@ fn a_busy_port_is_reported_and_the_address_printed() {
 }
 
 #[test]
-fn an_open_address_needs_a_token_and_a_file_must_exist() {
-    for (args, word) in [
-        (&["--host", "0.0.0.0", "--no-open"][..], "--token random"),
-        (&["--token", "abc", "--no-open"][..], "at least 8"),
-        (&["missing.gdn", "--no-open"][..], "missing.gdn"),
+fn errors_say_what_is_wrong_and_what_to_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display().to_string();
+    let directory = format!("gardenia: {path}: is a directory\nhint: name the files in it\n");
+    for (args, expected) in [
+        (
+            &["--host", "0.0.0.0"][..],
+            "gardenia: --host 0.0.0.0 can be reached from other machines\nhint: add --token random\n",
+        ),
+        (
+            &["--token", "abc"],
+            "gardenia: --token must have at least 8 letters and digits\nhint: --token random\n",
+        ),
+        (&["missing.gdn"], "gardenia: missing.gdn: No such file or directory\n"),
+        (&[&path], &directory),
+        (&["--port", "many"], "gardenia: invalid value 'many' for '--port <PORT>': "),
+        (&["--host", "192.0.2.1", "--token", "random"], "gardenia: cannot listen at 192.0.2.1 port 4267: "),
     ] {
-        let out = program().args(args).output().unwrap();
+        let out = program().arg("--no-open").args(args).output().unwrap();
         let told = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert!(out.status.code() == Some(2) && told.contains(word), "{args:?}: {told}");
+        let right = if expected.ends_with('\n') { told == expected } else { told.starts_with(expected) };
+        assert!(out.status.code() == Some(2) && right, "{args:?}: {told}");
+        if args[0] == "--host" {
+            assert!(told.contains("\nhint: "), "{told}");
+        }
     }
 }
