@@ -15,7 +15,7 @@ export async function draw(body, values) {
 
   async function load(choose) {
     files = await get("files");
-    const pick = (file) => h("li", {}, h("button", { type: "button", "data-file": file.id, onclick: () => open(file.id) }, `${file.name} (${bytes(file.bytes)})`));
+    const pick = (file) => h("li", {}, h("button", { type: "button", "data-file": file.id, onclick: () => open(file.id) }, `${file.name} (${file.error ? "cannot be opened" : bytes(file.bytes)})`));
     list.replaceChildren(files.length ? h("ul", { class: "chips" }, files.map(pick)) : h("p", { class: "note" }, "No file is open yet. Build one with “gardenia build -o seen.gdn keys.txt”, and drop it above."));
     compare();
     const first = files.find((file) => file.id === choose) ?? files[0];
@@ -24,6 +24,8 @@ export async function draw(body, values) {
 
   async function upload(chosen) {
     for (const file of chosen) {
+      message.className = "note";
+      message.textContent = `Reading ${file.name}…`;
       try {
         const made = await post("upload?name=" + encodeURIComponent(file.name), file);
         message.textContent = message.className = "";
@@ -33,18 +35,19 @@ export async function draw(body, values) {
         message.textContent = error.message;
       }
     }
+    // The same file can be chosen again, once it has changed.
+    input.value = "";
   }
 
+  let wanted;
   async function open(id, seen = {}) {
+    wanted = id;
     for (const button of list.querySelectorAll("[data-file]")) button.setAttribute("aria-pressed", String(+button.dataset.file === id));
     keep("inspect", { file: id });
-    let found;
-    try {
-      found = await get("file", { id });
-    } catch (error) {
-      const name = files.find((file) => file.id === id)?.name ?? "The file";
-      return detail.replaceChildren(h("div", { class: "card" }, h("h2", {}, name + " cannot be opened"), h("p", { class: "error", role: "alert" }, error.message)));
-    }
+    const reading = h("div", { class: "progress", "aria-live": "polite" });
+    detail.replaceChildren(h("div", { class: "card" }, h("h2", {}, files.find((file) => file.id === id)?.name ?? "The file"), reading));
+    const found = await job(reading, () => post("file?id=" + id, {}), () => {});
+    if (!found || wanted !== id) return;
     const { file, facts } = found;
     const box = h("div", {});
     function describe(facts) {
@@ -61,7 +64,9 @@ export async function draw(body, values) {
     async function ask() {
       try {
         const told = await post("query", { id, keys: keys.value.split("\n").filter(Boolean), key_type: types?.value });
-        answers.replaceChildren(table("Answers", ["Key", "Answer", "#Count"], told.answers.map((one) => [h("td", { class: "mono" }, one.key), one.error ? h("td", { class: "error" }, one.error) : h("td", {}, one.present ? "may be present" : "certainly absent"), one.count == null ? "–" : String(one.count)])));
+        const counts = told.answers.some((one) => one.count != null);
+        const row = (one) => [h("td", { class: "mono" }, one.key), one.error ? h("td", { class: "error" }, one.error) : h("td", {}, one.present ? "may be present" : "certainly absent"), ...(counts ? [one.count == null ? "–" : String(one.count)] : [])];
+        answers.replaceChildren(table("Answers", ["Key", "Answer", ...(counts ? ["#Count"] : [])], told.answers.map(row)));
       } catch (error) {
         answers.replaceChildren(h("p", { class: "error" }, error.message));
       }
@@ -176,14 +181,12 @@ export async function draw(body, values) {
     const choose = (label, at) => field(label, h("select", {}, files.map((file, number) => h("option", { value: file.id, selected: number === at }, file.name))));
     const [a, b] = [choose("First", 0), choose("Second", 1)];
     const told = h("div", { "aria-live": "polite" });
+    const value = (field) => field.querySelector("select").value;
     const run = async () => {
-      try {
-        const found = await get("compare", { a: a.querySelector("select").value, b: b.querySelector("select").value });
-        told.replaceChildren(figure("Keys in common", "overlap", circles(found), `About ${interval(found.common.items, found.common.error)} keys are in both, ${interval(found.only_a.items, found.only_a.error)} in ${found.a} alone and ${interval(found.only_b.items, found.only_b.error)} in ${found.b} alone. The Jaccard index, the share of all keys that is in both, is ${short(found.jaccard)} ± ${short(2 * found.jaccard_error)}.`,
-          () => [["part", "keys", "standard_error"], ["both", found.common.items, found.common.error], [found.a, found.only_a.items, found.only_a.error], [found.b, found.only_b.items, found.only_b.error]]));
-      } catch (error) {
-        told.replaceChildren(h("p", { class: "error note" }, error.message));
-      }
+      const found = await job(told, () => post(`compare?a=${value(a)}&b=${value(b)}`, {}), () => {});
+      if (!found) return;
+      const both = `About ${interval(found.common.items, found.common.error)} keys are in both, ${interval(found.only_a.items, found.only_a.error)} in ${found.a} alone and ${interval(found.only_b.items, found.only_b.error)} in ${found.b} alone. The Jaccard index, the share of all keys that is in both, is ${short(found.jaccard)} ± ${short(2 * found.jaccard_error)}.`;
+      told.replaceChildren(figure("Keys in common", "overlap", circles(found), both, () => [["part", "keys", "standard_error"], ["both", found.common.items, found.common.error], [found.a, found.only_a.items, found.only_a.error], [found.b, found.only_b.items, found.only_b.error]]));
     };
     pair.replaceChildren(h("h2", {}, "Compare two files"), h("p", { class: "say" }, "How many keys two filters of one shape have in common, estimated from their cells and those of their union."), h("div", { class: "grid two" }, a, b), h("div", { class: "row" }, h("button", { type: "button", onclick: run, "data-compare": "1" }, "Compare")), told);
   }
@@ -192,8 +195,8 @@ export async function draw(body, values) {
     const cut = (name) => (name.length > 24 ? name.slice(0, 23) + "…" : name);
     const circle = (x, colour) => h("circle", { class: `set c${colour} f${colour}`, cx: x, cy: 100, r: 78 });
     const word = (x, y, text, look) => h("text", { class: look, x, y, "text-anchor": "middle" }, text);
-    return h("svg", { class: "chart sets", viewBox: "0 0 420 216", role: "img", "aria-label": "Keys in common" }, circle(160, 1), circle(260, 3),
-      word(132, 105, short(only_a.items), "big"), word(210, 105, short(common.items), "big"), word(288, 105, short(only_b.items), "big"), word(130, 204, cut(a), "label"), word(290, 204, cut(b), "label"));
+    return h("svg", { class: "chart sets", viewBox: "0 0 420 216", role: "img", "aria-label": "Keys in common" }, circle(168, 1), circle(252, 3),
+      word(130, 105, short(only_a.items), "big"), word(210, 105, short(common.items), "big"), word(290, 105, short(only_b.items), "big"), word(130, 204, cut(a), "label"), word(290, 204, cut(b), "label"));
   }
 
   const input = h("input", { type: "file", multiple: true, id: "file-input", onchange: () => upload(input.files) });

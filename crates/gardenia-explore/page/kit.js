@@ -89,10 +89,11 @@ export async function job(box, start, show) {
   const halt = () => post("stop?id=" + id, {}).catch(() => {});
   const mine = (current = { end: () => (halt(), finished) });
   stop.addEventListener("click", halt);
-  box.replaceChildren(h("div", { class: "row" }, bar, stop));
   try {
-    for (;;) {
-      await new Promise((done) => setTimeout(done, 120));
+    // Short work is done before a bar is worth showing.
+    for (let wait = 10; ; wait = Math.min(120, wait * 2)) {
+      await new Promise((done) => setTimeout(done, wait));
+      if (wait > 40 && !stop.isConnected) box.replaceChildren(h("div", { class: "row" }, bar, stop));
       const state = await get("job", { id });
       bar.value = state.done;
       if (state.error) return fail(state.error);

@@ -1,7 +1,7 @@
 //! Inspect: facts of a file, its fill, queries, verification, comparison.
 
 use super::streams::random;
-use super::{Answer, Asked, finite, refuse};
+use super::{Answer, Asked, finite, refuse, start};
 use crate::job::Job;
 use crate::server::Shared;
 use crate::store::{Cells, Entry, Opened};
@@ -14,8 +14,10 @@ use gardenia::theory::{bloom, load, sample};
 use gardenia::{AnyFilter, Kind, OpenFilter};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Parts of a picture of the fill, and cells that are read of each.
@@ -65,16 +67,19 @@ fn opened(entry: &Entry) -> Answer<&Opened> {
     }
 }
 
-/// `file?id=`
+/// `file?id=`: counts cells and asks queries in the background, and tells the facts of a file.
 pub(super) fn file(shared: &Shared, asked: &Asked<'_>) -> Answer {
     let entry = find(shared, asked.number("id")?)?;
-    let filter = opened(&entry)?;
-    let mut facts = match filter {
-        Opened::Native(filter) => native(filter, &filter_cells(&entry)?),
-        Opened::Foreign(filter) => other(&**filter),
-    };
-    facts["measured"] = measured(filter);
-    Ok(json!({ "file": listed(&entry), "facts": facts }))
+    opened(&entry)?;
+    start(shared, asked, move |job| {
+        let filter = opened(&entry)?;
+        let mut facts = match filter {
+            Opened::Native(filter) => native(filter, &filter_cells(&entry)?),
+            Opened::Foreign(filter) => other(&**filter),
+        };
+        facts["measured"] = measured(job, filter)?;
+        Ok(json!({ "file": listed(&entry), "facts": facts }))
+    })
 }
 
 fn filter_cells(entry: &Entry) -> Answer<Cells<'_>> {
@@ -140,7 +145,7 @@ fn other(filter: &dyn Foreign) -> Value {
 
 /// The false-positive rate by queries of keys that nobody has inserted, with its interval; null if
 /// it has no keys of text.
-fn measured(filter: &Opened) -> Value {
+fn measured(job: &Job, filter: &Opened) -> Answer {
     let queries = if filter.cells().is_mapped() { QUERIES_MAPPED } else { QUERIES };
     let key_type = match filter {
         Opened::Native(_) => None,
@@ -148,13 +153,19 @@ fn measured(filter: &Opened) -> Value {
             let known = |wanted: &KeyType| filter.key_types().contains(wanted);
             let Some(chosen) = [KeyType::String, KeyType::Bytes, KeyType::Long].into_iter().find(known)
             else {
-                return Value::Null;
+                return Ok(Value::Null);
             };
             Some(chosen)
         }
     };
     let (mut hits, mut state) = (0, 29);
-    for _ in 0..queries {
+    for done in 0..queries {
+        if done % 256 == 0 {
+            job.report(done as f64 / queries as f64, Value::Null);
+            if job.is_stopped() {
+                return refuse(400, "stopped");
+            }
+        }
         let number = random(&mut state);
         let key = match key_type {
             Some(KeyType::Long) => (number as i64).to_string(),
@@ -162,11 +173,11 @@ fn measured(filter: &Opened) -> Value {
         };
         match filter.ask(&key, key_type) {
             Ok((present, _)) => hits += u64::from(present),
-            Err(_) => return Value::Null,
+            Err(_) => return Ok(Value::Null),
         }
     }
     let rate = sample::rate(hits, queries);
-    json!({ "queries": queries, "hits": hits, "rate": rate.rate, "low": rate.low, "high": rate.high })
+    Ok(json!({ "queries": queries, "hits": hits, "rate": rate.rate, "low": rate.low, "high": rate.high }))
 }
 
 /// `fill?id=&table=&from=&to=`: the fill of up to 2048 parts, and the load of blocks or buckets.
@@ -251,6 +262,17 @@ struct Watched<'a> {
     job: &'a Job,
     read: u64,
     len: u64,
+    /// The part of the job that reading is.
+    from: f64,
+    share: f64,
+}
+
+impl<'a> Watched<'a> {
+    fn open(entry: &Entry, path: &Path, job: &'a Job, from: f64, share: f64) -> Answer<BufReader<Self>> {
+        let file = File::open(path).map_err(|error| about(entry, &error))?;
+        let watched = Self { file, job, read: 0, len: entry.len, from, share };
+        Ok(BufReader::with_capacity(1 << 20, watched))
+    }
 }
 
 impl Read for Watched<'_> {
@@ -260,32 +282,34 @@ impl Read for Watched<'_> {
         }
         let count = self.file.read(buffer)?;
         self.read += count as u64;
-        // What is left is to count the cells.
-        self.job.report(0.9 * self.read as f64 / self.len.max(1) as f64, Value::Null);
+        let done = self.from + self.share * self.read as f64 / self.len.max(1) as f64;
+        self.job.report(done, Value::Null);
         Ok(count)
     }
+}
+
+fn about(entry: &Entry, error: &dyn std::fmt::Display) -> String {
+    format!("{}: {error}", entry.name)
 }
 
 /// `verify?id=`: reads the whole file in the background, checks every checksum, counts every cell.
 pub(super) fn verify(shared: &Shared, asked: &Asked<'_>) -> Answer {
     let entry = find(shared, asked.number("id")?)?;
     opened(&entry)?;
-    let started = shared.jobs.start(asked.page, move |job| {
-        let filter = match &entry.opened {
-            Ok(Opened::Native(filter)) => filter,
-            Ok(Opened::Foreign(filter)) => {
+    start(shared, asked, move |job| {
+        let filter = match opened(&entry)? {
+            Opened::Native(filter) => filter,
+            Opened::Foreign(filter) => {
                 return Ok(json!({
                     "told": "The file was read to its end without an error. Its format has no checksums.",
                     "fill": finite(filter.fill()), "fpp": finite(filter.fpp()), "items": filter.estimated_items(),
                 }));
             }
-            Err(error) => return Err(error.clone()),
         };
         if let Some(path) = &entry.path {
-            let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", entry.name);
-            let file = File::open(path).map_err(|error| fail(&error))?;
-            let watched = Watched { file, job, read: 0, len: entry.len };
-            format::verify(BufReader::with_capacity(1 << 20, watched)).map_err(|error| fail(&error))?;
+            // What is left is to count the cells.
+            let watched = Watched::open(&entry, path, job, 0.0, 0.9)?;
+            format::verify(watched).map_err(|error| about(&entry, &error))?;
         }
         let estimate = filter.estimated_items();
         Ok(json!({
@@ -294,37 +318,51 @@ pub(super) fn verify(shared: &Shared, asked: &Asked<'_>) -> Answer {
             "items": estimate.and_then(|estimate| finite(estimate.items)),
             "items_error": estimate.and_then(|estimate| finite(estimate.std_error)),
         }))
-    });
-    started.or_else(|why| refuse(429, why))
+    })
 }
 
-/// `compare?a=&b=`: what two files have in common, estimated from their union.
+/// `compare?a=&b=`: what two files have in common, estimated from their union in the background.
 pub(super) fn compare(shared: &Shared, asked: &Asked<'_>) -> Answer {
     let (a, b) = (find(shared, asked.number("a")?)?, find(shared, asked.number("b")?)?);
-    let found = match (opened(&a)?, opened(&b)?) {
-        (Opened::Native(_), Opened::Native(_)) => own(&a)?.overlap(&own(&b)?),
-        (Opened::Foreign(a), Opened::Foreign(b)) => format::overlap(&**a, &**b),
-        _ => return refuse(400, "a filter of Gardenia and one of another program cannot be compared"),
-    };
-    let Some(found) = found else {
-        return refuse(400, "filters of this kind do not tell what they have in common");
-    };
-    let Overlap { common, only_a, only_b, jaccard, jaccard_std_error, .. } = found?;
-    // Chance can make an estimate less than nothing.
-    let told = |estimate: Estimate| json!({ "items": finite(estimate.items.max(0.0)), "error": finite(estimate.std_error) });
-    Ok(json!({
-        "a": a.name, "b": b.name, "common": told(common), "only_a": told(only_a), "only_b": told(only_b),
-        "jaccard": finite(jaccard.clamp(0.0, 1.0)), "jaccard_error": finite(jaccard_std_error),
-    }))
+    if let (Opened::Native(_), Opened::Foreign(_)) | (Opened::Foreign(_), Opened::Native(_)) =
+        (opened(&a)?, opened(&b)?)
+    {
+        return refuse(400, "a filter of Gardenia and one of another program cannot be compared");
+    }
+    start(shared, asked, move |job| {
+        let found = match (opened(&a)?, opened(&b)?) {
+            (Opened::Foreign(a), Opened::Foreign(b)) => format::overlap(&**a, &**b),
+            _ => {
+                let first = own(&a, job, 0.0)?.into_owned();
+                let second = own(&b, job, 0.45)?;
+                first.overlap(&second)
+            }
+        };
+        let Some(found) = found else {
+            return refuse(400, "filters of this kind do not tell what they have in common");
+        };
+        let Overlap { common, only_a, only_b, jaccard, jaccard_std_error, .. } = found?;
+        // Chance can make an estimate less than nothing.
+        let told = |estimate: Estimate| json!({ "items": finite(estimate.items.max(0.0)), "error": finite(estimate.std_error) });
+        Ok(json!({
+            "a": a.name, "b": b.name, "common": told(common), "only_a": told(only_a), "only_b": told(only_b),
+            "jaccard": finite(jaccard.clamp(0.0, 1.0)), "jaccard_error": finite(jaccard_std_error),
+        }))
+    })
 }
 
-/// A native filter that can be merged: a copy, or read from its file.
-fn own(entry: &Entry) -> Answer<AnyFilter> {
-    match (opened(entry)?, &entry.path) {
-        (Opened::Native(filter), _) if filter.as_owned().is_some() => {
-            Ok(filter.as_owned().cloned().unwrap_or_else(|| unreachable!("it is owned")))
+/// A native filter in memory: the entry's, or read from its file.
+fn own<'a>(entry: &'a Entry, job: &Job, from: f64) -> Answer<Cow<'a, AnyFilter>> {
+    if let Opened::Native(filter) = opened(entry)?
+        && let Some(owned) = filter.as_owned()
+    {
+        return Ok(Cow::Borrowed(owned));
+    }
+    match &entry.path {
+        Some(path) if entry.len <= MOST_COMPARED => {
+            let watched = Watched::open(entry, path, job, from, 0.45)?;
+            Ok(Cow::Owned(AnyFilter::read_from(watched).map_err(|error| about(entry, &error))?))
         }
-        (Opened::Native(_), Some(path)) if entry.len <= MOST_COMPARED => Ok(AnyFilter::open(path)?),
         _ => refuse(400, format!("{} is too large to be merged here; use `gardenia diff`", entry.name)),
     }
 }

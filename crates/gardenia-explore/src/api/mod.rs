@@ -6,6 +6,7 @@ mod papers;
 mod plan;
 mod streams;
 
+use crate::job::Job;
 use crate::server::{Shared, parameter};
 use gardenia::{Ability, Kind};
 use serde::de::DeserializeOwned;
@@ -56,9 +57,15 @@ impl Asked<'_> {
     }
 }
 
+/// Starts the work of a call in the background; the answer is the number of the job.
+fn start(shared: &Shared, asked: &Asked<'_>, work: impl FnOnce(&Job) -> Answer + Send + 'static) -> Answer {
+    let started = shared.jobs.start(asked.page, |job| work(job).map_err(|refused| refused.why));
+    started.or_else(|why| refuse(429, why))
+}
+
 /// The answer to a call.
 pub(crate) fn answer(shared: &Shared, asked: Asked<'_>) -> Answer {
-    let posts = ["inside", "upload", "query", "verify", "streams", "simulate", "stop"];
+    let posts = ["inside", "upload", "file", "query", "verify", "compare", "streams", "simulate", "stop"];
     if posts.contains(&asked.call) != asked.is_post {
         let method = if asked.is_post { "GET" } else { "POST" };
         return refuse(405, format!("this call needs {method}"));

@@ -49,8 +49,7 @@ pub(super) fn start(shared: &Shared, asked: &Asked<'_>) -> Answer {
     }
     let (dedup, counts) = (made(&setting.dedup, Ability::Insert)?, made(&setting.counts, Ability::Count)?);
     let top = Top::new(setting.top)?;
-    let started = shared.jobs.start(asked.page, move |job| Ok(run(job, setting, dedup, counts, top)));
-    started.or_else(|why| refuse(429, why))
+    super::start(shared, asked, move |job| Ok(run(job, setting, dedup, counts, top)))
 }
 
 /// The filter of a spec, if it has the ability and is not larger than 256 MiB.

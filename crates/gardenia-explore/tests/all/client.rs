@@ -55,6 +55,16 @@ impl Running {
         (status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
     }
 
+    /// Starts a job and waits for its result; a refusal instead, with its status.
+    pub(crate) fn job(&self, path: &str) -> (u16, Value) {
+        let (status, told) = self.post(path, b"");
+        if status != 200 {
+            return (status, told);
+        }
+        let state = self.wait(&told);
+        if state["error"].is_null() { (200, state["result"].clone()) } else { (200, state) }
+    }
+
     /// Waits for a job to end.
     pub(crate) fn wait(&self, started: &Value) -> Value {
         let id = started["job"].as_u64().unwrap_or_else(|| panic!("no job: {started}"));

@@ -145,7 +145,7 @@ fn a_file_is_described_as_the_library_reads_it() {
         Running::new(Options { files: vec![one.clone(), two.clone(), cuckoo], ..Options::default() });
     let (_, files) = server.get("/api/files");
     assert_eq!(files.as_array().unwrap().len(), 3);
-    let (_, told) = server.get("/api/file?id=1");
+    let (_, told) = server.job("/api/file?id=1");
     let filter = AnyFilter::open(&one).unwrap();
     let estimate = filter.estimated_items().unwrap();
     let facts = &told["facts"];
@@ -172,7 +172,7 @@ fn a_file_is_described_as_the_library_reads_it() {
     let told = gardenia::theory::sample::rate(hits, 20_000);
     assert!(close(&measured["low"], told.low) && close(&measured["high"], told.high), "{measured}");
     assert!((told.rate - filter.fpp()).abs() < 5.0 * (filter.fpp() / 20_000.0).sqrt(), "{measured}");
-    let (_, both) = server.get("/api/compare?a=1&b=2");
+    let (_, both) = server.job("/api/compare?a=1&b=2");
     let expected = AnyFilter::open(&one).unwrap().overlap(&AnyFilter::open(&two).unwrap()).unwrap().unwrap();
     assert!(close(&both["common"]["items"], expected.common.items), "{both}");
     assert!(
@@ -180,7 +180,8 @@ fn a_file_is_described_as_the_library_reads_it() {
             && close(&both["only_a"]["error"], expected.only_a.std_error)
     );
     assert!((expected.common.items - 5_000.0).abs() < 5.0 * expected.common.std_error, "{both}");
-    assert_eq!(server.get("/api/compare?a=1&b=3").0, 400);
+    let refused = server.job("/api/compare?a=1&b=3").1;
+    assert!(refused["error"].as_str().unwrap().contains("kind"), "{refused}");
     let (_, buckets) = server.get("/api/fill?id=3");
     assert_eq!(buckets["loads"]["counts"][1], 1);
     let verified = server.wait(&server.post("/api/verify?id=1", b"").1);
@@ -203,7 +204,7 @@ fn a_foreign_file_is_recognised() {
         }
         let (status, entry) = server.post("/api/upload?name=x.bin", &bytes);
         assert_eq!(status, 200, "{}: {entry}", format.name());
-        let (_, told) = server.get(&format!("/api/file?id={}", entry["id"]));
+        let (_, told) = server.job(&format!("/api/file?id={}", entry["id"]));
         assert!(told["facts"]["fill"].as_f64().is_some_and(|fill| fill > 0.0), "{}: {told}", format.name());
         // Its cells are drawn, measured, verified and compared like those of native files.
         let (status, fill) = server.get(&format!("/api/fill?id={}", entry["id"]));
@@ -228,7 +229,7 @@ fn the_columns_of_a_parquet_file_are_filters_of_their_own() {
         "{names:?}"
     );
     for file in files.as_array().unwrap() {
-        let (status, told) = server.get(&format!("/api/file?id={}", file["id"]));
+        let (status, told) = server.job(&format!("/api/file?id={}", file["id"]));
         assert_eq!(status, 200, "{told}");
         assert!(told["facts"]["tables"][0]["name"].as_str().unwrap().starts_with("row group"), "{told}");
         assert_eq!(server.get(&format!("/api/fill?id={}", file["id"])).0, 200);
@@ -245,14 +246,18 @@ fn foreign_files_of_one_shape_are_compared() {
         server.post("/api/upload?name=x", &filter.to_bytes().unwrap()).1["id"].as_u64().unwrap()
     };
     let (a, b) = (made(Format::Guava, 0..2_000), made(Format::Guava, 1_500..3_000));
-    let (status, both) = server.get(&format!("/api/compare?a={a}&b={b}"));
+    let (status, both) = server.job(&format!("/api/compare?a={a}&b={b}"));
     assert_eq!(status, 200, "{both}");
     let (common, error) =
         (both["common"]["items"].as_f64().unwrap(), both["common"]["error"].as_f64().unwrap());
     assert!((common - 500.0).abs() < 5.0 * error, "{both}");
     let other = made(Format::Spark, 0..2_000);
-    let (status, refused) = server.get(&format!("/api/compare?a={a}&b={other}"));
-    assert!(status == 400 && refused["error"].as_str().unwrap().contains("format"), "{refused}");
+    let (status, refused) = server.job(&format!("/api/compare?a={a}&b={other}"));
+    assert!(status == 200 && refused["error"].as_str().unwrap().contains("format"), "{refused}");
+    let mut own = Bloom::new(10, 0.1).unwrap();
+    own.insert("rose");
+    let own = server.post("/api/upload?name=own.gdn", &own.to_bytes().unwrap()).1["id"].as_u64().unwrap();
+    assert_eq!(server.job(&format!("/api/compare?a={a}&b={own}")).0, 400);
 }
 
 /// A filter of 100 MB is mapped: facts come from a sample, and say so.
@@ -267,7 +272,7 @@ fn a_large_file_is_mapped_and_sampled() {
     let expected = filter.estimated_items().items;
     drop(filter);
     let server = Running::new(Options { files: vec![path], ..Options::default() });
-    let (_, told) = server.get("/api/file?id=1");
+    let (_, told) = server.job("/api/file?id=1");
     let facts = &told["facts"];
     assert_eq!(facts["sampled"], true);
     let (items, error) = (facts["items"].as_f64().unwrap(), facts["items_error"].as_f64().unwrap());
@@ -279,6 +284,13 @@ fn a_large_file_is_mapped_and_sampled() {
     assert_eq!(server.post(&format!("/api/stop?id={}", started["job"]), b"").0, 200);
     let ended = server.wait(&started);
     assert!(ended["stopped"] == true && ended["error"].is_null(), "{ended}");
+    // So does a comparison, which needs both in memory.
+    let started = server.post("/api/compare?a=1&b=1", b"").1;
+    assert_eq!(server.post(&format!("/api/stop?id={}", started["job"]), b"").0, 200);
+    let ended = server.wait(&started);
+    assert!(ended["stopped"] == true && ended["error"].is_null() && ended["result"].is_null(), "{ended}");
+    let (_, both) = server.job("/api/compare?a=1&b=1");
+    assert!(close(&both["common"]["items"], expected), "{both} {expected}");
 }
 
 #[test]
