@@ -27,6 +27,7 @@ function ticks({ log, min, max, whole }, many = 6) {
   const first = Math.ceil(min / step - 1e-9) * step;
   return Array.from({ length: Math.floor((max - first) / step + 1e-9) + 1 }, (_, at) => ({ at: +(first + at * step).toPrecision(12), shown: true }));
 }
+// From the smallest to the largest value, unless the axis sets them.
 function range(axis, values) {
   const usable = values.filter((value) => Number.isFinite(value) && (!axis.log || value > 0));
   let [min, max] = [axis.min ?? Math.min(...usable), axis.max ?? Math.max(...usable)];
@@ -45,14 +46,15 @@ export function room(parts = 1, beside = true) {
   return Math.max(280, (full - 20 * (parts - 1)) / parts - 42);
 }
 
-// series: { name, points: [[x, y]], dots: [[x, y, error]], bars: [[x, y]] that are `step` wide, colour: 1..8, dash, limit, faint, large, select }
-// Letters keep their size, whatever the width.
+// series: { name, points: [[x, y]], dots: [[x, y, low, high]], bars: [[x, y]] that are `step` wide, colour: 1..8, dash, limit, faint, large, select }
+// A dot beyond the axes is an arrow at their edge, and one at zero of a logarithmic axis a "<" at the upper end of its interval: none
+// vanishes. Letters keep their size, whatever the width.
 export function chart({ title, x, y, series, width = room() }) {
   const HEIGHT = Math.round(Math.min(430, Math.max(270, width * 0.5)));
-  const lines = series.flatMap((line) => [...(line.points ?? []), ...(line.bars ?? [])]);
-  const all = lines.length ? lines : series.flatMap((line) => line.dots ?? []);
+  const dots = series.flatMap((line) => line.dots ?? []);
+  const all = series.flatMap((line) => [...(line.points ?? []), ...(line.bars ?? [])]).concat(dots);
   x = range(x, all.map((point) => point[0]));
-  y = range(y, all.map((point) => point[1]));
+  y = range(y, all.map((point) => point[1]).concat(dots.flatMap((dot) => dot.slice(2))));
   const named = series.filter((line) => line.name);
   const longest = Math.max(0, ...named.map((line) => line.name.length));
   const columns = Math.max(1, Math.min(5, Math.floor(width / (44 + 6.7 * longest))));
@@ -61,7 +63,7 @@ export function chart({ title, x, y, series, width = room() }) {
   const [right, base, clip] = [width - 28, HEIGHT - BOTTOM, "clip" + charts++];
   const [across, up] = [scale(x, LEFT, right), scale(y, base, TOP)];
   const fixed = (value) => value.toFixed(1);
-  const svg = h("svg", { class: "chart", viewBox: `0 0 ${Math.round(width)} ${HEIGHT + legend}`, role: "img", "aria-label": title }, h("title", {}, title), h("clipPath", { id: clip }, h("rect", { x: LEFT, y: TOP - 6, width: right - LEFT + 8, height: base - TOP + 6 })));
+  const svg = h("svg", { class: "chart", viewBox: `0 0 ${Math.round(width)} ${HEIGHT + legend}`, role: "img", "aria-label": title }, h("title", {}, title), h("clipPath", { id: clip }, h("rect", { x: LEFT, y: TOP - 6, width: right - LEFT, height: base - TOP + 6 })));
   const drawn = h("g", { "clip-path": `url(#${clip})` });
   const look = (line) => (line.limit ? "limit" : `line c${line.colour}${line.dash ? " dash" : ""}${line.faint ? " faint" : ""}`);
   for (const line of series.filter((line) => line.limit)) {
@@ -95,15 +97,23 @@ export function chart({ title, x, y, series, width = room() }) {
     const d = (line.points ?? []).filter(usable).map(([a, b], at) => `${at ? "L" : "M"}${fixed(across(a))},${fixed(up(b))}`).join("");
     if (d) drawn.append(h("path", { class: look(line), d }));
   }
+  const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+  // Dots with intervals stand side by side: those of one place would hide each other.
+  const beside = series.filter((line) => line.dots?.some((dot) => dot.length > 2));
   for (const line of series) {
-    for (const [a, b, error] of (line.dots ?? []).filter(usable)) {
-      if (error) {
-        const [low, high] = [Math.max(b - 2 * error, y.log ? y.min : -Infinity), b + 2 * error].map((value) => Math.min(base, Math.max(TOP, up(value))));
-        drawn.append(h("line", { class: `line fine c${line.colour}`, x1: across(a), x2: across(a), y1: low, y2: high }));
-      }
-      const dot = h("circle", { class: `dot f${line.colour}${line.select ? " pick" : ""}`, cx: fixed(across(a)), cy: fixed(up(b)), r: line.large ? 8 : error ? 3.5 : 5 }, h("title", {}, `${line.name ?? ""}: ${x.label} ${short(a)}, ${y.label} ${y.shown ? y.shown(b) : short(b)}`));
-      if (line.select) dot.addEventListener("click", line.select);
-      drawn.append(dot);
+    const aside = beside.includes(line) ? 2.5 * (beside.indexOf(line) - (beside.length - 1) / 2) : 0;
+    for (const [a, b, low, high] of (line.dots ?? []).filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b))) {
+      const none = y.log && b <= 0;
+      const shown = none ? high : b;
+      const [left, top] = [clamp(across(a), LEFT, right) + aside, clamp(up(shown), TOP, base)];
+      const mark = none ? "<" : a > x.max ? "▸" : a < x.min ? "◂" : b > y.max ? "▴" : b < y.min ? "▾" : "";
+      const says = (value) => (y.shown ? y.shown(value) : short(value));
+      const told = h("title", {}, `${line.name ?? ""}: ${x.label} ${short(a)}, ${y.label} ${says(b)}` + (high == null ? "" : `, 95 %: ${says(low)} to ${says(high)}`));
+      if (high != null && !none) svg.append(h("line", { class: `line fine c${line.colour}`, x1: fixed(left), x2: fixed(left), y1: fixed(clamp(up(y.log ? Math.max(low, y.min) : low), TOP, base)), y2: fixed(clamp(up(high), TOP, base)) }));
+      const dot = mark ? h("text", { class: `mark f${line.colour}`, x: fixed(left), y: fixed(top + 5), "text-anchor": "middle" }, mark, told)
+        : h("circle", { class: `dot f${line.colour}`, cx: fixed(left), cy: fixed(top), r: line.large ? 8 : high == null ? 5 : 3.5 }, told);
+      if (line.select) { dot.classList.add("pick"); dot.addEventListener("click", line.select); }
+      svg.append(dot);
     }
   }
   return svg;

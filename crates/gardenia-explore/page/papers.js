@@ -4,12 +4,12 @@ import { chart } from "./chart.js";
 
 export const title = "Papers";
 export const heading = "The papers, to play with";
-export const sentence = "Lines are theory. Press Simulate, and for each point real filters are filled and asked for 50,000 absent keys: dots, with bars of two standard errors.";
+export const sentence = "Lines are theory. Press Simulate, and for each point real filters are filled and asked for 50,000 absent keys: dots, with intervals of 95 %, side by side at each point. A “<” marks a point where no query found anything.";
 
 const FIGURES = {
-  schemes: { name: "Kirsch & Mitzenmacher: schemes", x: { label: "keys, n", log: true }, report: "km-figure-1", say: "Less hashing, same performance: positions computed from two or three hash values have nearly the rate of independent ones. The difference shows in small filters, at the left." },
-  choices: { name: "Lumetta & Mitzenmacher: choices", x: { label: "hashes per key, k", whole: true }, report: "lumetta-table-1", say: "Each key chooses, among groups of positions, the group that sets the fewest new bits. With enough bits per key two choices have a lower rate than the plain filter, if k is chosen well." },
-  hashes: { name: "Grothoff: whole k", x: { label: "bits per key, b" }, y: { label: "rate, as a multiple", min: 0.9, max: 1.25 }, report: "grothoff-k", say: "The best number of hashes, b·ln 2, is no whole number. At 1 is the rate that it would give. Rounding costs up to a tenth: sometimes the smaller number is better, sometimes the larger, and the best line is always the lower of the two." },
+  schemes: { name: "Kirsch & Mitzenmacher: schemes", x: { label: "keys, n", log: true, room: true }, report: "km-figure-1", say: "Less hashing, same performance: positions computed from two or three hash values have nearly the rate of independent ones. The difference shows in small filters, at the left." },
+  choices: { name: "Lumetta & Mitzenmacher: choices", x: { label: "hashes per key, k", whole: true, min: 0.5, max: 16.5 }, report: "lumetta-table-1", say: "Each key chooses, among groups of positions, the group that sets the fewest new bits. With enough bits per key two choices have a lower rate than the plain filter, if k is chosen well." },
+  hashes: { name: "Grothoff: whole k", x: { label: "bits per key, b", min: 1 }, y: { label: "rate, as a multiple", min: 0.9, max: 1.25 }, report: "grothoff-k", say: "The best number of hashes, b·ln 2, is no whole number. At 1 is the rate that it would give. Rounding costs up to a tenth: sometimes the smaller number is better, sometimes the larger, and the best line is always the lower of the two." },
 };
 
 export async function draw(body, values) {
@@ -39,7 +39,7 @@ export async function draw(body, values) {
     }
   }
   function show() {
-    const series = lines.map((line, at) => ({ name: line.name, colour: (at % 8) + 1, dash: at >= 8, points: line.points, dots: dots.filter((dot) => dot.name === line.name).map((dot) => [dot.x, dot.y, dot.error]) }));
+    const series = lines.map((line, at) => ({ name: line.name, colour: (at % 8) + 1, dash: at >= 8, points: line.points, dots: dots.filter((dot) => dot.name === line.name).map((dot) => [dot.x, dot.y, dot.low, dot.high]) }));
     plot.replaceChildren(chart({ title: FIGURES[state.figure].name, x: FIGURES[state.figure].x, y: FIGURES[state.figure].y ?? { label: "false-positive rate", log: true, room: true, shown: percent }, series }));
   }
   function simulate() {
@@ -53,7 +53,7 @@ export async function draw(body, values) {
   const change = (name) => (value) => { state[name] = value; dots = []; update(); };
   const straight = (low, high, step = 1) => [(at) => +(low + Math.round((at * (high - low)) / step) * step).toFixed(2), (value) => (value - low) / (high - low)];
   const log = (low, high) => [(at) => Math.round(10 ** (low + at * (high - low))), (value) => (Math.log10(value) - low) / (high - low)];
-  const rows = () => [["series", "x", "theory", "measured", "standard_error"], ...lines.flatMap((line) => line.points.map(([x, y]) => { const dot = dots.find((dot) => dot.name === line.name && dot.x === x); return [line.name, x, y, dot?.y, dot?.error]; }))];
+  const rows = () => [["series", "x", "theory", "measured", "low_95", "high_95"], ...lines.flatMap((line) => line.points.map(([x, y]) => { const dot = dots.find((dot) => dot.name === line.name && dot.x === x); return [line.name, x, y, dot?.y, dot?.low, dot?.high]; }))];
   const hashes = slider("k, hashes per key", state.k, ...straight(1, 24), short, change("k"));
   const box = figure("", "paper", plot, "", rows);
   body.append(h("div", { class: "grid side" },

@@ -1,10 +1,10 @@
 //! Papers: the curves of three of them, and fresh simulations with real filters.
 
-use super::{Answer, Asked, finite, refuse};
+use super::{Answer, Asked, finite, refuse, start};
 use crate::job::Job;
 use crate::server::Shared;
 use gardenia::index::{AnyScheme, Scheme, SchemeId};
-use gardenia::theory::{bloom, choices};
+use gardenia::theory::{bloom, choices, sample};
 use gardenia::{AnyFilter, Filter, Spec};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -202,37 +202,31 @@ pub(super) fn simulate(shared: &Shared, asked: &Asked<'_>) -> Answer {
     if figure != Figure::Schemes && setting.n > 100_000 {
         return refuse(400, "a simulation of this figure needs n of at most 100,000");
     }
-    let started = shared.jobs.start(asked.page, move |job| run(job, &points(figure, setting), seed));
-    started.or_else(|why| refuse(429, why))
+    start(shared, asked, move |job| run(job, &points(figure, setting), seed))
 }
 
-fn run(job: &Job, points: &[Point], seed: u64) -> Result<Value, String> {
+fn run(job: &Job, points: &[Point], seed: u64) -> Answer {
     let mut measured: Vec<Value> = Vec::new();
+    let told = |measured: &[Value]| json!({ "points": measured, "queries": QUERIES });
     for (number, point) in points.iter().enumerate() {
         if job.is_stopped() {
             break;
         }
-        let spec: Spec = point.spec.parse().map_err(|error| format!("{}: {error}", point.spec))?;
+        let spec: Spec = point.spec.parse()?;
         // Small filters differ from each other: as many of them as hold ten thousand keys together.
         let filters = (10_000 / point.items).clamp(1, 100);
         let mut found = 0;
         for number in 0..filters {
-            let spec = spec.clone().seed(seed.wrapping_add(number));
-            let mut filter = spec.build().map_err(|error| format!("{}: {error}", point.spec))?;
+            let mut filter = spec.clone().seed(seed.wrapping_add(number)).build()?;
             (0..point.items).for_each(|key| _ = filter.insert(key));
             found += absent(&filter, point.items, QUERIES / filters);
         }
-        let queries = (QUERIES / filters * filters) as f64;
-        let rate = found as f64 / queries;
-        let error = (rate * (1.0 - rate) / queries).sqrt() / point.unit;
-        let rate = rate / point.unit;
-        measured.push(json!({ "name": point.series, "x": point.x, "y": rate, "error": error }));
-        job.report(
-            (number + 1) as f64 / points.len() as f64,
-            json!({ "points": measured, "queries": QUERIES }),
-        );
+        let rate = sample::rate(found, QUERIES / filters * filters);
+        let [y, low, high] = [rate.rate, rate.low, rate.high].map(|rate| rate / point.unit);
+        measured.push(json!({ "name": point.series, "x": point.x, "y": y, "low": low, "high": high }));
+        job.report((number + 1) as f64 / points.len() as f64, told(&measured));
     }
-    Ok(json!({ "points": measured, "queries": QUERIES }))
+    Ok(told(&measured))
 }
 
 /// How many of `queries` keys after the first `items` are reported as present.
