@@ -166,12 +166,12 @@ export function slider(label, value, at, from, shown, change, hint) {
   });
   return box;
 }
-// 10M, 1e6, 1 %, 1/1000, 20MiB
+// 10M, 1e6, 1 %, 1/1000, 20MiB, 1000 B
 export function parse(text) {
-  const found = /^\s*([\d.,]+(?:e[-+]?\d+)?)\s*(%|k|m|g|kib|mib|gib|\/\s*\d+)?\s*$/i.exec(text);
+  const found = /^\s*([\d.,]+(?:e[-+]?\d+)?)\s*(%|b|bytes|k|m|g|kib|mib|gib|\/\s*\d+)?\s*$/i.exec(text);
   if (!found) return null;
   const unit = (found[2] ?? "").toLowerCase().trim();
-  const scale = unit.startsWith("/") ? 1 / +unit.slice(1) : { "": 1, "%": 0.01, k: 1e3, m: 1e6, g: 1e9, kib: 1024, mib: 2 ** 20, gib: 2 ** 30 }[unit];
+  const scale = unit.startsWith("/") ? 1 / +unit.slice(1) : { "": 1, "%": 0.01, b: 1, bytes: 1, k: 1e3, m: 1e6, g: 1e9, kib: 1024, mib: 2 ** 20, gib: 2 ** 30 }[unit];
   const value = +found[1].replace(/,/g, "") * scale;
   return Number.isFinite(value) ? value : null;
 }

@@ -6,6 +6,8 @@ export const title = "Plan";
 export const heading = "Which filter, and how large?";
 export const sentence = "Say how many keys you have, how many false positives you accept, and what the filter must do. The library lists the designs that fit, the best first.";
 
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
 export async function draw(body, values, { needs }) {
   const state = { items: +(values.items ?? 1e6), fpp: +(values.fpp ?? 0.01), memory: values.memory ? +values.memory : "", prefer: values.prefer ?? "balance", needs: new Set((values.needs ?? "").split(",").filter(Boolean)) };
   const [list, plot, code, message] = [h("div", { class: "card" }), h("div", {}), h("div", { class: "card", "aria-live": "polite" }), h("p", { "aria-live": "polite" })];
@@ -21,7 +23,7 @@ export async function draw(body, values, { needs }) {
       const found = await last((signal) => get("plan", asked(), signal));
       if (!found) return;
       plan = found;
-      message.textContent = plan.error ? plan.error + (plan.nearest ? `. The nearest: ${plan.nearest.kind} with ${short(plan.nearest.bits_per_key)} bits per key, ${plan.without}` : "") : "";
+      message.textContent = plan.error ? capital(plan.error) + "." + (plan.nearest ? ` The nearest design is ${plan.nearest.kind}, ${plan.without}: ${bytes(plan.nearest.bytes)}, ${short(plan.nearest.bits_per_key)} bits per key, and a rate of ${percent(plan.nearest.fpp)}.` : "") : "";
       message.className = plan.error ? "error note" : "";
       if (!plan.designs.some((design) => design.kind === chosen)) chosen = plan.designs[0]?.kind;
       show();
@@ -48,8 +50,11 @@ export async function draw(body, values, { needs }) {
       const points = curves.find((line) => line.kind === design.kind)?.points;
       series.push({ name: design.kind, colour: at + 1, points, dots: design.fpp > 0 ? [[design.bits_per_key, design.fpp]] : [], large: design.kind === chosen, faint: design.kind !== chosen, select: () => choose(design.kind) });
     });
-    const widest = Math.max(12, ...designs.map((design) => design.bits_per_key * 1.3));
-    plot.replaceChildren(chart({ title: "Bits per key against the false-positive rate", x: { label: "bits per key", min: 0, max: Math.min(64, widest) }, y: { label: "false-positive rate", log: true, min: 1e-6, max: 1, shown: percent }, series }));
+    // A design far larger than the others is an arrow at the edge.
+    const most = 4 * Math.min(...designs.map((design) => design.bits_per_key));
+    const widest = Math.max(12, ...designs.map((design) => Math.min(most, design.bits_per_key * 1.3)));
+    const lowest = Math.min(1e-6, ...designs.map((design) => design.fpp).filter((fpp) => fpp > 0));
+    plot.replaceChildren(chart({ title: "Bits per key against the false-positive rate", x: { label: "bits per key", min: 0, max: 2 * Math.ceil(widest / 2) }, y: { label: "false-positive rate", log: true, min: 10 ** Math.floor(Math.log10(lowest) + 1e-9), max: 1, shown: percent }, series }));
   }
 
   function choose(kind) {
@@ -70,7 +75,7 @@ export async function draw(body, values, { needs }) {
     const design = plan.designs.find((design) => design.kind === chosen);
     code.hidden = !design;
     if (!design) return;
-    code.replaceChildren(h("h2", {}, "Build it: " + design.kind), h("p", { class: "say" }, `${design.summary} Why: ${design.why}. For ${short(design.items ?? state.items)} keys it takes ${bytes(design.bytes)}.`),
+    code.replaceChildren(h("h2", {}, "Build it: " + design.kind), h("p", { class: "say" }, `${design.summary} Why: ${design.why}. For ${short(design.items ?? state.items)} keys it uses ${bytes(design.bytes)}.`),
       h("div", { class: "lines" }, design.code.map(({ language, text }) => h("div", {}, h("div", { class: "head" }, h("h3", {}, language), h("button", { type: "button", class: "small", "aria-label": "Copy the " + language + " lines", onclick: () => copy(language, text) }, "Copy")), h("pre", { tabindex: 0, role: "region", "aria-label": language + " lines" }, text)))));
   }
   const copy = (language, text) => navigator.clipboard?.writeText(text).then(() => say("The " + language + " lines are copied"), () => say("The browser does not allow it"));
@@ -89,7 +94,7 @@ export async function draw(body, values, { needs }) {
     h("form", { class: "card", onsubmit: (event) => event.preventDefault() },
       slider("Keys", state.items, ...log(0, 10), short, change("items")),
       slider("False-positive rate", state.fpp, ...log(-9, -0.31), typed, change("fpp")),
-      slider("Memory at most", state.memory, ...open, (value) => (value === "" ? "any" : bytes(value)), change("memory"), "At the right end, as much as it takes."),
+      slider("Memory at most", state.memory, ...open, (value) => (value === "" ? "any" : bytes(value).replace("bytes", "B")), change("memory"), "At the right end, no limit."),
       field("Prefer", prefer), h("fieldset", {}, h("legend", {}, "What must it do?"), boxes)),
     h("div", { class: "grid" }, message, list,
       figure("What a rate costs", "plan", plot, "Each curve is a design: the further left, the less memory it needs for a rate. Dots are the designs of the table; the chosen one is large. No filter can be in the shaded part, below the information limit of log₂(1/rate) bits per key.", rows), code)));

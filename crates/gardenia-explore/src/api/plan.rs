@@ -19,8 +19,8 @@ const NEEDS: [(Ability, &str); 8] = [
     (Ability::Send, "Small in a file"),
 ];
 
-/// Rates at which curves are drawn.
-const RATES: [f64; 9] = [0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6];
+/// Rates at which curves are drawn: down to a millionth, and to the rate that was asked for.
+const RATES: [f64; 12] = [0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9];
 
 pub(super) fn needs() -> Value {
     NEEDS.map(|(ability, meaning)| json!({ "name": ability.name(), "meaning": meaning })).to_vec().into()
@@ -50,7 +50,7 @@ pub(super) fn plan(asked: &Asked<'_>) -> Answer {
         let need = rate.into_iter().fold(need.clone(), Need::fpp);
         memory.into_iter().fold(need, Need::memory)
     };
-    let limit: Vec<_> = (1..=30).map(|bits| [f64::from(bits), fpp_information(bits.into())]).collect();
+    let limit: Vec<_> = (0..=30).map(|bits| [f64::from(bits), fpp_information(bits.into())]).collect();
     let plan = match sized(fpp).plan() {
         Ok(plan) => plan,
         Err(impossible) => {
@@ -65,7 +65,8 @@ pub(super) fn plan(asked: &Asked<'_>) -> Answer {
         plan.designs().iter().map(|design| (design.kind, Vec::new())).collect();
     curves.dedup_by_key(|(kind, _)| *kind);
     if asked.text("curves").is_some() {
-        for rate in RATES {
+        let lowest = fpp.unwrap_or(1.0).min(2e-6);
+        for rate in RATES.into_iter().filter(|rate| *rate > lowest / 5.0) {
             // Whatever the memory: the curves show what a rate costs.
             let Ok(plan) = need.clone().fpp(rate).plan() else { continue };
             for (kind, points) in &mut curves {
@@ -126,7 +127,7 @@ fn code(design: &Design) -> Value {
         )
     };
     let shell = format!(
-        "gardenia build --kind {kind}{} -o filter.gdn keys.txt\ngardenia query filter.gdn rose",
+        "gardenia build --kind {kind}{} -o filter.gdn keys.txt\necho rose | gardenia query filter.gdn",
         options("--", false)
     );
     let redis = if design.is_fixed() {
