@@ -54,27 +54,35 @@ export async function draw(body, values, { kinds }) {
   function caption() {
     const marks = { bits: "A filled square is a bit that is set.", counters: "A number is a counter, and an empty square is zero.", fingerprints: "A number is a fingerprint; cells that touch are one bucket.", sums: "Each cell is a part of sums; only all cells of a key together mean something.", code: "The bits are a code of sorted numbers, one for each key." }[scene.tables[0].holds];
     const plain = scene.plain_fill == null ? "" : ` A plain Bloom filter with the same bits and keys has ${percent(scene.plain_fill)} in use.`;
-    return `${scene.summary} ${marks} ${percent(scene.fill)} of the cells are in use${scene.items == null ? "" : `, by about ${short(scene.items)} keys`}; ${percent(scene.fpp)} of absent keys are reported as present.${plain} It takes ${scene.bytes} bytes.` + (scene.explained ? " Framed cells are those of the key you typed." : "");
+    return `${scene.summary} ${marks} ${percent(scene.fill)} of the cells are in use${scene.items == null ? "" : `, by about ${short(scene.items)} keys`}; ${percent(scene.fpp)} of absent keys are reported as present.${plain} It uses ${scene.bytes} bytes.` + (scene.explained ? " Framed cells are those of the key you typed." : "");
   }
 
   function tell() {
     const asked = scene.explained;
     if (!asked) return story.replaceChildren(h("p", { class: "note" }, "Type a key above, choose one of the keys in the filter, or search for a false positive."));
     const named = new Set(asked.probes.map((probe) => probe.table)).size > 1;
-    const where = asked.probes.slice(0, 24).map((probe) => (named ? scene.tables[probe.table].name + ": " : "") + probe.at + " = " + probe.value + (probe.after != null && probe.after !== probe.value ? " → " + probe.after : ""));
+    // Two hashes of a key may choose one cell.
+    const cells = new Map();
+    for (const probe of asked.probes) {
+      const place = [probe.table, probe.at, probe.group].join();
+      cells.set(place, { probe, times: (cells.get(place)?.times ?? 0) + 1 });
+    }
+    const where = [...cells.values()].slice(0, 24).map(({ probe, times }) => (named ? scene.tables[probe.table].name + ": " : "") + probe.at + " = " + probe.value + (probe.after != null && probe.after !== probe.value ? " → " + probe.after : "") + (times > 1 ? ` (chosen ${times === 2 ? "twice" : times + " times"})` : ""));
     const holds = scene.tables[asked.probes[0]?.table ?? 0].holds;
-    const helpers = [...new Set(asked.keys.flat())].filter((one) => one !== asked.key);
+    // A fingerprint is found in one cell; the other kinds need all of them.
+    const telling = asked.keys.filter((_, at) => holds !== "fingerprints" || asked.probes[at].agrees);
+    const helpers = [...new Set(telling.flat())].filter((one) => one !== asked.key);
     const sum = asked.probes.length > 12 ? "Its cells add up to its fingerprint" : `Exclusive or, its cells (${asked.probes.map((probe) => probe.value).join(" ⊕ ")}) give its fingerprint, ${asked.fingerprint}`;
     const why = { bits: "All its bits are set", counters: "None of its counters is zero", fingerprints: "One of its cells holds its fingerprint", sums: sum, code: `Its number, ${asked.fingerprint}, is in the code` }[holds];
     const count = asked.count == null ? "" : ` Its count is ${asked.count}.`;
     let answer;
     if (!asked.present) answer = h("p", {}, h("strong", {}, `“${asked.key}” is certainly absent. `), asked.inserted ? "It was inserted, and the filter has forgotten it." : reason(asked, holds) + count);
     else if (asked.inserted) answer = h("p", {}, h("strong", { class: "good" }, `“${asked.key}” is present. `), why + "." + count);
-    else answer = h("p", {}, h("strong", { class: "error" }, `“${asked.key}” is a false positive: it was never inserted. `), why + (helpers.length ? `: these ${holds === "bits" ? "bits were set" : "cells are in use"} by ${list(helpers)}.` : " by chance.") + count);
+    else answer = h("p", {}, h("strong", { class: "error" }, `“${asked.key}” is a false positive: it was never inserted. `), why + (helpers.length ? `: ${{ bits: "these bits were set", fingerprints: "that cell is in use" }[holds] ?? "these cells are in use"} by ${list(helpers)}.` : " by chance.") + count);
     story.replaceChildren(h("ol", { class: "steps" },
       part("1 Bytes", asked.bytes.map((byte) => byte.toString(16).padStart(2, "0")).join(" ")),
       part("2 Digest", asked.digest),
-      part("3 Cells" + (asked.fingerprint == null ? "" : `, fingerprint ${asked.fingerprint}`), holds === "code" && where.length > 1 ? `bits ${asked.probes[0].at} to ${asked.probes.at(-1).at} of the code` : where.length ? where.join(", ") + (asked.probes.length > 24 ? ", …" : "") : "none"),
+      part("3 Cells" + (asked.fingerprint == null ? "" : `, fingerprint ${asked.fingerprint}`), holds === "code" && where.length > 1 ? `bits ${asked.probes[0].at} to ${asked.probes.at(-1).at} of the code` : where.length ? where.join(", ") + (cells.size > 24 ? ", …" : "") : "none"),
       h("li", {}, h("h3", {}, "4 Answer"), answer)),
       ...chosen(asked), users(asked));
   }
