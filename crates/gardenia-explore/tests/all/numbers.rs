@@ -3,46 +3,112 @@
 use crate::client::Running;
 use explore::Options;
 use gardenia::plan::Need;
-use gardenia::{AnyFilter, Bloom, Cuckoo, Kind, Spec};
+use gardenia::spec::{Param, Takes};
+use gardenia::{Ability, AnyFilter, Bloom, Cuckoo, Kind, Spec};
 use serde_json::{Value, json};
 
 fn close(found: &Value, expected: f64) -> bool {
     found.as_f64().is_some_and(|found| (found - expected).abs() <= 1e-12 * expected.abs())
 }
 
+/// The spec in the first line of a command: its kind, then options with a prefix and their values.
+fn said(text: &str, begin: &str, end: &str, prefix: &str) -> Spec {
+    let line = text.lines().next().unwrap().strip_prefix(begin).unwrap().strip_suffix(end).unwrap();
+    let mut words = line.split(' ');
+    let kind = Kind::from_name(words.next().unwrap()).unwrap();
+    let mut spec = Spec::new(kind);
+    while let Some(word) = words.next() {
+        let param = Param::from_word(&word.strip_prefix(prefix).unwrap().to_lowercase()).unwrap();
+        let value = if matches!(param.takes(), Takes::Nothing) { "" } else { words.next().unwrap() };
+        spec = spec.parse_option(param, value).unwrap();
+    }
+    spec
+}
+
 #[test]
 fn designs_are_those_of_the_planner() {
     let server = Running::new(Options::default());
-    for (query, need) in [
-        ("items=1000000&fpp=0.01", Need::of(1_000_000).fpp(0.01)),
-        ("items=5000&fpp=0.001&needs=remove", Need::of(5_000).fpp(0.001).remove()),
-        ("fpp=0.02", Need::unknown().fpp(0.02)),
+    let million = || Need::of(1_000_000);
+    let some = || Need::of(5_000).fpp(0.001);
+    // Curves are drawn for the need without its rate: each is a plan per rate, so only two are compared.
+    for (query, curve, need) in [
+        ("items=1000000&fpp=0.01", Some(million()), million().fpp(0.01)),
+        ("items=5000&fpp=0.001&needs=remove", Some(Need::of(5_000).remove()), some().remove()),
+        ("items=5000&fpp=0.001&needs=count", None, some().count(65_535)),
+        ("items=5000&fpp=0.001&needs=forget", None, some().with(Ability::Forget)),
+        ("fpp=0.02", None, Need::unknown().fpp(0.02)),
         (
             "items=1000000&fpp=0.01&memory=3000000&needs=fixed",
-            Need::of(1_000_000).fpp(0.01).memory(3_000_000).fixed(),
+            None,
+            million().fpp(0.01).memory(3_000_000).fixed(),
         ),
     ] {
-        let (status, found) = server.get(&format!("/api/plan?{query}&curves=1"));
+        let curves = if curve.is_some() { "&curves=1" } else { "" };
+        let (status, found) = server.get(&format!("/api/plan?{query}{curves}"));
         assert_eq!(status, 200, "{query}: {found}");
         let plan = need.plan().unwrap();
         let designs = found["designs"].as_array().unwrap();
         assert_eq!(designs.len(), plan.designs().len(), "{query}");
         for (shown, design) in designs.iter().zip(plan.designs()) {
             assert_eq!(shown["kind"], design.kind.name());
-            assert_eq!(shown["bytes"], design.bytes);
-            assert!(
-                close(&shown["bits_per_key"], design.bits_per_key) && close(&shown["fpp"], design.fpp),
-                "{query}"
-            );
-            assert_eq!(shown["spec"], design.spec.to_string());
-            // The lines that are shown say the same spec.
-            for code in shown["code"].as_array().unwrap().iter().take(2) {
-                assert!(code["text"].as_str().unwrap().contains(&design.spec.to_string()));
+            assert_eq!(shown["why"], design.why);
+            for (name, value) in
+                [("bytes", design.bytes), ("file_bytes", design.file_bytes), ("items", design.items)]
+            {
+                assert_eq!(shown[name], value, "{query}: {name} of {:?}", design.kind);
             }
+            for (name, value) in [
+                ("bits_per_key", design.bits_per_key),
+                ("fpp", design.fpp),
+                ("bound", design.bound),
+                ("lines", design.lines),
+                ("ns", design.ns),
+            ] {
+                assert!(close(&shown[name], value), "{query}: {name} of {:?}: {shown}", design.kind);
+            }
+            assert_eq!(shown["spec"], design.spec.to_string());
+            let lines: Vec<_> = shown["code"].as_array().unwrap().iter().collect();
+            assert_eq!(lines.len(), 4);
+            for code in lines {
+                let text = code["text"].as_str().unwrap();
+                // Each says the same spec, in its own way.
+                let said = match code["language"].as_str().unwrap() {
+                    "Rust" | "Python" => text.split('"').nth(1).unwrap().parse::<Spec>().unwrap(),
+                    "Shell" => said(text, "gardenia build --kind ", " -o filter.gdn keys.txt", "--"),
+                    "Redis" if design.is_fixed() => {
+                        assert!(text.starts_with("# "), "{text}");
+                        continue;
+                    }
+                    "Redis" => {
+                        assert!(design.kind.can(Ability::Insert), "{text}");
+                        said(text, "GD.RESERVE seen KIND ", "", "")
+                    }
+                    other => panic!("{other}"),
+                };
+                assert_eq!(said, design.spec, "{text}");
+            }
+        }
+        let Some(curve) = curve else { continue };
+        let rates = [0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6];
+        let plans: Vec<_> =
+            rates.into_iter().filter_map(|rate| curve.clone().fpp(rate).plan().ok()).collect();
+        for line in found["curves"].as_array().unwrap() {
+            let designs = plans
+                .iter()
+                .filter_map(|plan| plan.designs().iter().find(|design| line["kind"] == design.kind.name()));
+            let expected: Vec<_> = designs.map(|design| [design.bits_per_key, design.fpp]).collect();
+            let points = line["points"].as_array().unwrap();
+            let alike = |(point, expected): (&Value, &[f64; 2])| {
+                close(&point[0], expected[0]) && close(&point[1], expected[1])
+            };
+            assert!(
+                points.len() == expected.len() && points.iter().zip(&expected).all(alike),
+                "{query}: {line}, {expected:?}"
+            );
         }
     }
     let (_, limit) = server.get("/api/plan?items=100&fpp=0.01");
-    assert_eq!(limit["limit"][7], json!([8.0, 1.0 / 256.0]));
+    assert_eq!(limit["limit"][8], json!([8.0, 1.0 / 256.0]));
     let (status, nothing) = server.get("/api/plan?items=1000000&fpp=0.01&memory=10");
     assert!(status == 200 && nothing["error"].as_str().unwrap().contains("10"), "{nothing}");
     assert_eq!(server.get("/api/plan?items=many").0, 400);
@@ -348,22 +414,77 @@ fn a_stream_is_counted_exactly_beside_the_sketches() {
 }
 
 #[test]
-fn curves_are_the_theory_and_simulations_agree_with_them() {
+fn curves_are_the_theory() {
+    use gardenia::index::{AnyScheme, Scheme, SchemeId};
+    use gardenia::theory::{bloom, choices};
     let server = Running::new(Options::default());
-    let (_, found) = server.get("/api/papers?figure=choices&c=16&n=1000&k=5");
-    let rate = gardenia::theory::choices::fpp(16_000, 1_000, 6, 2);
-    assert!(close(&found["lines"][1]["points"][5][1], rate), "{found}");
-    let body = json!({ "figure": "choices", "c": 8, "n": 1000, "k": 5, "seed": 7 });
-    let done = server.wait(&server.post("/api/simulate", body.to_string().as_bytes()).1);
-    let (_, theory) = server.get("/api/papers?figure=choices&c=8&n=1000&k=5");
-    let points = done["result"]["points"].as_array().unwrap();
-    assert_eq!(points.len(), 64);
-    for (number, point) in points.iter().take(16).enumerate() {
-        // One filter's own rate differs from the expected one by its fill: some percent of the rate, at 1,000 keys.
-        let (y, error) = (point["y"].as_f64().unwrap(), point["error"].as_f64().unwrap());
-        let expected = theory["lines"][0]["points"][number][1].as_f64().unwrap();
-        assert!((y - expected).abs() < 5.0 * error + 0.15 * expected, "k = {}: {y} {expected}", number + 1);
-    }
+    let curves = |figure: &str, c: f64, n: u64, k: u32| {
+        let (status, found) = server.get(&format!("/api/papers?figure={figure}&c={c}&n={n}&k={k}"));
+        assert_eq!(status, 200, "{found}");
+        found
+    };
+    // Each point of each line, by the function of the library that it is to be.
+    let compare = |found: &Value, names: &[&str], points: usize, theory: &dyn Fn(usize, f64) -> f64| {
+        let lines = found["lines"].as_array().unwrap();
+        assert_eq!(lines.iter().map(|line| line["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
+        for (number, line) in lines.iter().enumerate() {
+            assert_eq!(line["points"].as_array().unwrap().len(), points, "{line}");
+            for point in line["points"].as_array().unwrap() {
+                let expected = theory(number, point[0].as_f64().unwrap());
+                assert!(close(&point[1], expected), "{}: {point}, {expected}", line["name"]);
+            }
+        }
+    };
+    let found = curves("schemes", 12.0, 10_000, 8);
+    let names: Vec<_> = SchemeId::ALL.into_iter().map(SchemeId::name).collect();
+    compare(&found, &names, 5, &|number, items| {
+        let scheme = AnyScheme::new(SchemeId::ALL[number], 8);
+        scheme.planned_fpp(scheme.fit(12 * items as u64), items as u64)
+    });
+    assert_eq!(
+        (&found["cells"], &found["best"]),
+        (&json!(120_000), &json!(bloom::best_hashes(120_000, 10_000)))
+    );
+    let found = curves("choices", 16.0, 1_000, 5);
+    compare(&found, &["1 choice", "2 choices", "3 choices", "4 choices"], 16, &|number, hashes| {
+        choices::fpp(16_000, 1_000, hashes as u32, number as u32 + 1)
+    });
+    let found = curves("hashes", 10.0, 1_000, 5);
+    compare(&found, &["rounded down", "rounded up", "best"], 17, &|number, bits| {
+        let (cells, exact) = ((bits * 1_000.0) as u64, bits * std::f64::consts::LN_2);
+        let hashes = [exact as u32, exact.ceil() as u32, bloom::best_hashes(cells, 1_000)][number];
+        // The rate with b·ln 2 hashes, as if that were a whole number, is drawn as 1.
+        bloom::fpp(cells, 1_000, hashes.max(1)) / 2f64.powf(-exact)
+    });
     assert_eq!(server.get("/api/papers?figure=none").0, 400);
     assert_eq!(server.get("/api/papers?figure=hashes&c=1000").0, 400);
+}
+
+/// Each dot is what the filters of its point, built here again, lead one to expect by their fill.
+#[test]
+fn simulations_agree_with_the_fill_of_their_filters() {
+    let server = Running::new(Options::default());
+    let body = json!({ "figure": "choices", "c": 8, "n": 1000, "k": 5, "seed": 7 });
+    let done = server.wait(&server.post("/api/simulate", body.to_string().as_bytes()).1);
+    let points = done["result"]["points"].as_array().unwrap();
+    assert_eq!((points.len(), &done["result"]["queries"]), (64, &json!(50_000)));
+    for (number, point) in points.iter().enumerate() {
+        let (choice, hashes) = (number / 16 + 1, number % 16 + 1);
+        let spec = match choice {
+            1 => format!("bloom bits=8000 hashes={hashes}"),
+            _ => format!("choice bits=8000 hashes={hashes} choices={choice}"),
+        };
+        let filter = |seed: u64| {
+            let mut filter = spec.parse::<Spec>().unwrap().seed(7 + seed).build().unwrap();
+            (0..1_000u64).for_each(|key| _ = filter.insert(key).unwrap());
+            filter.fpp()
+        };
+        let expected = (0..10).map(filter).sum::<f64>() / 10.0;
+        let y = point["y"].as_f64().unwrap();
+        let deviation = (expected * (1.0 - expected) / 50_000.0).sqrt();
+        assert!((y - expected).abs() < 5.0 * deviation, "{spec}: {y}, {expected} ± {deviation}");
+        let told = gardenia::theory::sample::rate((y * 50_000.0).round() as u64, 50_000);
+        assert!(close(&point["low"], told.low) && close(&point["high"], told.high), "{point}");
+        assert_eq!(point["x"], hashes as f64);
+    }
 }
