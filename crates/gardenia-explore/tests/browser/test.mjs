@@ -5,23 +5,29 @@
 // Keys are written as they are pressed, so that each test is a list of what a person without a mouse does. Screenshots of every view at
 // 400 and 1400 pixels in light and dark, and those of docs/explorer.md, are written to the directory PICTURES.
 import { chromium } from "playwright-core";
-import { spawn } from "node:child_process";
-import { mkdtempSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import assert from "node:assert/strict";
 
-const [program, pictures, ...files] = process.argv.slice(2);
+const [command, pictures, ...files] = process.argv.slice(2);
+const program = resolve(command);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const home = mkdtempSync(join(tmpdir(), "explore-browser-"));
 mkdirSync(pictures, { recursive: true });
 
-const server = spawn(program, ["--no-open", "--port", "0", ...files], { stdio: ["ignore", "pipe", "inherit"] });
-const address = await new Promise((found, fail) => {
-  server.stdout.once("data", (line) => found(String(line).trim().replace(/\/$/, "")));
-  server.once("exit", () => fail(new Error("the explorer ended")));
-});
+let server, address;
+async function serve(files) {
+  server?.kill();
+  const own = (server = spawn(program, ["--no-open", "--port", "0", ...files], { stdio: ["ignore", "pipe", "inherit"] }));
+  address = await new Promise((found, fail) => {
+    own.stdout.once("data", (line) => found(String(line).trim().replace(/\/$/, "")));
+    own.once("exit", () => fail(new Error("the explorer ended")));
+  });
+}
+await serve(files);
 const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const browser = await chromium.launchPersistentContext(home, { executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args, viewport: { width: 1400, height: 900 }, acceptDownloads: true, reducedMotion: "reduce" });
 const page = browser.pages()[0] ?? (await browser.newPage());
@@ -34,6 +40,14 @@ page.on("pageerror", (error) => wrong.push(String(error)));
 page.on("request", (request) => request.url().startsWith(address) || /^(data|blob|about):/.test(request.url()) || wrong.push("asked " + request.url()));
 
 const api = async (path, body) => (await fetch(address + "/api/" + path, body ? { method: "POST", body: JSON.stringify(body) } : {})).json();
+// The result of a job of the server.
+async function jobOf(path, body = {}) {
+  const started = await api(path, body);
+  for (;;) {
+    const state = await api("job?id=" + started.job);
+    if (state.finished) return state.result;
+  }
+}
 const press = async (...keys) => { for (const key of keys) await page.keyboard.press(key); };
 const type = async (text) => { await press("ControlOrMeta+a"); await page.keyboard.type(text); };
 const view = async (hash) => { await page.goto("about:blank"); await page.goto(address + "/#" + hash); await page.waitForSelector(`main[data-ready="${hash.split("?")[0]}"]`); };
@@ -130,6 +144,23 @@ const tests = {
     await view(new URL(page.url()).hash.slice(1));
     assert.deepEqual(await page.locator("tbody tr").allInnerTexts(), before);
   },
+  async "plan: the shell lines of every design build a filter that finds its keys"() {
+    const words = { cwd: home, env: { PATH: dirname(program) + ":" + process.env.PATH, HOME: home }, encoding: "utf8" };
+    writeFileSync(join(home, "keys.txt"), Array.from({ length: 500 }, (_, at) => `key${at}\n`).join("") + "rose\n");
+    const built = new Set();
+    for (const needs of ["", "remove", "count", "forget", "grow", "fixed", "merge", "share", "send"]) {
+      const plan = await api(`plan?fpp=0.01&needs=${needs}${needs === "grow" ? "" : "&items=2000"}`);
+      for (const design of plan.designs) {
+        const shell = design.code.find((one) => one.language === "Shell").text;
+        if (built.has(shell)) continue;
+        rmSync(join(home, "filter.gdn"), { force: true });
+        const ran = spawnSync("sh", ["-e", "-c", shell], words);
+        assert.equal(ran.status, 0, shell + "\n" + ran.stderr);
+        built.add(shell);
+      }
+    }
+    assert.ok(built.size > 15, `${built.size} designs`);
+  },
   async "plan: what is impossible is said"() {
     await view("plan?items=1000000&fpp=0.01&memory=1000");
     assert.match(await text("p.error"), /1000|1,000|bytes/);
@@ -187,7 +218,7 @@ const tests = {
   async "inspect: facts, fill, zoom, query, verify and comparison by keyboard"() {
     await view("inspect");
     await page.waitForSelector("[data-verify]");
-    const { facts } = await api("file?id=1");
+    const { facts } = await jobOf("file?id=1");
     const shown = await text("dl");
     assert.ok(shown.includes(facts.kind) && shown.includes(facts.spec), shown);
     assert.ok(shown.includes(facts.measured.queries.toLocaleString("en") + " queries (95 %"), shown);
@@ -214,7 +245,7 @@ const tests = {
     await tab("[data-compare]");
     await press("Enter");
     await until(() => document.body.innerText.includes("Jaccard"));
-    const both = await api("compare?a=1&b=2");
+    const both = await jobOf("compare?a=1&b=2");
     assert.ok((await text("body")).includes("About " + Math.round(both.common.items).toLocaleString("en")));
     await all("overlap");
   },
@@ -246,10 +277,8 @@ const tests = {
     await until(() => !document.querySelector("[data-done]"));
     await done();
     assert.equal(await page.locator("svg.chart").count(), 3);
-    const started = await api("streams", { length: 60000, keys: 50000, skew: 1, seed: 1, top: 10, dedup: "blocked items=20k fpp=0.01", counts: "count-min epsilon=0.001 delta=0.01" });
-    let state;
-    do state = await api("job?id=" + started.job); while (!state.finished);
-    const end = state.result.points.at(-1);
+    const result = await jobOf("streams", { length: 60000, keys: 50000, skew: 1, seed: 1, top: 10, dedup: "blocked items=20k fpp=0.01", counts: "count-min epsilon=0.001 delta=0.01" });
+    const end = result.points.at(-1);
     assert.ok((await text("main")).includes(`${end.dropped.toLocaleString("en")} of ${end.distinct.toLocaleString("en")} new keys`), await text("main"));
     await all("duplicates");
     await tab("[name=length]", "Shift+Tab");
@@ -367,17 +396,21 @@ await run("first paint and slider moves are measured", async () => {
   console.log(`      slider move to new table: median ${middle(moves).toFixed(1)} ms, largest ${Math.max(...moves).toFixed(1)} ms`);
 });
 
-// The pictures of docs/explorer.md: one of each view, small enough for a repository.
-const shown = { plan: [scenes.plan, "light", 560], inside: ["inside?spec=" + encodeURIComponent("bloom items=12 fpp=0.1"), "light", 130], inspect: [scenes.inspect, "dark", 420], streams: ["streams?length=300000", "light", 60], papers: ["papers?figure=choices&c=16&n=1000", "dark", 60] };
-for (const [name, [hash, scheme, down]] of Object.entries(shown)) {
+// The pictures of docs/explorer.md: each view from its heading to the end of a part, one of them on a phone; small enough for a
+// repository. The explorer is started again: nothing that the tests dropped is in them.
+await serve(files);
+const [figure, load] = ["main figure", "main figure:has([aria-label='Load of blocks'])"];
+const shown = { plan: [scenes.plan, "light", 1280, figure], inside: [scenes.inside, "light", 1280, figure], inspect: [scenes.inspect, "dark", 1280, load], streams: ["streams?length=300000", "light", 1280, "main > div"], papers: [scenes.papers, "dark", 1280, figure], phone: [scenes.inside, "light", 400, figure] };
+for (const [name, [hash, scheme, width, last]] of Object.entries(shown)) {
   await run(`picture of ${name}`, async () => {
     await page.emulateMedia({ colorScheme: scheme });
-    await page.setViewportSize({ width: 1100, height: 760 });
-    await prepare(name, hash);
-    await page.evaluate((down) => scrollTo(0, down), down);
+    await page.setViewportSize({ width, height: 900 });
+    await prepare(hash.split("?")[0], hash);
+    await page.evaluate(() => scrollTo(0, 0));
+    const { y, height } = await page.locator(last).first().boundingBox();
     const path = join(pictures, `docs-${name}.png`);
-    await page.screenshot({ path });
-    assert.ok(statSync(path).size < 200000, `${statSync(path).size} bytes`);
+    await page.screenshot({ path, fullPage: true, clip: { x: 0, y: 0, width, height: Math.round(y + height + 10) } });
+    assert.ok(statSync(path).size < 250000, `${statSync(path).size} bytes`);
   });
 }
 await run("no error in the console, and no request to anywhere else", async () => assert.deepEqual(wrong, []));
