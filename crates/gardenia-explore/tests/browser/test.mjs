@@ -311,6 +311,16 @@ const tests = {
       await press(figure === "hashes" ? "End" : "Home");
       await until((figure) => location.hash.includes("figure=" + figure), figure);
     }
+    // Points where nothing was found are drawn, too, and all of them inside the axes.
+    await view("papers?figure=choices&c=30&n=1000");
+    await tab("[data-simulate]");
+    await press("Enter");
+    await done();
+    const dots = await page.locator("svg.chart :is(circle, text.mark)").all();
+    assert.equal(dots.length, 64);
+    assert.ok(await page.locator("svg.chart text.mark", { hasText: "<" }).count());
+    const bottom = await page.evaluate(() => +/V([\d.]+)H/.exec(document.querySelector("path.axis").getAttribute("d"))[1]);
+    for (const dot of dots) assert.ok(+((await dot.getAttribute("cy")) ?? (await dot.getAttribute("y")) - 5) < bottom, "a dot at the edge");
     // The full report is one link away, and is the lab's.
     await tab('a[href^="lab.html"]');
     const [report] = await Promise.all([browser.waitForEvent("page"), press("Enter")]);
