@@ -5,8 +5,12 @@
 Workers fill rings of keys of every family, item by item, and delete each key when its turn comes again, so that the data stay as
 many. Meanwhile masters are killed, replaced by their replicas, rewritten, moved slot by slot, and run out of memory. At the
 end: replicas have the digests of their masters; every item is there that a replica had confirmed (WAIT) before it was
-answered, which is all that an engine promises; the resident memory is at most 1.05 times that after warming up; and no command of
-the module was slower than 10 ms, but for those that are listed with their cost in docs/redis.md.
+answered, which is all that an engine promises; the resident memory of one pair is at most 1.05 times that after warming up; and no
+command of the module was slower than 10 ms, but for those that are listed with their cost in docs/redis.md.
+
+That pair fails over, but is never killed: a restart gives back what leaked. Its slots come back when they were moved away, so that it
+stores as much at the end as before. Warming up takes 8 rounds of troubles, and up to 12 while the allocator still takes more; after
+12 the pair counts as warm, because a leak does not stop there.
 
 The slow log counts the time that a server waits for a processor. So an entry does not count if the server was kept waiting that
 long in the same seconds, by the kernel's own count; and no command may be in the log more often than the engine's own SET, GET,
@@ -128,6 +132,8 @@ class Cluster:
         self.waiting.start()
         self.slow = SlowLog(self.waiting)
         masters, replicas = self.nodes[:3], self.nodes[3:]
+        # The pair that is never killed: a restart gives back what leaked.
+        self.kept = [masters[2], replicas[2]]
         for number, node in enumerate(masters):
             node.do("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
             node.do("CLUSTER", "ADDSLOTSRANGE", 16384 * number // 3, 16384 * (number + 1) // 3 - 1)
@@ -163,13 +169,13 @@ class Cluster:
         return next(node for node in self.nodes if (role := node.do("ROLE"))[0] == b"slave" and role[2] == master.port)
 
     def resident(self):
-        """Bytes of all servers, the least of some samples, when what they keep for later is given back."""
-        for node in self.nodes:
+        """Bytes of the pair that is never killed, the least of some samples, after the allocator gave back what it could."""
+        for node in self.kept:
             node.do("MEMORY", "PURGE")
         samples = []
         for _ in range(5):
             total = 0
-            for node in self.nodes:
+            for node in self.kept:
                 with open(f"/proc/{node.process.pid}/statm") as file:
                     total += int(file.read().split()[1]) * 4096
             samples.append(total)
@@ -350,7 +356,7 @@ class Trouble:
         self.counts[name] = self.counts.get(name, 0) + 1
 
     def kill(self):
-        master = random.choice(self.cluster.masters())
+        master = random.choice([node for node in self.cluster.masters() if node not in self.cluster.kept])
         replica = self.cluster.replica_of(master)
         port = master.port
         self.cluster.slow.take(master)
@@ -382,13 +388,17 @@ class Trouble:
                       and node.info("persistence", "aof_rewrite_scheduled") == "0", 60)  # fmt: skip
 
     def migrate(self):
-        """A slot with keys goes to another master."""
-        masters = self.cluster.masters()
+        """A slot with keys goes to another master and back: every pair stores as much as before."""
         number = slot(f"{{{random.randrange(len(self.workers))}-{random.randrange(RING)}}}")
         client = Client(self.cluster)
         client.refresh()
+        masters = self.cluster.masters()
         source = next(node for node in masters if node.port == client.ports[number])
         target = random.choice([node for node in masters if node is not source])
+        self.move(number, source, target, masters)
+        self.move(number, target, source, masters)
+
+    def move(self, number, source, target, masters):
         here, there = (node.do("CLUSTER", "MYID").decode() for node in (source, target))
         if self.cluster.engine == "valkey":
             source.do("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", number, number, "NODE", there)
@@ -454,12 +464,10 @@ def soak(engine, minutes, workers):
             pause.clear()
             return bytes
 
-        # Warm is when every key was there twice, every trouble came four times at least, and memory has stopped growing: two rounds in
-        # which the most of it did not rise. The most, because a server that was killed just now is smaller. An allocator takes 100 s to
-        # get there; a leak never does.
+        # Warm: every key was written twice, every trouble came eight times, and memory rose by less than 0.5 % in three rounds. An
+        # allocator takes about 100 s to get there.
         warm = []
-        while len(warm) < 4 or max(warm[-2:]) > 1.005 * max(warm[:-2]):
-            assert len(warm) < 24, f"memory does not stop growing: {warm}"
+        while len(warm) < 8 or (len(warm) < 12 and max(warm[-3:]) > 1.005 * max(warm[:-3])):
             for name in trouble.once():
                 trouble.make(name)
             while min(worker.rings for worker in crew) < 2 and not any(worker.failed for worker in crew):
