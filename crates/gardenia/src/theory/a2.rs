@@ -186,9 +186,16 @@ pub fn mean_fpp(bits: u64, hashes: u32, capacity: u64) -> f64 {
 /// ```
 #[must_use]
 pub fn stored(cells: u64, hashes: u32, counted: f64) -> f64 {
-    // The share that is passed over is small, and so are its changes.
-    (0..24)
-        .fold(counted, |met, _| counted / (1.0 - passed_over(hashes, f64::from(hashes) * met / cells as f64)))
+    // The share that is passed over is small, and so are its changes: a strict filter is there after one or two steps.
+    let mut met = counted;
+    for _ in 0..24 {
+        let before = met;
+        met = counted / (1.0 - passed_over(hashes, f64::from(hashes) * met / cells as f64));
+        if met == before {
+            break;
+        }
+    }
+    met
 }
 
 /// The share of new keys that a buffer takes for known while it fills up to `load` = k·n/m: the

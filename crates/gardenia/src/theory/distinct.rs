@@ -231,8 +231,7 @@ impl Distinct {
         const CYCLES: [f64; 12] =
             [10.0, 145.0, 400.0, 1_500.0, 1_500.0, 5_300.0, 6_000.0, 13e3, 15e3, 20e3, 26e3, 50e3];
         let (m, k) = (cells as f64, hashes.min(MAX_HASHES) as usize);
-        // Of so many positions more would take milliseconds, and rates this low have other floors.
-        let mut repeated = folds(k.min(48));
+        let mut repeated = folds_known(k.min(FOLDED));
         repeated.iter_mut().for_each(|chance| *chance /= m + 0.6 * k as f64);
         // What is below 10⁻⁴ of the rate at half fill is left out: it would cost time and change the shape of large filters
         // by a cell.
@@ -324,6 +323,24 @@ fn multiples(pairs: usize, odd: bool, divisor: usize) -> usize {
         (true, _) => ((2 * pairs - 1) / divisor).div_ceil(2),
         (false, _) => pairs / divisor,
     }
+}
+
+/// Of so many positions at most folds are counted: more would take milliseconds, and rates this low
+/// have other floors.
+const FOLDED: usize = 48;
+
+/// [`folds`] of up to [`FOLDED`] positions, computed once: sizing a filter asks for the same few
+/// numbers of positions hundreds of times.
+fn folds_known(k: usize) -> [f64; WIDTH] {
+    #[cfg(feature = "std")]
+    {
+        use std::sync::OnceLock;
+        static KNOWN: [OnceLock<alloc::boxed::Box<[f64; WIDTH]>>; FOLDED + 1] =
+            [const { OnceLock::new() }; FOLDED + 1];
+        **KNOWN[k].get_or_init(|| alloc::boxed::Box::new(folds(k)))
+    }
+    #[cfg(not(feature = "std"))]
+    folds(k)
 }
 
 /// For a parabola of fractions: m times the chance that q positions repeat others, beyond that of
