@@ -16,7 +16,7 @@ use crate::engine::stats::{Counter, resized};
 use crate::redisbloom::bloom::{BloomChain, InsertError};
 use crate::redisbloom::layout::{ChunkError, LayoutError};
 use crate::values::BATCH;
-use crate::values::bloom::{Bloom, BloomPlan, Refused, Scaling};
+use crate::values::bloom::{Bloom, BloomPlan, MOST_SLICES, Refused, Scaling};
 use crate::values::stored::Whole as _;
 use gardenia::index::SchemeId;
 use std::ffi::CStr;
@@ -52,7 +52,7 @@ commands! { c"bloom":
         c"O(1)" => card;
     Info c"bf.info" c"readonly fast",
         "key [CAPACITY|SIZE|FILTERS|ITEMS|EXPANSION]",
-        c"Returns what a Bloom filter is made of.",
+        c"Returns the filter's parameters and size.",
         c"O(1)" => info;
     ScanDump c"bf.scandump" c"readonly",
         "key iterator:n",
@@ -82,6 +82,9 @@ const WORDS: Words = Words {
     not_made: c"ERR could not create filter",
 };
 const FULL: &CStr = c"ERR non scaling filter is full";
+const MOST_FILTERS: &CStr =
+    c"ERR the filter is full: it has 64 sub-filters, the most. Reserve another with a larger capacity or EXPANSION";
+const _: () = assert!(MOST_SLICES == 64);
 const NOT_INSERTED: &CStr = c"ERR problem inserting into filter";
 const NOT_GROWN: &CStr = c"ERR problem inserting into filter: it may not grow, see bf.memory-limit";
 
@@ -96,12 +99,12 @@ fn not_made(refused: Refused) -> Failure {
     }
 }
 
-/// Why an item was not added, in words.
-fn not_added(refused: Refused) -> &'static CStr {
+/// Why an item was not added to a filter, in words.
+fn not_added(refused: Refused, filter: &Filter<'_>) -> &'static CStr {
     match refused {
         Refused::Full => {
             Counter::RefusedFull.add(1);
-            FULL
+            if filter.grows() { MOST_FILTERS } else { FULL }
         }
         Refused::Memory => {
             Counter::RefusedMemory.add(1);
@@ -313,6 +316,11 @@ impl Filter<'_> {
         }
     }
 
+    /// Whether it would add a sub-filter when it is full. RedisBloom's are never full if they grow.
+    fn grows(&self) -> bool {
+        matches!(self, Self::Ours(filter) if filter.expansion() > 0)
+    }
+
     /// The lines of BF.DEBUG.
     fn describe(&self) -> Vec<String> {
         match self {
@@ -434,7 +442,7 @@ fn add(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let engine = ctx.engine();
     match find(&mut key) {
         Found::Filter(mut filter) => {
-            let new = filter.insert(item.bytes(), || ctx.limit()).map_err(not_added)?;
+            let new = filter.insert(item.bytes(), || ctx.limit()).map_err(|why| not_added(why, &filter))?;
             drop(key);
             engine.reply_bool(new);
             if new {
@@ -456,8 +464,9 @@ fn add(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     let new = match filter.insert(item.bytes(), || ctx.limit()) {
         Ok(new) => new,
         Err(refused) => {
+            let why = not_added(refused, &filter);
             key.delete();
-            return Err(not_added(refused).into());
+            return Err(why.into());
         }
     };
     drop(key);
@@ -514,7 +523,7 @@ fn add_many<'a>(
     let mut end = Ok(items.len());
     for (number, (items, new)) in items.chunks(BATCH).zip(new.chunks_mut(BATCH)).enumerate() {
         if let Err((taken, refused)) = filter.insert_all(items, new, || ctx.limit()) {
-            end = Err((number * BATCH + taken, not_added(refused)));
+            end = Err((number * BATCH + taken, not_added(refused, &filter)));
             break;
         }
     }

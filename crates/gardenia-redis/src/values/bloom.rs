@@ -54,6 +54,8 @@ pub struct BloomPlan {
 const SMALL: u64 = 1_000;
 /// Items of the slice with the largest share, where the capacity is no plan.
 const PEAK_ITEMS: u64 = 50_000;
+/// The library adds no slice to so many.
+pub const MOST_SLICES: usize = 64;
 /// The whole rate to the first slice: what is left to others is not worth a bit.
 const ALL_TO_THE_FIRST: f64 = 1e-12;
 
@@ -129,7 +131,7 @@ const MODEL_BYTES: usize = 4 << 10;
 /// Why a filter was not made, or an item not added. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The filter does not grow, and is full.
+    /// The filter is full: it does not grow, or has [`MOST_SLICES`].
     Full,
     /// The memory cannot be had, or may not.
     Memory,
@@ -327,7 +329,7 @@ impl Scaling {
         if filter.contains_digest(digest) {
             return Ok(false);
         }
-        if expansion == 0 {
+        if expansion == 0 || filter.slices().count() >= MOST_SLICES {
             return Err(Refused::Full);
         }
         let (shape, _) = filter.next_slice()?;
