@@ -119,6 +119,22 @@ impl<R: Read + Seek> Walk<BufReader<R>> {
                 walk.lengths(1)?;
                 walk.strings(1)
             })?,
+            // A hash of which fields expire: Valkey 9's, and Redis 7.4's in two forms.
+            22 => self.each(|walk| {
+                walk.strings(2)?;
+                walk.skip(8)
+            })?,
+            24 => {
+                self.skip(8)?;
+                self.each(|walk| {
+                    walk.lengths(1)?;
+                    walk.strings(2)
+                })?;
+            }
+            25 => {
+                self.skip(8)?;
+                self.strings(1)?;
+            }
             15 | 19 | 21 => self.stream(kind)?,
             7 => return self.module(),
             _ => return None,

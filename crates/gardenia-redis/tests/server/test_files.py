@@ -180,6 +180,10 @@ class Files(Case):
             ("BF.ADD", "bf", "a"), ("CF.ADD", "cf", "a"), ("CMS.INITBYDIM", "cms", 9, 9), ("TOPK.RESERVE", "top", 3),
         ):  # fmt: skip
             self.assertNotIsInstance(self.do(*words), Error, words[:2])
+        if self.engine == "valkey":
+            # Fields that expire make another form of hash.
+            self.assertEqual(self.do("HSETEX", "expiring", "EX", "1000", "FIELDS", "2", "a", "b", "c", "d"), 1)
+            self.assertEqual(self.do("HSET", "expiring", "e", "f"), 1)
         self.assertEqual(self.do("SAVE"), "OK")
         with open(os.path.join(self.server.dir, "dump.rdb"), "rb") as file:
             written = file.read()
