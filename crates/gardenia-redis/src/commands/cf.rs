@@ -62,7 +62,7 @@ commands! { c"cuckoo":
         c"O(n), where n is the number of sub-filters" => del;
     Info c"cf.info" c"readonly fast",
         "key",
-        c"Returns what a cuckoo filter is made of.",
+        c"Returns the filter's parameters and size.",
         c"O(n), where n is the number of sub-filters" => info;
     ScanDump c"cf.scandump" c"readonly",
         "key iterator:n",

@@ -78,7 +78,7 @@ commands! { c"gardenia":
         c"O(n), where n is the size of the filter" => whole::card;
     Info c"gd.info" c"readonly",
         "key",
-        c"Returns what a filter is made of.",
+        c"Returns the filter's parameters and size.",
         c"O(n), where n is the size of the filter" => whole::info;
     Merge c"gd.merge" c"write deny-oom" keys (1, -1, 1),
         "key source...",

@@ -33,6 +33,10 @@ pub(super) fn parse(args: &[impl AsRef<[u8]>]) -> Result<Spec, String> {
             Takes::Nothing => "".into(),
             _ => args.next().ok_or_else(|| format!("{} needs a value", spell(param)))?,
         };
+        let whole = matches!(param.takes(), Takes::Whole(..) | Takes::Bits | Takes::Bytes);
+        if whole && let [b'0', b'0'..=b'9', ..] | [b'+', ..] = value.as_bytes() {
+            return Err(format!("{} is {value:?}: write it without a sign and leading zeros", spell(param)));
+        }
         spec = spec.parse_option(param, &value).map_err(explain)?;
     }
     Ok(spec)
@@ -249,6 +253,9 @@ mod tests {
             ("ROSE bloom", "KIND and a kind of filter must follow the key"),
             ("KIND bloom ROSES 1", "option ROSES is unknown"),
             ("KIND bloom ITEMS", "ITEMS needs a value"),
+            ("KIND bloom ITEMS 007", "ITEMS is \"007\": write it without a sign and leading zeros"),
+            ("KIND bloom MEMORY 01KiB", "MEMORY is \"01KiB\": write it without a sign and leading zeros"),
+            ("KIND bloom ITEMS -0", "ITEMS is \"-0\": a number such as 1000, 10M or 1e7 is expected"),
             ("KIND bloom ITEMS -1", "ITEMS is \"-1\": a number such as 1000, 10M or 1e7 is expected"),
             (
                 "KIND bloom ITEMS 18446744073709551616",
