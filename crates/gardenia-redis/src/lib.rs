@@ -24,6 +24,13 @@ const MODULE: Module = Module { name: c"bf", version: 20_800, load };
 /// there.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// Which build of that version it is: what `GARDENIA_BUILD` said when it was compiled, as
+/// `package/build` sets it.
+pub const BUILD: &str = match option_env!("GARDENIA_BUILD") {
+    Some(build) => build,
+    None => "unknown",
+};
+
 /// Registers everything.
 fn load(loading: &Loading<'_>, args: &[Str<'_>]) -> Result<(), &'static str> {
     engine::settings::take_arguments(args)?;

@@ -1407,7 +1407,7 @@ pub unsafe fn load(module: &Module, ctx: *mut RawCtx, argv: *mut *mut RawString,
     });
     match result {
         Ok(()) => {
-            log(Level::Notice, concat!("Gardenia ", env!("CARGO_PKG_VERSION"), " is loaded"));
+            log(Level::Notice, &format!("Gardenia {} is loaded (build {})", crate::VERSION, crate::BUILD));
             OK
         }
         Err(why) => {

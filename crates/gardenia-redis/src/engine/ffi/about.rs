@@ -227,6 +227,7 @@ unsafe extern "C" fn info(to: *mut RawInfo, _for_crash_report: c_int) {
     unsafe {
         if section(to, c"gardenia".as_ptr()) == OK {
             text(to, c"version".as_ptr(), VERSION_TEXT.as_ptr());
+            text(to, c"build".as_ptr(), BUILD_TEXT.as_ptr().cast());
             Counter::ALL.iter().for_each(|(counter, name)| _ = number(to, name.as_ptr(), counter.get()));
         }
         if section(to, c"objects".as_ptr()) == OK {
@@ -253,6 +254,13 @@ const VERSION_TEXT: &CStr =
         Ok(text) => text,
         Err(_) => c"",
     };
+
+/// The build with a zero byte, for the engine.
+static BUILD_TEXT: [u8; crate::BUILD.len() + 1] = {
+    let mut text = [0; crate::BUILD.len() + 1];
+    text.split_at_mut(crate::BUILD.len()).0.copy_from_slice(crate::BUILD.as_bytes());
+    text
+};
 
 /// The function that the engine calls for `INFO`.
 pub(super) type InfoFn = unsafe extern "C" fn(*mut RawInfo, c_int);
