@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -38,6 +39,15 @@ def dump(do, command, key):
         chunks.append((at, bytes))
 
 
+def listed():
+    """Commands that docs/redis.md lists whole as taking more than 10 ms, because their work is proportional to a payload."""
+    with open(os.path.join(os.path.dirname(__file__), "..", "..", "..", "..", "docs", "redis.md")) as file:
+        table = file.read().split("**Commands that can take more than 10 ms.**")[1].split("\n(Processor time")[0]
+    # A row that names nothing but commands; others are about some calls of a command.
+    rows = re.findall(r"^\| ((?:`[A-Z]+\.[A-Z]+`(?:, )?)+) \|", table, re.M)
+    return {name for row in rows for name in re.findall(r"[A-Z]+\.[A-Z]+", row)}
+
+
 def free_port(highest):
     while True:
         with socket.socket() as s:
@@ -49,8 +59,9 @@ def free_port(highest):
 class Server:
     """A server in a directory of its own; it can be stopped and started again on the same files."""
 
-    def __init__(self, engine, *options, arguments=(), highest=65535):
-        self.engine, self.options, self.arguments, self.highest = engine, options, arguments, highest
+    def __init__(self, engine, *options, arguments=(), highest=65535, module=MODULE):
+        self.engine, self.options, self.highest = engine, options, highest
+        self.module = ("--loadmodule", module, *arguments) if module else ()
         self.dir = tempfile.mkdtemp(prefix="gardenia-")
         self.process, self.wires = None, {}
         self.start()
@@ -60,7 +71,7 @@ class Server:
             self.port = port or free_port(self.highest)
             command = [BINARIES[self.engine], "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.dir]
             command += ["--save", "", "--enable-debug-command", "yes", "--logfile", os.path.join(self.dir, "log")]
-            command += ["--repl-diskless-sync-delay", "0", *self.options, "--loadmodule", MODULE, *self.arguments]
+            command += ["--repl-diskless-sync-delay", "0", *self.options, *self.module]
             self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
                 self.wait(lambda: self.do("PING") == "PONG")
@@ -97,6 +108,11 @@ class Server:
             if line.startswith(field + ":"):
                 return line.split(":", 1)[1]
         return None
+
+    def cpu(self):
+        """Seconds of processor time that the thread of commands has taken."""
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/schedstat") as file:
+            return int(file.read().split()[0]) / 1e9
 
     def digest(self, *keys):
         """The digests of values, or of the whole database."""

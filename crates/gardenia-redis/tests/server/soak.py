@@ -22,18 +22,17 @@ import binascii
 import math
 import os
 import random
+import re
 import sys
 import threading
 import time
 
-from servers import BINARIES, Server
+from servers import BINARIES, Server, listed
 from wire import Error, Wire
 
 HIGHEST = 65535 - 10000
 SLOW = 10_000
-# Their work is proportional to a payload.
-LISTED = {"BF.SCANDUMP", "BF.LOADCHUNK", "CF.SCANDUMP", "CF.LOADCHUNK", "GD.SCANDUMP", "GD.LOADCHUNK", "GD.DUMP", "GD.LOAD", "GD.MERGE",
-          "CMS.MERGE", "CF.COMPACT"}
+LISTED = listed()
 # The engine's own, one by one and in batches: what they meet is the machine's doing.
 CONTROL = {"SET", "GET", "SADD", "SMISMEMBER"}
 RING, STEPS, BATCH = 6, 60, 20
@@ -52,23 +51,26 @@ class Waiting(threading.Thread):
         self.nodes, self.samples, self.over = nodes, {}, threading.Event()
 
     def run(self):
-        while not self.over.wait(0.2):
+        while not self.over.wait(0.05):
+            # Of each processor: a thread is on one at a time.
             with open("/proc/stat") as file:
-                stolen = int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+                stolen = [int(line.split()[8]) / os.sysconf("SC_CLK_TCK") for line in file if re.match(r"cpu\d", line)]
             for pid in [node.process.pid for node in self.nodes]:
                 try:
                     with open(f"/proc/{pid}/task/{pid}/schedstat") as file:
                         queued = int(file.read().split()[1]) / 1e9
                 except OSError:
                     continue  # killed just now, or a kernel that does not count
-                self.samples.setdefault(pid, []).append((time.time(), queued + stolen))
+                self.samples.setdefault(pid, []).append((time.time(), queued, stolen))
 
     def of(self, pid, first, last):
         """Seconds of waiting between two times, with what the samples next to them may hide; no end of them if nobody counts."""
         samples = self.samples.get(pid, [])
-        before = [waited for when, waited in samples if when <= first] or [waited for _, waited in samples[:1]]
-        after = [waited for when, waited in samples if when >= last] or [waited for _, waited in samples[-1:]]
-        return after[0] - before[-1] if samples else math.inf
+        if not samples:
+            return math.inf
+        _, queued, stolen = next((sample for sample in reversed(samples) if sample[0] <= first), samples[0])
+        _, queued_after, stolen_after = next((sample for sample in samples if sample[0] >= last), samples[-1])
+        return queued_after - queued + max(after - before for before, after in zip(stolen, stolen_after))
 
 
 class SlowLog:

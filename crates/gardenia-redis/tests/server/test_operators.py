@@ -1,7 +1,9 @@
 """What an operator meets first: reloading, access control, documentation, counts, settings, sizes and limits."""
 
 import os
+import re
 import shutil
+import tempfile
 
 import every
 from servers import MODULE, Case, Server, on_both
@@ -172,7 +174,7 @@ class Counts(Case):
             return {
                 name[3:]: int(after[name]) - int(before[name])
                 for name in before
-                if name != "bf_version" and after[name] != before[name]
+                if name not in ("bf_version", "bf_build") and after[name] != before[name]
             }
 
         self.assertEqual(change("BF.MADD", "k", *range(90)).get("items_added", 0) > 80, True)
@@ -180,6 +182,9 @@ class Counts(Case):
         self.assertGreaterEqual(grown["growths"], 3)
         self.do("BF.RESERVE", "fixed", "0.01", "1", "NONSCALING")
         self.assertEqual(change("BF.MADD", "fixed", "a", "b"), {"items_added": 1, "refused_full": 1})
+        self.do("BF.RESERVE", "equal", "0.01", "1", "EXPANSION", "1")
+        self.do("BF.MADD", "equal", *range(200))
+        self.assertEqual(change("BF.ADD", "equal", "another"), {"refused_full": 1})
         self.do("CF.ADD", "cf", "a")
         self.assertEqual(change("CF.DEL", "cf", "a"), {"items_removed": 1})
         self.do("CONFIG", "SET", "bf.memory-limit", "1000")
@@ -191,9 +196,12 @@ class Counts(Case):
     def test_the_version_is_told(self):
         version = self.do("GD.VERSION").decode()
         self.assertRegex(version, r"^\d+\.\d+\.\d+")
-        self.assertEqual(self.section("bf_gardenia")["bf_version"], version)
+        section = self.section("bf_gardenia")
+        self.assertEqual(section["bf_version"], version)
+        # Builds of one version are told apart: package/build names them.
+        self.assertGreater(len(section["bf_build"]), 0)
         with open(os.path.join(self.server.dir, "log")) as file:
-            self.assertIn(f"Gardenia {version} is loaded", file.read())
+            self.assertIn(f"Gardenia {version} is loaded (build {section['bf_build']})", file.read())
 
 
 class Limits(Case):
@@ -203,6 +211,10 @@ class Limits(Case):
             self.refused("Bad capacity", "CF.RESERVE", "k", number)
             self.assertIsInstance(self.do("CMS.INITBYDIM", "k", number, "2"), Error)
             self.assertIsInstance(self.do("TOPK.RESERVE", "k", number), Error)
+        # Those of GD.RESERVE may be 10M and 7.0, as in the command.
+        for number in ("007", "00", "-0", "+7", " 7"):
+            self.assertIn(f'ITEMS is "{number}"', self.do("GD.RESERVE", "k", "KIND", "bloom", "ITEMS", number).text)
+        self.assertEqual(self.do("EXISTS", "k"), 0)
 
     def test_a_cuckoo_filter_at_its_last_expansion_says_so_to_every_command(self):
         self.do("CONFIG", "SET", "bf.cf-max-expansions", "2")
@@ -257,11 +269,41 @@ class Limits(Case):
         finally:
             self.do("CONFIG", "SET", "bf.memory-limit", "128mb")
 
+    def test_a_filter_of_sixty_four_sub_filters_says_that_it_is_full(self):
+        """It said that it may not grow for bf.memory-limit, with 28 kB in use."""
+        text = "ERR the filter is full: it has 64 sub-filters, the most. Reserve another with a larger capacity or EXPANSION"
+        self.do("BF.RESERVE", "k", "0.01", "2", "EXPANSION", "1")
+        replies = self.do("BF.MADD", "k", *range(300))
+        self.assertEqual(replies[-1], Error(text))
+        self.assertEqual((sum(replies[:-1]), self.do("BF.CARD", "k"), self.do("BF.INFO", "k", "FILTERS")), (128, 128, [64]))
+        absent = next(number for number in range(1000, 2000) if self.do("BF.EXISTS", "k", number) == 0)
+        self.refused(text, "BF.ADD", "k", absent)
+        self.assertEqual(self.do("GD.ADD", "k", absent), [Error("ERR the filter is full")])
+
+    def mean_ms(self, commands):
+        """Milliseconds of processor time per command: other work of the machine does not count."""
+        before = self.server.cpu()
+        for words in commands:
+            self.assertNotIsInstance(self.do(*words), Error, words[:6])
+        return (self.server.cpu() - before) * 1e3 / len(commands)
+
+    def test_strict_filters_are_sized_within_ten_milliseconds(self):
+        """They took 19 and 25 ms. Each has another shape, so that none is remembered."""
+        for error, capacities in (("1e-12", range(1000, 1020)), ("1e-15", range(100, 120)), ("1e-9", range(1, 21))):
+            made = [("BF.RESERVE", f"{error} {capacity}", error, capacity) for capacity in capacities]
+            self.assertLess(self.mean_ms(made), 10, error)
+
+    def test_growth_is_sized_within_ten_milliseconds(self):
+        """Sixty-four slices of one item took 0.4 s."""
+        for error in ("0.01", "1e-9"):
+            self.do("BF.RESERVE", error, error, "1", "EXPANSION", "1")
+            self.assertLess(self.mean_ms([("BF.ADD", error, item) for item in range(60)]), 1, error)
+
     def test_many_bits_per_item_are_planned_at_once(self):
         """A search for the best number of hashes stopped the server for half a minute."""
         for words in (("ITEMS", "10", "BITS", "3000"), ("ITEMS", "1000", "BITS", "1000000"), ("ITEMS", "100", "MEMORY", "10000")):
             self.do("DEL", "k")
-            self.assertEqual(self.do("GD.RESERVE", "k", "KIND", "choice", *words), "OK")
+            self.assertLess(self.mean_ms([("GD.RESERVE", "k", "KIND", "choice", *words)]), 10, words)
             self.assertEqual(pairs(self.do("GD.INFO", "k"))["Hashes"], 40, words)
 
     def test_rates_whose_planning_takes_seconds_are_refused(self):
@@ -401,6 +443,11 @@ class Sizes(Case):
         self.assertEqual(self.do("CMS.INITBYDIM", "cms", "2000000", "8"), "OK")
         self.assertEqual(self.do("GD.RESERVE", "gd", "KIND", "blocked", "BITS", "400000000", "HASHES", "5"), "OK")
         self.assertLess(resident() - before, 8 << 20)
+        # Nor does it take their time, which was 100 ms: under 1 ms, the planning apart.
+        before_cpu = self.server.cpu()
+        for number in range(20):
+            self.assertEqual(self.do("BF.RESERVE", f"large {number}", "0.01", "50000000"), "OK")
+        self.assertLess((self.server.cpu() - before_cpu) / 20, 0.001)
         self.assertEqual(self.do("BF.MADD", "bf", *range(100)), [1] * 100)
         self.assertEqual(self.do("BF.MEXISTS", "bf", *range(100)), [1] * 100)
         self.assertEqual(self.do("CF.INSERT", "cf", "ITEMS", *range(100)), [1] * 100)
@@ -415,4 +462,33 @@ class Sizes(Case):
         self.assertLess(resident() - before, 8 << 20)
 
 
-on_both(globals(), Reload, Access, Counts, Limits, Repeated, Chunks, Arguments, Sizes)
+class Package(Case):
+    def test_the_configuration_of_the_package_starts_a_server(self):
+        """With every setting that it shows, and the library that the tests run in the place that it names."""
+        package = os.path.join(os.path.dirname(__file__), "..", "..", "package")
+        with open(os.path.join(package, "gardenia.conf")) as file:
+            lines = file.read()
+        with open(os.path.join(package, "Dockerfile")) as file:
+            self.assertIn("libgardenia_redis.so /usr/lib/gardenia/", file.read())
+        self.assertIn("\nloadmodule /usr/lib/gardenia/libgardenia_redis.so\n", lines)
+        lines = lines.replace("/usr/lib/gardenia/libgardenia_redis.so", MODULE)
+        shown = re.findall(r"^# (bf\.\S+) (\S+)$", lines, re.M)
+        self.assertGreater(len(shown), 8)
+        directory = tempfile.mkdtemp(prefix="gardenia-")
+        try:
+            with open(os.path.join(directory, "gardenia.conf"), "w") as file:
+                file.write(re.sub(r"^# (?=bf\.|repl-)", "", lines, flags=re.M))
+            server = Server(self.engine, "--include", os.path.join(directory, "gardenia.conf"), module=None)
+            try:
+                for name, value in shown:
+                    is_bytes = value.endswith("mb")
+                    expected = str(int(value[:-2]) << 20) if is_bytes else value
+                    self.assertEqual(server.do("CONFIG", "GET", name), [name.encode(), expected.encode()])
+                self.assertEqual(server.do("BF.ADD", "k", "a"), 1)
+            finally:
+                server.remove()
+        finally:
+            shutil.rmtree(directory)
+
+
+on_both(globals(), Reload, Access, Counts, Limits, Repeated, Chunks, Arguments, Sizes, Package)
