@@ -9,8 +9,9 @@ answered, which is all that an engine promises; the resident memory of one pair 
 command of the module was slower than 10 ms, but for those that are listed with their cost in docs/redis.md.
 
 That pair fails over, but is never killed: a restart gives back what leaked. Its slots come back when they were moved away, so that it
-stores as much at the end as before. Warming up takes 8 rounds of troubles, and up to 12 while the allocator still takes more; after
-12 the pair counts as warm, because a leak does not stop there.
+stores as much at the end as before. Warming up takes 8 rounds of troubles, and up to 12 while the allocator still takes more. A leak
+grows meanwhile, too: so the end is also at most 1.08 times the first four rounds, where an allocator came to 1.04, and a leak of 300
+bytes in BF.MADD alone to 1.10 in 430,000 commands of all kinds and 1.31 in 930,000.
 
 The slow log counts the time that a server waits for a processor. So an entry does not count if the server was kept waiting that
 long in the same seconds, by the kernel's own count; and no command may be in the log more often than the engine's own SET, GET,
@@ -502,10 +503,10 @@ def soak(engine, minutes, workers):
         print(f"{engine}: {done} commands in {minutes} minutes, trouble {trouble.counts}")
         print(f"  {asked} confirmed items asked for, {len(lost)} lost {lost[:5]}")
         shown = ", ".join(f"{bytes / 2**20:.1f}" for bytes in warm)
-        print(f"  resident MiB: warming up {shown}; at the end {last / 2**20:.1f}: {last / max(warm):.3f}")
+        print(f"  resident MiB: warming up {shown}; at the end {last / 2**20:.1f}: {last / max(warm):.3f}, of four rounds {last / max(warm[:4]):.3f}")
         print(f"  slower than 10 ms: {cluster.slow.late}, without waiting for a processor: {cluster.slow.unexplained}")
         assert not lost and asked > 1000
-        assert last <= 1.05 * max(warm), "memory has grown"
+        assert last <= 1.05 * max(warm) and last <= 1.08 * max(warm[:4]), "memory has grown"
         assert not cluster.slow.accused(), f"slow: {cluster.slow.accused()}"
     finally:
         cluster.waiting.over.set()
