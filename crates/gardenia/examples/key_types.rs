@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let length = |w: u64| Duration::from_secs(w >> 32) + Duration::from_micros(w % 1_000_000);
     write(&to, "text", count, |_, w| format!("key {w:x} ä"))?;
     write(&to, "bytes", count, |at, w| [&w.to_be_bytes()[..((at % 9) as usize).min(8)], &[255]].concat())?;
+    write(&to, "bool", count, |_, w| w >> 63 == 1)?;
     write(&to, "u64", count, |_, w| w)?;
     write(&to, "i64", count, |_, w| w as i64)?;
     write(&to, "i128", count, |_, w| i128::from(w) + i128::MIN)?;

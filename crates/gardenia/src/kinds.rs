@@ -1062,6 +1062,19 @@ impl<M: Held> AnyFilter<M> {
         M::memory_bytes(self)
     }
 
+    /// A copy in memory of its own; where `clone` would end the process because memory is short,
+    /// this is an error. So is [`EncodeError::NotPortable`]: the copy goes by way of what a file
+    /// would hold.
+    ///
+    /// ```
+    /// let filter = "blocked items=1000".parse::<gardenia::Spec>()?.build()?;
+    /// assert!(filter.try_clone()? == filter);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<AnyFilter, Error> {
+        format::methods::try_clone(self, self.hasher())
+    }
+
     /// Checks what must hold of the cells beside the checksums, for filters that are viewed or
     /// mapped and not loaded: so far that no slice of a scalable filter claims more keys than it
     /// has bits set. Reads all of them.

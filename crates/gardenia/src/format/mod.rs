@@ -91,7 +91,7 @@ pub mod methods {
     //! What the macros below call, in one place.
     #[cfg(feature = "mmap")]
     pub(crate) use super::file::{load, map_file, open_mapped, persist_new, save, write_file};
-    pub(crate) use super::native::{from_bytes, to_bytes, view};
+    pub(crate) use super::native::{from_bytes, to_bytes, try_clone, view};
     #[cfg(feature = "std")]
     pub(crate) use super::native::{read_from, write_to};
 }

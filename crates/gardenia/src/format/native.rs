@@ -4,8 +4,9 @@ use super::ReadOptions;
 use super::header::{FIXED, Header};
 use crate::cells::{Memory, Owned};
 use crate::error::Part;
+use crate::hash::KeyHasher;
 use crate::spec::Spec;
-use crate::{DecodeError, EncodeError, SizeError};
+use crate::{DecodeError, EncodeError, Error, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
 use xxhash_rust::xxh3::xxh3_64;
@@ -110,45 +111,60 @@ pub(crate) fn file_bytes(params: u64, payload: u64) -> u64 {
     (FIXED as u64 + params + 8).next_multiple_of(64) + payload + trailer_len(payload)
 }
 
-/// Hands the bytes of `filter` to `put`, a piece at a time.
-fn encode<E: From<EncodeError>>(
-    filter: &impl Stored,
-    mut put: impl FnMut(&[u8]) -> Result<(), E>,
-) -> Result<(), E> {
-    let sections = filter.payload()?;
-    let payload_len = sections.iter().map(|section| section.memory().words() as u64 * 8).sum();
-    let header = Header { payload_len, ..filter.header()? };
-    put(&header.encode())?;
-    let mut sums = Vec::new();
-    let mut chunk = vec![0; CHUNK.min(header.payload_len as usize)];
-    let mut filled = 0;
-    let mut put_chunk = |chunk: &[u8]| {
-        sums.extend_from_slice(&xxh3_64(chunk).to_le_bytes());
-        put(chunk)
-    };
-    for section in sections.iter().map(Section::memory) {
-        let mut at = 0;
-        while at < section.words() {
-            let len = (chunk.len() - filled).min((section.words() - at) * 8);
-            section.copy_le(at, &mut chunk[filled..filled + len]);
-            (at, filled) = (at + len / 8, filled + len);
-            if filled == chunk.len() {
-                put_chunk(&chunk)?;
-                filled = 0;
+/// A filter that is about to be written.
+struct Encoder<'a> {
+    header: Header,
+    sections: Vec<Section<'a>>,
+}
+
+impl<'a> Encoder<'a> {
+    fn new(filter: &'a impl Stored) -> Result<Self, EncodeError> {
+        let sections = filter.payload()?;
+        let payload_len = sections.iter().map(|section| section.memory().words() as u64 * 8).sum();
+        Ok(Self { header: Header { payload_len, ..filter.header()? }, sections })
+    }
+
+    /// Hands the payload to `put`, a chunk at a time.
+    fn each_chunk<E>(&self, mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let mut chunk = vec![0; CHUNK.min(self.header.payload_len as usize)];
+        let mut filled = 0;
+        for section in self.sections.iter().map(Section::memory) {
+            let mut at = 0;
+            while at < section.words() {
+                let len = (chunk.len() - filled).min((section.words() - at) * 8);
+                section.copy_le(at, &mut chunk[filled..filled + len]);
+                (at, filled) = (at + len / 8, filled + len);
+                if filled == chunk.len() {
+                    put(&chunk)?;
+                    filled = 0;
+                }
             }
         }
+        if filled > 0 { put(&chunk[..filled]) } else { Ok(()) }
     }
-    if filled > 0 {
-        put_chunk(&chunk[..filled])?;
+
+    /// Hands all bytes to `put`, a piece at a time.
+    fn encode<E>(&self, mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        put(&self.header.encode())?;
+        let mut sums = Vec::new();
+        self.each_chunk(|chunk| {
+            sums.extend_from_slice(&xxh3_64(chunk).to_le_bytes());
+            put(chunk)
+        })?;
+        put(&sums)?;
+        put(&xxh3_64(&sums).to_le_bytes())?;
+        put(&END)
     }
-    put(&sums)?;
-    put(&xxh3_64(&sums).to_le_bytes())?;
-    put(&END)
 }
 
 pub(crate) fn to_bytes(filter: &impl Stored) -> Result<Vec<u8>, EncodeError> {
-    let mut bytes = Vec::with_capacity(file_len(&filter.header()?) as usize);
-    encode(filter, |piece| {
+    let encoder = Encoder::new(filter)?;
+    let len = file_len(&encoder.header);
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX))
+        .map_err(|_| SizeError::Memory { bytes: len })?;
+    encoder.encode(|piece| {
         bytes.extend_from_slice(piece);
         Ok::<_, EncodeError>(())
     })?;
@@ -157,8 +173,26 @@ pub(crate) fn to_bytes(filter: &impl Stored) -> Result<Vec<u8>, EncodeError> {
 
 #[cfg(feature = "std")]
 pub(crate) fn write_to(filter: &impl Stored, mut writer: impl std::io::Write) -> Result<(), EncodeError> {
-    encode(filter, |piece| Ok::<_, EncodeError>(writer.write_all(piece)?))?;
+    Encoder::new(filter)?.encode(|piece| writer.write_all(piece))?;
     Ok(writer.flush()?)
+}
+
+/// A copy of `filter` in memory of its own, by way of what is stored of it: where memory is short,
+/// it is an error. `hasher` is the filter's.
+pub(crate) fn try_clone<T: Restore>(filter: &impl Stored, hasher: &KeyHasher) -> Result<T, Error> {
+    let encoder = Encoder::new(filter)?;
+    // The filter is in memory already, so no limit protects anything.
+    let mut options = ReadOptions::new().max_bytes(u64::MAX).max_expansion(u64::MAX).max_samples(u64::MAX);
+    if let KeyHasher::Sip13 { secret } = hasher {
+        options = options.secret(secret.clone());
+    }
+    Ok(T::read(&encoder.header, &options, |sections| {
+        let mut room = Room::new(sections);
+        encoder.each_chunk(|chunk| {
+            room.put(chunk);
+            Ok(())
+        })
+    })?)
 }
 
 /// Where a decoder takes its bytes from.

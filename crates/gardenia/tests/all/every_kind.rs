@@ -78,6 +78,9 @@ fn files_hold_the_same_filter() {
         assert!(read.to_bytes().unwrap() == bytes && answers(&read, &asked) == expected, "{spec}");
         let view = AnyFilter::view(&bytes).unwrap();
         assert!(answers(&view, &asked) == expected && view.identity() == filter.identity(), "{spec}");
+        for copy in [filter.try_clone().unwrap(), view.try_clone().unwrap()] {
+            assert!(copy == filter && copy.to_bytes().unwrap() == bytes, "{spec}");
+        }
         assert_eq!(read.fpp(), filter.fpp(), "{spec}");
         // The size that the spec promises is that of the file, but for codes and parts that are added.
         let size = spec.clone().size().map(|size| size.file_bytes);
