@@ -40,6 +40,7 @@ class _Bar(Protocol):
 # A key: str, bytes, int, float, bool, None, tuple, UUID, datetime, timedelta, IP address, path, or a numpy scalar.
 _Key = Any
 _Keys = Iterable[_Key] | npt.NDArray[Any] | _ArrowArray | _ArrowStream
+_Numbers = Iterable[int] | npt.NDArray[np.integer[Any]] | _ArrowArray | _ArrowStream
 _Nulls = Literal["error", "skip", "key"]
 _Progress = Callable[[int, int | None], object] | _Bar | None
 _Path = str | bytes | PathLike[str]
@@ -57,7 +58,7 @@ SIGNATURES = {
     "contains_many": f"(self, keys: _Keys, *, {BATCH}, arrow: bool = False) -> npt.NDArray[np.bool_]",
     "count": "(self, key: _Key) -> int",
     "count_many": f"(self, keys: _Keys, *, {BATCH}, arrow: bool = False) -> npt.NDArray[np.uint64]",
-    "insert_pairs": f"(self, keys: _Keys, times: Iterable[int], *, {BATCH}) -> None",
+    "insert_pairs": f"(self, keys: _Keys, times: _Numbers, *, {BATCH}) -> None",
     "remove": "(self, key: _Key) -> None",
     "discard": "(self, key: _Key) -> bool",
     "discard_many": f"(self, keys: _Keys, *, {BATCH}, arrow: bool = False) -> npt.NDArray[np.bool_]",
@@ -100,7 +101,7 @@ OTHERS = {
     "Design": {
         "kind": "str", "spec": "str", "items": "int", "nbytes": "int", "file_bytes": "int", "bits_per_key": "float", "fpp": "float",
         "bound": "float", "confidence": "float", "ns": "float", "why": "str",
-        "build": "(self, keys: _Keys | None = None, values: Iterable[int] | None = None) -> Filter",
+        "build": "(self, keys: _Keys | None = None, values: _Numbers | None = None) -> Filter",
     },
     "Foreign": {
         "add": "(self, key: str | bytes | int | float, *, type: str | None = None) -> bool",
@@ -113,7 +114,7 @@ OTHERS = {
     },
     "Top": {
         "add": "(self, key: _Key, times: int = 1) -> None",
-        "update": "(self, keys: _Keys) -> None",
+        "update": '(self, keys: _Keys, *, nulls: _Nulls = "error", progress: _Progress = None) -> None',
         "most_common": "(self, keys: int = 10, *, type: type[bytes] | type[str] | type[int] | None = None) -> list[tuple[Any, int, int]]",
         "bounds": "(self, key: _Key) -> tuple[int, int]",
         "merge": "(self, other: Top) -> None",
@@ -129,7 +130,7 @@ CONSTRUCTORS = {
     "Top": "    def __new__(cls, keys: int = 10, *, memory: int | None = None) -> Self: ...\n",
 }
 FUNCTIONS = {
-    "make": f"(spec: str, keys: _Keys | None = None, values: Iterable[int] | None = None, *, secret: bytes | None = None, spared: _Keys | None = None, {BATCH}, **options: Any) -> Filter",
+    "make": f"(spec: str, keys: _Keys | None = None, values: _Numbers | None = None, *, secret: bytes | None = None, spared: _Keys | None = None, {BATCH}, **options: Any) -> Filter",
     "open": f"(path: _Path, *, mmap: bool = False, {READ}) -> Any",
     "from_bytes": f"(data: bytes, *, {READ}) -> Filter",
     "plan": '(items: int | None = None, fpp: float | None = None, memory: int | None = None, *, prefer: Literal["balance", "speed", "memory"] = "balance", **abilities: bool | int) -> list[Design]',
@@ -167,7 +168,7 @@ def constructor(row):
     fixed = "fixed" in abilities
     keys = "keys: _Keys" if fixed else "keys: _Keys | None = None"
     if "map" in abilities:
-        keys = "keys: Mapping[_Key, int] | _Keys, values: Iterable[int] | None = None"
+        keys = "keys: Mapping[_Key, int] | _Keys, values: _Numbers | None = None"
     options = "".join(f"        {name}: {kind} | None = None,\n" for name, kind, _ in row["options"])
     spared = "        spared: _Keys | None = None,\n" if row["name"] == "retouched" else ""
     return (

@@ -8,6 +8,7 @@ Memory stays that of one batch and the filter: 1.2 MB per million distinct keys 
 """
 
 import argparse
+import importlib.util
 import pathlib
 import shutil
 import subprocess
@@ -50,7 +51,9 @@ def deduplicate(path, out, seen):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=10_000_000)
-    rows = parser.parse_args().rows
+    parser.add_argument("--redis", type=int, default=6379, metavar="PORT", help="port of a Redis with the module (default: 6379)")
+    options = parser.parse_args()
+    rows, port = options.rows, options.redis
     with tempfile.TemporaryDirectory() as directory:
         there = pathlib.Path(directory)
         make(there / "visits.parquet", rows)
@@ -66,7 +69,11 @@ def main():
         connection = duckdb.connect()
         connection.sql("create table orders as select 'user ' || (i * 17) as user, i as amount from range(1000000) t(i)")
         gardenia.duckdb.register(connection, seen, "is_user")
-        print(connection.sql("select count(*) as rows, sum(amount) as amount from orders where is_user(user)"))
+        let_through = connection.sql("select count(*) from orders where is_user(user)").fetchall()[0][0]
+        visits = f"(select user from '{there}/visits.parquet')"
+        matching = connection.sql(f"select count(*) from orders where user in {visits}").fetchall()[0][0]
+        joined = connection.sql(f"select count(*) from orders where is_user(user) and user in {visits}").fetchall()[0][0]
+        print(f"{let_through:,} of 1,000,000 orders are let through to the join, which finds {joined:,}; without the filter {matching:,}")
 
         # 3. Share it: the file is the same for the shell, for Redis and for every other front.
         seen.save(there / "users.gdn")
@@ -74,14 +81,17 @@ def main():
             lines = "user 1\nnobody\n"
             found = subprocess.run(["gardenia", "query", there / "users.gdn"], input=lines, capture_output=True, text=True)
             print("gardenia query prints:", found.stdout.split("\n")[:-1])
-        try:
-            import redis
+        if importlib.util.find_spec("redis") is None:
+            print("not shared with Redis. hint: pip install redis")
+            return
+        import redis
 
-            server = redis.Redis()
+        try:
+            server = redis.Redis(port=port)
             server.execute_command("GD.LOAD", "users", seen.to_bytes(), "REPLACE")
             print("GD.EXISTS in Redis:", server.execute_command("GD.EXISTS", "users", "user 1"))
-        except Exception as error:  # no server, or none with the module
-            print("not shared with Redis:", type(error).__name__)
+        except redis.ConnectionError as error:
+            print("not shared with Redis:", error)
 
 
 if __name__ == "__main__":

@@ -216,9 +216,10 @@ unsafe fn column(
             )));
         }
         // SAFETY: there is one child of each.
-        let (schema, array) = unsafe { (&**schema.children, &**array.children) };
-        // SAFETY: as above.
-        return unsafe { column(schema, array, Some((first, len)), owner) };
+        let child = unsafe { column(&**schema.children, &**array.children, Some((first, len)), owner) }?;
+        // A struct may be missing as a whole, whatever its field holds there.
+        // SAFETY: the struct is as its schema says.
+        return Ok(unsafe { nullable(child, array, first, owner) });
     }
     let buffer = |at: i64| -> PyResult<Address> {
         if at >= array.n_buffers || array.buffers.is_null() {
@@ -287,16 +288,25 @@ unsafe fn column(
             )));
         }
     };
+    // SAFETY: the array is as its schema says.
+    Ok(unsafe { nullable(column, array, first, owner) })
+}
+
+/// A column with the bitmap of an array, if it has one.
+///
+/// # Safety
+/// The array has a layout that begins with a bitmap, with a bit for each row from `first` on, and `owner` keeps it alive.
+unsafe fn nullable(column: Box<dyn Column>, array: &Array, first: usize, owner: &Owner) -> Box<dyn Column> {
     let valid: *const u8 = match array.n_buffers > 0 && !array.buffers.is_null() {
-        // SAFETY: every layout but those without values begins with the bitmap, which is null if all rows have one.
+        // SAFETY: the caller's promise; it is null if all rows have a value.
         true => unsafe { *array.buffers }.cast(),
         false => std::ptr::null(),
     };
     if valid.is_null() || array.null_count == 0 {
-        return Ok(column);
+        return column;
     }
     let valid = Address { at: valid, owner: owner.clone() };
-    Ok(Box::new(Nullable { column, valid, offset: first }))
+    Box::new(Nullable { column, valid, offset: first })
 }
 
 fn plain<T: Number>(memory: &Address, first: usize, len: usize) -> Numbers<T> {

@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 const BLOCK: usize = 1 << 20;
 
 /// How long the GIL is held for Python objects, at most by about a chunk of them.
-const HOLD: Duration = Duration::from_millis(1);
+pub(crate) const HOLD: Duration = Duration::from_millis(1);
 
 /// Objects that are hashed before the clock is looked at.
-const OBJECTS: usize = 1024;
+pub(crate) const OBJECTS: usize = 1024;
 
 /// What is done with missing values.
 #[derive(Clone, Copy, PartialEq)]
@@ -310,7 +310,7 @@ fn run_objects<'py>(
 }
 
 /// Counts rows, reports progress and lets signals through.
-struct Ticker<'a, 'py> {
+pub(crate) struct Ticker<'a, 'py> {
     progress: Option<&'a Bound<'py, PyAny>>,
     /// Whether it is a bar that is told of new rows, as tqdm's is.
     bar: bool,
@@ -320,11 +320,16 @@ struct Ticker<'a, 'py> {
 }
 
 impl<'a, 'py> Ticker<'a, 'py> {
-    fn new(keys: &Bound<'py, PyAny>, options: &'a Options<'py>) -> PyResult<Self> {
+    pub(crate) fn new(keys: &Bound<'py, PyAny>, options: &'a Options<'py>) -> PyResult<Self> {
         let progress = options.progress.as_ref();
         let bar = progress.is_some_and(|progress| progress.hasattr("update").unwrap_or(false));
         let total = progress.and_then(|_| keys.len().ok());
         Ok(Self { progress, bar, total, done: 0, reported: 0 })
+    }
+
+    /// Rows so far.
+    pub(crate) fn done(&self) -> usize {
+        self.done as usize
     }
 
     fn tick(&mut self, py: Python<'_>, rows: usize) -> PyResult<()> {
@@ -334,12 +339,13 @@ impl<'a, 'py> Ticker<'a, 'py> {
     }
 
     /// Counts objects, and reports them a block at a time.
-    fn count(&mut self, py: Python<'_>, rows: usize) -> PyResult<()> {
+    pub(crate) fn count(&mut self, py: Python<'_>, rows: usize) -> PyResult<()> {
         self.done += rows as u64;
         if self.done - self.reported >= (BLOCK / 16) as u64 { self.finish(py) } else { Ok(()) }
     }
 
-    fn finish(&mut self, _: Python<'_>) -> PyResult<()> {
+    /// Reports what is not reported yet.
+    pub(crate) fn finish(&mut self, _: Python<'_>) -> PyResult<()> {
         let new = self.done - self.reported;
         self.reported = self.done;
         match self.progress {
@@ -418,6 +424,55 @@ pub(crate) fn in_threads<T: Send>(
             Err(panic) => std::panic::resume_unwind(panic),
         })
     })
+}
+
+/// Whole numbers beside keys, such as their counts: an array, Arrow data, or any iterable of them.
+pub(crate) fn wholes<T>(object: &Bound<'_, PyAny>) -> PyResult<Vec<T>>
+where
+    T: TryFrom<u64> + Send + for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    let (py, mut numbers) = (object.py(), Vec::new());
+    let room = |numbers: &mut Vec<T>, rows| {
+        let out_of_memory = |_| pyo3::exceptions::PyMemoryError::new_err("no memory for the numbers");
+        numbers.try_reserve(rows).map_err(out_of_memory)
+    };
+    let read = |column: &dyn Column, numbers: &mut Vec<T>| {
+        room(numbers, column.len())?;
+        for from in (0..column.len()).step_by(BLOCK) {
+            let mut rows = from..column.len().min(from + BLOCK);
+            let add = |row| {
+                numbers.push(column.whole(row).and_then(|number| T::try_from(number).ok()).ok_or(row)?);
+                Ok(())
+            };
+            py.detach(|| rows.try_for_each(add)).map_err(|row: usize| {
+                let most = u64::MAX >> (64 - 8 * size_of::<T>());
+                PyValueError::new_err(format!("element {row} is not a whole number from 0 to {most}"))
+            })?;
+            py.check_signals()?;
+        }
+        Ok::<_, PyErr>(())
+    };
+    match Keys::of(object)? {
+        Keys::Column(column) => column.map_or(Ok(()), |column| read(&*column, &mut numbers))?,
+        Keys::Arrow(mut stream) => {
+            while let Some(column) = stream.next(py)? {
+                read(&*column, &mut numbers)?;
+            }
+        }
+        Keys::Objects(_) | Keys::List(_) | Keys::Tuple(_) | Keys::Iterator(_) => {
+            let mut since = Instant::now();
+            for number in object.try_iter()? {
+                room(&mut numbers, 1)?;
+                numbers.push(number?.extract()?);
+                if numbers.len() % OBJECTS == 0 && since.elapsed() > HOLD {
+                    py.detach(|| ());
+                    py.check_signals()?;
+                    since = Instant::now();
+                }
+            }
+        }
+    }
+    Ok(numbers)
 }
 
 /// The digests of all keys, for filters that are built from them at once.

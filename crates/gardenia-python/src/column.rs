@@ -23,6 +23,11 @@ pub(crate) trait Column: Send + Sync {
         missing: &mut Vec<u32>,
     ) -> Result<(), String>;
 
+    /// The whole number of a row; `None` if it holds none.
+    fn whole(&self, _row: usize) -> Option<u64> {
+        None
+    }
+
     /// The key of a row for a filter of another program; `None` if the row has no value.
     fn foreign(&self, _row: usize) -> Result<Option<ForeignKey<'_>>, String> {
         Err("a column of this type has no keys of other programs. hint: use integers, floats, text or bytes"
@@ -42,6 +47,9 @@ pub(crate) trait Number: Key + Copy + Send + Sync + 'static {
     fn is_missing(&self) -> bool {
         false
     }
+    fn whole(self) -> Option<u64> {
+        None
+    }
     /// The number as other programs know it, if they do.
     fn foreign(self) -> Option<ForeignKey<'static>> {
         None
@@ -54,6 +62,9 @@ macro_rules! numbers {
             const ZERO: Self = 0;
             fn swapped(self) -> Self {
                 self.swap_bytes()
+            }
+            fn whole(self) -> Option<u64> {
+                self.try_into().ok()
             }
             fn foreign(self) -> Option<ForeignKey<'static>> {
                 Some(ForeignKey::Long(self as i64))
@@ -235,6 +246,11 @@ impl<T: Number> Column for Numbers<T> {
         Ok(())
     }
 
+    fn whole(&self, row: usize) -> Option<u64> {
+        assert!(row < self.len);
+        self.get(row).whole()
+    }
+
     fn foreign(&self, row: usize) -> Result<Option<ForeignKey<'_>>, String> {
         assert!(row < self.len);
         let value = self.get(row);
@@ -384,6 +400,15 @@ pub(crate) struct Nullable<C> {
     pub(crate) offset: usize,
 }
 
+impl<C: Column> Nullable<C> {
+    fn is_valid(&self, row: usize) -> bool {
+        let bit = self.offset + row;
+        // SAFETY: the bitmap has a bit for each row.
+        let byte: u8 = unsafe { self.valid.read((bit / 8) as isize) };
+        byte >> (bit % 8) & 1 == 1
+    }
+}
+
 impl<C: Column> Column for Nullable<C> {
     fn len(&self) -> usize {
         self.column.len()
@@ -399,9 +424,7 @@ impl<C: Column> Column for Nullable<C> {
         self.column.digest(from, hasher, digests, missing)?;
         let before = missing.len();
         for (i, digest) in digests.iter_mut().enumerate() {
-            let bit = self.offset + from + i;
-            // SAFETY: the bitmap has a bit for each row.
-            if unsafe { self.valid.read::<u8>((bit / 8) as isize) } >> (bit % 8) & 1 == 0 {
+            if !self.is_valid(from + i) {
                 missing.push(i as u32);
                 *digest = none(hasher);
             }
@@ -413,13 +436,12 @@ impl<C: Column> Column for Nullable<C> {
         Ok(())
     }
 
+    fn whole(&self, row: usize) -> Option<u64> {
+        if self.is_valid(row) { self.column.whole(row) } else { None }
+    }
+
     fn foreign(&self, row: usize) -> Result<Option<ForeignKey<'_>>, String> {
-        let bit = self.offset + row;
-        // SAFETY: the bitmap has a bit for each row.
-        match unsafe { self.valid.read::<u8>((bit / 8) as isize) } >> (bit % 8) & 1 {
-            0 => Ok(None),
-            _ => self.column.foreign(row),
-        }
+        if self.is_valid(row) { self.column.foreign(row) } else { Ok(None) }
     }
 }
 
@@ -435,6 +457,9 @@ impl Column for Box<dyn Column> {
         missing: &mut Vec<u32>,
     ) -> Result<(), String> {
         (**self).digest(from, hasher, digests, missing)
+    }
+    fn whole(&self, row: usize) -> Option<u64> {
+        (**self).whole(row)
     }
     fn foreign(&self, row: usize) -> Result<Option<ForeignKey<'_>>, String> {
         (**self).foreign(row)

@@ -161,6 +161,15 @@ pub(crate) fn decode(error: DecodeError) -> PyErr {
     }
 }
 
+/// An error of a copy.
+pub(crate) fn copy(error: Error) -> PyErr {
+    match error {
+        Error::Encode(error) => encode(error),
+        Error::Decode(error) => decode(error),
+        error => PyValueError::new_err(error.to_string()),
+    }
+}
+
 fn hint(error: &DecodeError, hint: &str) -> String {
     let message = error.to_string();
     let what = message.split(": give it").next().unwrap_or(&message);

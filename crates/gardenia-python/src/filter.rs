@@ -79,8 +79,12 @@ impl Held {
     /// A copy in memory.
     fn to_owned(&self) -> PyResult<AnyFilter> {
         match self {
-            Self::Owned(filter) => Ok(filter.clone()),
-            _ => AnyFilter::from_bytes(&self.to_bytes()?).map_err(errors::decode),
+            Self::Owned(filter) => filter.try_clone().map_err(errors::copy),
+            Self::Mapped(filter) => match filter.as_mapped() {
+                Some(filter) => filter.try_clone().map_err(errors::copy),
+                None => Err(closed()),
+            },
+            Self::Closed => Err(closed()),
         }
     }
 }
@@ -184,8 +188,7 @@ impl Filter {
                 let message = format!("{} holds no values. hint: leave out values", spec.kind().name());
                 return Err(PyTypeError::new_err(message));
             }
-            let values =
-                values.try_iter()?.map(|value| value?.extract::<u32>()).collect::<PyResult<Vec<u32>>>()?;
+            let values = batch::wholes::<u32>(&values)?;
             let map = py.detach(|| spec.build_map(&digests, &values)).map_err(errors::spec)?;
             return Ok(Held::Owned(map.into()));
         }
@@ -331,7 +334,12 @@ impl<T: Copy + Default + Send, F: Fn(&Held, &[Digest], &mut [T]) -> PyResult<()>
 
 /// Room for the answers to more rows. Without the GIL if there are many: memory that is touched first is slow.
 fn grow<T: Copy + Default + Send>(py: Python<'_>, answers: &mut Vec<T>, rows: usize) -> PyResult<()> {
-    let out_of_memory = |_| pyo3::exceptions::PyMemoryError::new_err("no memory for the answers");
+    let out_of_memory = |_| {
+        let bytes = gardenia::spec::number::show_bytes((rows * size_of::<T>()) as u64);
+        pyo3::exceptions::PyMemoryError::new_err(format!(
+            "no memory for {rows} more rows, which take {bytes}"
+        ))
+    };
     answers.try_reserve(rows).map_err(out_of_memory)?;
     let len = answers.len() + rows;
     if rows > 1 << 16 {
@@ -648,7 +656,7 @@ impl Filter {
             ));
         }
         batch::run(keys, &self.hasher, &options, &mut pairs)?;
-        let times = times.try_iter()?.map(|times| times?.extract::<u64>()).collect::<PyResult<Vec<u64>>>()?;
+        let times = batch::wholes::<u64>(times)?;
         if times.len() != pairs.digests.len() {
             return Err(PyValueError::new_err(format!(
                 "{} keys and {} counts: each key needs one",
@@ -803,12 +811,13 @@ impl Filter {
                 let buffer = Bound::new(py, Buffer::new(Data::Bytes(bytes)))?;
                 py.import("pickle")?.call_method1("PickleBuffer", (buffer,))?
             }
-            _ => PyBytes::new(py, &bytes).into_any(),
+            _ => py_bytes(py, &bytes)?.into_any(),
         };
-        let from_bytes = slf.get_type().getattr("from_bytes")?;
+        // Not from_bytes: a pickle is trusted, and no limit of files stands between a filter and its copy.
+        let restore = py.import("gardenia._gardenia")?.getattr("_restore")?;
         match slf.getattr("__dict__") {
-            Ok(state) if !state.is_empty()? => (from_bytes, (data,), state).into_pyobject(py),
-            _ => (from_bytes, (data,)).into_pyobject(py),
+            Ok(state) if !state.is_empty()? => (restore, (slf.get_type(), data), state).into_pyobject(py),
+            _ => (restore, (slf.get_type(), data)).into_pyobject(py),
         }
     }
 
@@ -931,13 +940,13 @@ impl Filter {
         let guard = self.read(py)?;
         let held = &*guard;
         let bytes = py.detach(|| held.to_bytes())?;
-        Ok(PyBytes::new(py, &bytes))
+        py_bytes(py, &bytes)
     }
 
     /// The filter in these bytes, with every checksum verified. `secret` is that of a keyed filter.
     #[classmethod]
     #[pyo3(signature = (data, *, secret=None, max_bytes=None, max_expansion=None))]
-    fn from_bytes<'py>(
+    pub(crate) fn from_bytes<'py>(
         class: &Bound<'py, PyType>,
         data: &Bound<'py, PyAny>,
         secret: Option<&[u8]>,
@@ -951,7 +960,10 @@ impl Filter {
             Ok(bytes) => read(bytes.as_bytes()),
             Err(_) => {
                 let view = pyo3::buffer::PyBuffer::<u8>::get(data)?;
-                read(&view.to_vec(py)?)
+                let mut bytes = Vec::new();
+                grow(py, &mut bytes, view.item_count())?;
+                view.copy_to_slice(py, &mut bytes)?;
+                read(&bytes)
             }
         };
         Self::instance(py, Some(class), Held::Owned(filter.map_err(errors::decode)?))
@@ -1100,6 +1112,14 @@ impl Filter {
         let (ours, theirs) = (ours.owned_mut()?, &*theirs);
         py.detach(|| combine(ours, theirs))
     }
+}
+
+/// A copy of bytes for Python.
+fn py_bytes<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, bytes.len(), |room| {
+        room.copy_from_slice(bytes);
+        Ok(())
+    })
 }
 
 fn read_options(

@@ -1,7 +1,7 @@
 //! Python objects as keys: each type has the canonical bytes that [`gardenia::Key`] gives it.
 #![allow(unsafe_code)] // exact ints, texts and bytes are read without a detour: they are nine of ten keys
 
-use crate::{buffer, column};
+use crate::buffer;
 use gardenia::{Digest, Key, KeyHasher, List};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
@@ -212,11 +212,17 @@ pub(crate) unsafe fn element(
 
 #[inline(never)]
 fn slow_element(object: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<(Digest, bool)> {
-    let class = object.get_type();
-    let foreign = class.name().is_ok_and(|name| name == "NAType" || name == "NaTType");
-    if foreign || object.is_none() {
-        return Ok((column::none(hasher), true));
+    match missing(object) {
+        Some(bytes) => Ok((hasher.digest(&bytes), true)),
+        None => Ok((slow_digest(object, hasher)?, false)),
     }
-    let nan = object.cast::<PyFloat>().is_ok_and(|value| value.value().is_nan());
-    Ok((slow_digest(object, hasher)?, nan))
+}
+
+/// The canonical bytes of an object that stands for a missing value; `None` of others.
+pub(crate) fn missing(object: &Bound<'_, PyAny>) -> Option<Vec<u8>> {
+    let named = || object.get_type().name().is_ok_and(|name| name == "NAType" || name == "NaTType");
+    if let Ok(value) = object.cast::<PyFloat>() {
+        return value.value().is_nan().then(|| value.value().with_bytes(<[u8]>::to_vec));
+    }
+    (object.is_none() || named()).then(|| None::<u8>.with_bytes(<[u8]>::to_vec))
 }

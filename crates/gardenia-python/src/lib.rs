@@ -37,7 +37,7 @@ mod _gardenia {
     use crate::{classes, errors, filter, foreign, keys, parquet, plan as planning, spec};
     use gardenia::{Digest, KeyHasher, Kind, Spec};
     use pyo3::prelude::*;
-    use pyo3::types::{PyBytes, PyDict, PyList};
+    use pyo3::types::{PyBytes, PyDict, PyList, PyType};
     use std::path::PathBuf;
 
     #[pymodule_init]
@@ -88,6 +88,10 @@ mod _gardenia {
     /// Opens a filter file and returns the right class. `mmap=True` maps the file instead of reading it: the filter opens at once, whatever its
     /// size, and is read-only. Nobody may change a mapped file in place or cut it short: answers would be wrong, or the process would be
     /// killed (SIGBUS).
+    ///
+    /// >>> gardenia.Bloom(["rose"], items=100).save("garden.gdn")
+    /// >>> "rose" in gardenia.open("garden.gdn")
+    /// True
     #[pyfunction]
     #[pyo3(signature = (path, *, mmap=false, secret=None, max_bytes=None, max_expansion=None))]
     fn open<'py>(
@@ -109,6 +113,10 @@ mod _gardenia {
     }
 
     /// The filter in these bytes: what to_bytes() returned, or the content of a file.
+    ///
+    /// >>> garden = gardenia.Bloom(["rose"], items=100)
+    /// >>> gardenia.from_bytes(garden.to_bytes()) == garden
+    /// True
     #[pyfunction]
     #[pyo3(signature = (data, *, secret=None, max_bytes=None, max_expansion=None))]
     fn from_bytes<'py>(
@@ -143,6 +151,9 @@ mod _gardenia {
     }
 
     /// What the filter of a spec takes before it is built: a dict with the filled spec, nbytes, file_bytes and fpp.
+    ///
+    /// >>> gardenia.size("bloom items=1M", fpp=0.01)["nbytes"]
+    /// 1199120
     #[pyfunction]
     #[pyo3(signature = (spec, **options))]
     fn size<'py>(
@@ -163,6 +174,11 @@ mod _gardenia {
     }
 
     /// The digest of a key, an int of 64 bits: XXH3-64 of its canonical bytes with `seed`, or SipHash-1-3 with `secret`.
+    ///
+    /// >>> hex(gardenia.digest("rose"))
+    /// '0xd6ea2b8b8a72aca7'
+    /// >>> gardenia.digest("rose") == gardenia.Bloom(items=100).digest("rose")
+    /// True
     #[pyfunction]
     #[pyo3(signature = (key, *, seed=0, secret=None))]
     fn digest(key: &Bound<'_, PyAny>, seed: u64, secret: Option<&[u8]>) -> PyResult<u64> {
@@ -172,6 +188,12 @@ mod _gardenia {
         };
         let Digest(digest) = hasher.digest(&keys::bytes(key)?);
         Ok(digest)
+    }
+
+    /// What unpickles a filter: its own bytes, which nothing limits.
+    #[pyfunction]
+    fn _restore<'py>(class: &Bound<'py, PyType>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Filter::from_bytes(class, data, None, Some(u64::MAX), Some(u64::MAX))
     }
 
     /// An empty filter for a column of a Parquet file: for gardenia.parquet.

@@ -1,14 +1,15 @@
 //! The class `Top`: the most frequent keys of a stream. It holds keys, not only digests, so that it is not a `Filter`.
 
+use crate::batch::{HOLD, Nulls, OBJECTS, Options, Ticker, Trouble};
 use crate::errors;
 use crate::guarded::Guarded;
 use crate::keys;
 use gardenia::{Merge, Top as Sketch};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyInt, PySlice, PyString, PyTuple, PyType};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The most frequent keys of a stream, with bounds on their counts.
 ///
@@ -41,24 +42,51 @@ impl Top {
     }
 
     /// Counts each key of a list, an array, Arrow data or any iterable.
-    fn update(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<()> {
+    #[pyo3(signature = (keys, *, nulls="error", progress=None))]
+    fn update(
+        &self,
+        py: Python<'_>,
+        keys: &Bound<'_, PyAny>,
+        nulls: &str,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
         if keys.cast::<PyString>().is_ok() || keys.cast::<PyBytes>().is_ok() {
             return Err(PyTypeError::new_err("a text is one key, and many are expected. hint: use add(key)"));
         }
-        let lists = ["to_pylist", "tolist", "to_list"].into_iter();
-        let list =
-            lists.filter_map(|name| keys.getattr(name).ok()).next().map(|list| list.call0()).transpose()?;
+        let options = Options::new(nulls, 1, progress)?;
+        let mut ticker = Ticker::new(keys, &options)?;
         let mut since = Instant::now();
-        for key in list.as_ref().unwrap_or(keys).try_iter()? {
-            let bytes = keys::bytes(&key?)?;
-            self.0.write(py)?.update(&bytes[..], 1);
-            if since.elapsed() > Duration::from_millis(1) {
-                py.detach(|| ());
-                py.check_signals()?;
-                since = Instant::now();
+        let mut each = |keys: &Bound<'_, PyAny>| -> PyResult<()> {
+            for key in keys.try_iter()? {
+                let key = key?;
+                match (keys::missing(&key), options.nulls) {
+                    (Some(_), Nulls::Error) => return Err(Trouble::Missing(ticker.done()).into()),
+                    (Some(_), Nulls::Skip) => {}
+                    (Some(bytes), Nulls::Key) => self.0.write(py)?.update(&bytes[..], 1),
+                    (None, _) => {
+                        let bytes = keys::bytes(&key)?;
+                        self.0.write(py)?.update(&bytes[..], 1);
+                    }
+                }
+                ticker.count(py, 1)?;
+                if since.elapsed() > HOLD {
+                    py.detach(|| ());
+                    py.check_signals()?;
+                    since = Instant::now();
+                }
             }
+            Ok(())
+        };
+        // Arrays become lists a piece at a time, which is short enough to hold the GIL for.
+        let mut lists = ["to_pylist", "tolist", "to_list"].into_iter();
+        match (lists.find(|name| keys.hasattr(*name).unwrap_or(false)), keys.len()) {
+            (Some(list), Ok(len)) => (0..len).step_by(OBJECTS).try_for_each(|from| {
+                let rows = PySlice::new(py, from as isize, (from + OBJECTS).min(len) as isize, 1);
+                each(&keys.get_item(rows)?.call_method0(list)?)
+            })?,
+            _ => each(keys)?,
         }
-        Ok(())
+        ticker.finish(py)
     }
 
     /// The `keys` most frequent keys as (key, least count, most count), the most frequent first. Keys are given as their canonical

@@ -293,14 +293,17 @@ def longest_wait(call):
         sys.setswitchinterval(before)
 
 
+NOISE = 0.002
+
+
 def holds_at_most(seconds, call):
     """Whether a call holds the GIL no longer than that. A thread that waits may also not be given a processor while the call works: how
-    long is seen by a call that does not hold the GIL at all; and of many tries one is enough, because a call that holds it does so
-    every time."""
+    long is seen by a call that does not hold the GIL at all, and up to `NOISE` is allowed for it. Of many tries one is enough, because a
+    call that holds the GIL does so every time."""
     data = bytes(20_000_000)
     for _ in range(20):
         noise = longest_wait(lambda: hashlib.sha256(data).digest())
-        if longest_wait(call) <= seconds + noise:
+        if longest_wait(call) <= seconds + min(noise, NOISE):
             return True
     return False
 
@@ -323,9 +326,16 @@ def test_the_gil_is_not_held_longer_than_5_ms(keys):
     assert holds_at_most(0.005, lambda: filter.contains_many(keys))
 
 
-def test_a_call_that_holds_the_gil_is_noticed():
-    keys = list(range(3_000_000))
-    assert not holds_at_most(0.005, lambda: [sorted(keys, reverse=True) for _ in range(2)])
+def test_a_call_that_holds_the_gil_for_8_ms_is_noticed():
+    def seconds(count):
+        begin = time.thread_time()
+        sum(range(count))  # in one call of C: the GIL is held for all of it
+        return time.thread_time() - begin
+
+    count = 1 << 16
+    while min(seconds(count) for _ in range(5)) < 0.008:
+        count += count >> 3
+    assert not holds_at_most(0.005, lambda: sum(range(count)))
 
 
 def test_a_list_that_shrinks_meanwhile_is_safe():
@@ -341,3 +351,15 @@ def test_a_list_that_shrinks_meanwhile_is_safe():
     filter.update(keys, progress=progress)
     thread.join()
     assert keys == []
+
+
+def test_a_struct_that_is_missing_has_no_key():
+    inner = pa.array([1, 2, None, 4])
+    rows = pa.StructArray.from_arrays([inner], names=["x"], mask=pa.array([False, True, False, False]))
+    filter = gardenia.Bloom(items=100, fpp=1e-6)
+    with pytest.raises(gardenia.MissingError, match="element 1 is missing"):
+        filter.update(rows)
+    filter.clear()
+    filter.update(rows, nulls="skip")
+    assert filter.contains_many([1, 2, 4]).tolist() == [True, False, True]
+    assert filter.contains_many(rows.slice(1), nulls="skip").tolist() == [False, False, True]

@@ -14,29 +14,32 @@ def keys(rules):
     return [rule["text"].replace("{i}", str(i)) for rule in rules for i in range(rule["from"], rule["to"])]
 
 
-def test_the_vectors_of_a_kind(kind):
-    path = CONFORMANCE / f"{kind.name}.json"
-    vectors = json.loads(path.read_text())
-    added, probes = keys(vectors["keys"]), keys(vectors["probes"])
+def build(kind, vectors, spec):
+    """The filter of a spec with the keys of the vectors."""
+    added = keys(vectors["keys"])
     values = spared = None
     if "values" in vectors:
         rule = vectors["values"]
-        number = [int(key.split()[1]) for key in added]
-        values = [rule["times"] * n % rule["modulo"] for n in number]
+        values = [rule["times"] * int(key.split()[1]) % rule["modulo"] for key in added]
     if "spared" in vectors:
         spared = keys(vectors["spared"])
+    words = spec.split()
+    options = dict(word.split("=") if "=" in word else (word, True) for word in words[1:])
+    options = {name.replace("-", "_"): value for name, value in options.items()}
+    if kind.can("fixed") or options.get("effort", "online") != "online":
+        return kind.type(added, values, spared=spared, **options)
+    filter = gardenia.make(spec)
+    filter.update(added)
+    return filter
+
+
+def test_the_vectors_of_a_kind(kind):
+    vectors = json.loads((CONFORMANCE / f"{kind.name}.json").read_text())
+    probes = keys(vectors["probes"])
     assert len(vectors["cases"]) > 2
     for case in vectors["cases"]:
         for spec in [case["asked"], case["filled"]]:
-            words = spec.split()
-            options = dict(word.split("=") if "=" in word else (word, True) for word in words[1:])
-            options = {name.replace("-", "_"): value for name, value in options.items()}
-            fixed = kind.can("fixed") or "effort" in options and options["effort"] != "online"
-            if fixed:
-                filter = kind.type(added, values, spared=spared, **options)
-            else:
-                filter = gardenia.make(spec)
-                filter.update(added)
+            filter = build(kind, vectors, spec)
             data = filter.to_bytes()
             assert hashlib.sha256(data).hexdigest() == case["file_sha256"], spec
         found = "".join(str(int(answer)) for answer in filter.contains_many(probes))

@@ -28,6 +28,8 @@ def keys(type, many):
             return [f"key {w:x} ä" for w in words]
         case "bytes":
             return [w.to_bytes(8, "big")[: i % 9] + b"\xff" for i, w in enumerate(words)]
+        case "bool":
+            return [w >> 63 == 1 for w in words]
         case "u64":
             return words
         case "i64":
@@ -57,7 +59,18 @@ def keys(type, many):
             return [pathlib.PurePosixPath(f"/tmp/{w:x}") for w in words]
 
 
-TYPES = "text bytes u64 i64 i128 f64 f32 ipv4 ipv6 uuid time duration tuple nested path".split()
+TYPES = "text bytes bool u64 i64 i128 f64 f32 ipv4 ipv6 uuid time duration tuple nested path".split()
+
+# The same keys as scalars of numpy.
+SCALARS = {
+    "text": np.str_,
+    "bytes": np.bytes_,
+    "bool": np.bool_,
+    "u64": np.uint64,
+    "i64": np.int64,
+    "f64": np.float64,
+    "time": lambda key: np.datetime64(key.replace(tzinfo=None), "us"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +93,8 @@ def test_a_filter_of_rust_answers_the_same_in_python(made, type):
     built = gardenia.make(filter.spec)
     built.update(probes[:COUNT])
     assert built == filter
+    if type in SCALARS:
+        np.testing.assert_array_equal(filter.contains_many(list(map(SCALARS[type], probes))), expected)
     some = range(0, 2 * COUNT, 997)
     assert [probes[i] in filter for i in some] == [bool(expected[i]) for i in some]
 

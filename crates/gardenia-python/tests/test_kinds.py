@@ -9,6 +9,7 @@ import threading
 
 import gardenia
 import numpy as np
+import pyarrow as pa
 import pytest
 from conftest import KINDS, TABLE, WORDS
 
@@ -69,6 +70,50 @@ def test_methods_are_those_of_the_abilities(kind):
         gardenia.Filter()
 
 
+# What each method and attribute returns when it is called on a filter of "key 0" to "key 99".
+CALLS = {
+    "add": lambda f, path: f.add("rose") in (True, False),
+    "update": lambda f, path: f.update(["rose"], ("tulip",)) is None and "tulip" in f,
+    "add_many": lambda f, path: f.add_many(["rose", "tulip"]).shape == (2,) and "rose" in f,
+    "contains_many": lambda f, path: f.contains_many(keys(100)).all(),
+    "count": lambda f, path: f.count("key 1") == 1 or f.kind == "quotient",
+    "count_many": lambda f, path: f.count_many(["key 1", "key 2"]).shape == (2,),
+    "insert_pairs": lambda f, path: f.insert_pairs(["rose"], [2]) is None and f.count("rose") == 2,
+    "remove": lambda f, path: f.remove("key 1") is None and "key 1" not in f,
+    "discard": lambda f, path: f.discard("key 1") is True and f.discard("key 1") is False,
+    "discard_many": lambda f, path: f.discard_many(["key 1"]).tolist() == [True],
+    "get": lambda f, path: f.get("key 7") == 7,
+    "get_many": lambda f, path: f.get_many(["key 7", "key 8"]).tolist() == [7, 8],
+    "clear": lambda f, path: f.clear() is None and not f,
+    "copy": lambda f, path: f.copy() == f,
+    "merge": lambda f, path: f.merge(f.copy()) is None and f.contains_many(keys(100)).all(),
+    "close": lambda f, path: f.close() is None and "key 1" in f,
+    "save": lambda f, path: f.save(path) is None and path.read_bytes() == f.to_bytes(),
+    "to_bytes": lambda f, path: len(f.to_bytes()) > 100,
+    "from_bytes": lambda f, path: type(f).from_bytes(f.to_bytes()) == f,
+    "open": lambda f, path: f.save(path) is None and type(f).open(path) == f,
+    "digest": lambda f, path: f.digest("rose") == gardenia.digest("rose"),
+    "spec": lambda f, path: f.spec.startswith(f.kind),
+    "options": lambda f, path: f.options["seed"] == 0,
+    "abilities": lambda f, path: len(f.abilities) > 0,
+    "fpp": lambda f, path: 0 <= f.fpp <= 1,
+    "fill": lambda f, path: 0 < f.fill <= 1,
+    "estimated_items": lambda f, path: f.estimated_items is None or f.estimated_items > 0,
+    "planned_items": lambda f, path: f.planned_items >= 0,
+    "planned_fpp": lambda f, path: f.planned_fpp >= 0,
+    "nbytes": lambda f, path: f.nbytes > 0,
+    "metadata": lambda f, path: f.metadata == b"",
+    "mapped": lambda f, path: f.mapped is False,
+}
+
+
+def test_every_method_is_called(kind, tmp_path):
+    public = {name for name in dir(kind.type) if not name.startswith("_") and name != "kind"}
+    assert set(kind.methods) <= public <= set(CALLS)
+    for method in sorted(public):
+        assert CALLS[method](kind.build(keys(100)), tmp_path / "filter.gdn"), method
+
+
 def test_add_tells_what_is_new(kind):
     if not kind.can("insert"):
         return
@@ -106,6 +151,15 @@ def test_keys_are_counted(kind):
     assert counts.dtype == np.uint64 and counts.tolist() == [2, 1, 0]
     filter.insert_pairs(["fern", "moss"], [3, 4])
     assert filter.count_many(["fern", "moss"]).tolist() == [3, 4]
+    for times in [np.array([1, 2], np.uint8), pa.array([1, 2]), pa.chunked_array([[1], [2]]), (1, 2), iter([1, 2]), [np.int64(1), 2]]:
+        other = kind.empty()
+        other.insert_pairs(["fern", "moss"], times)
+        assert other.count_many(["fern", "moss"]).tolist() == [1, 2]
+    for times in [np.array([1, -2]), pa.array([1, None]), np.array([1.0, 2.0])]:
+        with pytest.raises(ValueError, match="element [01] is not a whole number from 0 to 18446744073709551615"):
+            filter.insert_pairs(["fern", "moss"], times)
+    with pytest.raises((TypeError, OverflowError)):
+        filter.insert_pairs(["fern", "moss"], [1, -2])
     with pytest.raises(ValueError, match="each key needs one"):
         filter.insert_pairs(["fern"], [1, 2])
 
@@ -121,6 +175,10 @@ def test_values_are_found(kind):
     with pytest.raises(KeyError):
         filter["thistle"]
     assert kind.type(["rose"], [7])["rose"] == 7
+    for values in [np.array([7, 2**32 - 1]), pa.array([7, 2**32 - 1]), iter([7, 2**32 - 1])]:
+        assert kind.type(["rose", "tulip"], values).get_many(["rose", "tulip"]).tolist() == [7, 2**32 - 1]
+    with pytest.raises(ValueError, match="element 1 is not a whole number from 0 to 4294967295"):
+        kind.type(["rose", "tulip"], np.array([7, 2**32]))
 
 
 def test_filters_are_merged_and_intersected(kind):

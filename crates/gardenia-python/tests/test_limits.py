@@ -10,6 +10,7 @@ import zipfile
 
 import gardenia
 import numpy as np
+import pyarrow as pa
 import pytest
 from conftest import KINDS, WORDS
 
@@ -82,6 +83,49 @@ def test_a_filter_that_does_not_fit_is_a_memory_error_and_no_abort(sized):
     assert done.returncode == 0 and done.stdout.startswith("MemoryError") and "hint: lower items" in done.stdout, done
 
 
+@pytest.mark.parametrize("sized", SIZED, ids=repr)
+def test_a_copy_that_does_not_fit_is_a_memory_error_and_no_abort(sized):
+    script = f"""if True:
+        import copy, gardenia, pickle, resource
+        size = gardenia.size("{sized.name} items=1M")["nbytes"]
+        filter = gardenia.make("{sized.name}", items=300_000_000 * 1_000_000 // size)
+        other = filter.copy()
+        verbs = dict(copy=filter.copy, deepcopy=lambda: copy.deepcopy(filter), bytes=filter.to_bytes, pickle=lambda: pickle.dumps(filter, 4))
+        if "merge" in filter.abilities:
+            verbs["or"] = lambda: filter | other
+        if "intersect" in filter.abilities:
+            verbs["and"] = lambda: filter & other
+        used = int(open("/proc/self/statm").read().split()[0]) * 4096
+        resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20),) * 2)
+        for name, verb in verbs.items():
+            try:
+                verb()
+                print(name, "did")
+            except MemoryError:
+                print(name, "MemoryError")
+        """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done
+    outcomes = dict(line.split() for line in done.stdout.splitlines())
+    # A filter that is smaller in a file than in memory fits there.
+    fits = {"bytes", "pickle"} if sized.can("send") else set()
+    assert {name for name, outcome in outcomes.items() if outcome == "did"} == fits, outcomes
+    assert len(outcomes) >= 4 and ("or" in outcomes) == ("merge" in sized.empty().abilities)
+
+
+def test_limits_of_files_do_not_stand_between_a_filter_and_its_copies(tmp_path):
+    """A compressed filter that is nearly empty takes far more in memory than in a file."""
+    import copy
+    import pickle
+
+    filter = gardenia.make("compressed items=150M fpp=1%", ["rose"])
+    assert filter.nbytes > 300 << 20 and len(filter.to_bytes()) < 1 << 20
+    with pytest.raises(gardenia.FormatError, match="max_expansion"):
+        gardenia.from_bytes(filter.to_bytes())
+    for made in [filter.copy(), copy.deepcopy(filter), pickle.loads(pickle.dumps(filter)), filter | filter]:
+        assert made == filter
+
+
 def test_a_key_too_many_says_how_many_are_in():
     filter = gardenia.Cuckoo(items=100, fpp=0.01)
     with pytest.raises(gardenia.FullError, match="full") as caught:
@@ -148,6 +192,16 @@ def test_top(tmp_path):
     numbers = gardenia.Top(2)
     numbers.update(np.array([5, -1, 5]))
     assert numbers.most_common(type=int) == [(5, 2, 2), (-1, 1, 1)]
+    gaps, calls = gardenia.Top(2), []
+    for keys in [["rose", None], pa.array(["rose", None]), np.array(["rose", None], object), iter(["rose", None])]:
+        with pytest.raises(gardenia.MissingError, match="element 1 is missing"):
+            gaps.update(keys)
+        gaps.update(keys, nulls="skip")
+        gaps.update(keys, nulls="key")
+    gaps.update([float("nan")], nulls="skip")
+    assert gaps.bounds("rose")[0] == 10 and gaps.bounds(None)[0] == 3
+    gaps.update(pa.array(range(200_000)), progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1] == (200_000, 200_000) and len(calls) > 2 and gaps.total == 200_013
     with pytest.raises(TypeError):
         top.update("rose")
     with pytest.raises(TypeError):

@@ -4,6 +4,7 @@ import datetime as dt
 from collections import Counter
 
 import gardenia
+import pytest
 from conftest import KINDS
 from gardenia import key_bytes
 from hypothesis import given, settings
@@ -48,9 +49,11 @@ def make(kind):
     return kind.empty(items=2000, fpp=1e-6 if kind.name == "compressed" else FPP)
 
 
+@pytest.mark.parametrize("inserting", INSERTING, ids=repr)
 @settings(max_examples=60, deadline=None)
-@given(st.sampled_from(INSERTING), steps)
-def test_a_filter_answers_as_a_counter_of_canonical_bytes(kind, steps):
+@given(steps=steps)
+def test_a_filter_answers_as_a_counter_of_canonical_bytes(inserting, steps):
+    kind = inserting
     filter, model, touched = make(kind), Counter(), set()
     for verb, data in steps:
         many = data if isinstance(data, list) else [data]
@@ -86,9 +89,11 @@ def test_a_filter_answers_as_a_counter_of_canonical_bytes(kind, steps):
         assert all(count >= model[key] for key, count in zip(probes, filter.count_many(probes).tolist()))
 
 
+@pytest.mark.parametrize("fixed", [kind for kind in KINDS if kind.can("fixed") and not kind.can("map")], ids=repr)
 @settings(max_examples=30, deadline=None)
-@given(st.sampled_from([kind for kind in KINDS if kind.can("fixed") and not kind.can("map")]), batches)
-def test_a_static_filter_has_the_keys_it_was_built_from(kind, keys):
+@given(keys=batches)
+def test_a_static_filter_has_the_keys_it_was_built_from(fixed, keys):
+    kind = fixed
     if not keys and kind.name == "retouched":
         return
     filter = kind.type(keys, nulls="key", **({"fpp": 1e-6} if "fpp" in kind.options else {}))

@@ -23,6 +23,7 @@ class _Bar(Protocol):
 # A key: str, bytes, int, float, bool, None, tuple, UUID, datetime, timedelta, IP address, path, or a numpy scalar.
 _Key = Any
 _Keys = Iterable[_Key] | npt.NDArray[Any] | _ArrowArray | _ArrowStream
+_Numbers = Iterable[int] | npt.NDArray[np.integer[Any]] | _ArrowArray | _ArrowStream
 _Nulls = Literal["error", "skip", "key"]
 _Progress = Callable[[int, int | None], object] | _Bar | None
 _Path = str | bytes | PathLike[str]
@@ -268,7 +269,7 @@ class CountingBloom(Filter):
         """How often `key` was added, by the filter's estimate; 0 if it is certainly not in the filter."""
     def count_many(self, keys: _Keys, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None, arrow: bool = False) -> npt.NDArray[np.uint64]:
         """An array that says of each key how often it was added, by the filter's estimate."""
-    def insert_pairs(self, keys: _Keys, times: Iterable[int], *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
+    def insert_pairs(self, keys: _Keys, times: _Numbers, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
         """Adds each key as many times as `times` says: a list or array as long as the keys."""
     def merge(self, other: Self) -> None:
         """Merges the keys of another filter of the same options into this one; counts add up."""
@@ -325,7 +326,7 @@ class BitwiseBloom(Filter):
         """How often `key` was added, by the filter's estimate; 0 if it is certainly not in the filter."""
     def count_many(self, keys: _Keys, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None, arrow: bool = False) -> npt.NDArray[np.uint64]:
         """An array that says of each key how often it was added, by the filter's estimate."""
-    def insert_pairs(self, keys: _Keys, times: Iterable[int], *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
+    def insert_pairs(self, keys: _Keys, times: _Numbers, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
         """Adds each key as many times as `times` says: a list or array as long as the keys."""
 
 class SpectralBloom(Filter):
@@ -396,7 +397,7 @@ class SpectralBloom(Filter):
         """How often `key` was added, by the filter's estimate; 0 if it is certainly not in the filter."""
     def count_many(self, keys: _Keys, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None, arrow: bool = False) -> npt.NDArray[np.uint64]:
         """An array that says of each key how often it was added, by the filter's estimate."""
-    def insert_pairs(self, keys: _Keys, times: Iterable[int], *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
+    def insert_pairs(self, keys: _Keys, times: _Numbers, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
         """Adds each key as many times as `times` says: a list or array as long as the keys."""
     def merge(self, other: Self) -> None:
         """Merges the keys of another filter of the same options into this one; counts add up."""
@@ -598,7 +599,7 @@ class CountMin(Filter):
         """How often `key` was added, by the filter's estimate; 0 if it is certainly not in the filter."""
     def count_many(self, keys: _Keys, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None, arrow: bool = False) -> npt.NDArray[np.uint64]:
         """An array that says of each key how often it was added, by the filter's estimate."""
-    def insert_pairs(self, keys: _Keys, times: Iterable[int], *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
+    def insert_pairs(self, keys: _Keys, times: _Numbers, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
         """Adds each key as many times as `times` says: a list or array as long as the keys."""
     def merge(self, other: Self) -> None:
         """Merges the keys of another filter of the same options into this one; counts add up."""
@@ -654,7 +655,7 @@ class Bloomier(Filter):
     """
     def __new__(
         cls,
-        keys: Mapping[_Key, int] | _Keys, values: Iterable[int] | None = None,
+        keys: Mapping[_Key, int] | _Keys, values: _Numbers | None = None,
         *,
         seed: int | str | None = None,
         memory: int | str | None = None,
@@ -754,7 +755,7 @@ class Cuckoo(Filter):
         """How often `key` was added, by the filter's estimate; 0 if it is certainly not in the filter."""
     def count_many(self, keys: _Keys, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None, arrow: bool = False) -> npt.NDArray[np.uint64]:
         """An array that says of each key how often it was added, by the filter's estimate."""
-    def insert_pairs(self, keys: _Keys, times: Iterable[int], *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
+    def insert_pairs(self, keys: _Keys, times: _Numbers, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
         """Adds each key as many times as `times` says: a list or array as long as the keys."""
 
 class GolombSet(Filter):
@@ -934,7 +935,7 @@ class DynamicBloom(Filter):
         """How often `key` was added, by the filter's estimate; 0 if it is certainly not in the filter."""
     def count_many(self, keys: _Keys, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None, arrow: bool = False) -> npt.NDArray[np.uint64]:
         """An array that says of each key how often it was added, by the filter's estimate."""
-    def insert_pairs(self, keys: _Keys, times: Iterable[int], *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
+    def insert_pairs(self, keys: _Keys, times: _Numbers, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
         """Adds each key as many times as `times` says: a list or array as long as the keys."""
 
 class RetouchedBloom(Filter):
@@ -1025,7 +1026,7 @@ class Quotient(Filter):
         """How often `key` was added, by the filter's estimate; 0 if it is certainly not in the filter."""
     def count_many(self, keys: _Keys, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None, arrow: bool = False) -> npt.NDArray[np.uint64]:
         """An array that says of each key how often it was added, by the filter's estimate."""
-    def insert_pairs(self, keys: _Keys, times: Iterable[int], *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
+    def insert_pairs(self, keys: _Keys, times: _Numbers, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
         """Adds each key as many times as `times` says: a list or array as long as the keys."""
     def merge(self, other: Self) -> None:
         """Merges the keys of another filter of the same options into this one; counts add up."""
@@ -1121,7 +1122,7 @@ class InfiniFilter(Filter):
         """How often `key` was added, by the filter's estimate; 0 if it is certainly not in the filter."""
     def count_many(self, keys: _Keys, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None, arrow: bool = False) -> npt.NDArray[np.uint64]:
         """An array that says of each key how often it was added, by the filter's estimate."""
-    def insert_pairs(self, keys: _Keys, times: Iterable[int], *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
+    def insert_pairs(self, keys: _Keys, times: _Numbers, *, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None) -> None:
         """Adds each key as many times as `times` says: a list or array as long as the keys."""
 
 class ScalableBlocked(Filter):
@@ -1202,7 +1203,7 @@ class Design:
     @property
     def why(self) -> str:
         """Why one would use it, in a sentence."""
-    def build(self, keys: _Keys | None = None, values: Iterable[int] | None = None) -> Filter:
+    def build(self, keys: _Keys | None = None, values: _Numbers | None = None) -> Filter:
         """The filter: empty, or built from `keys`."""
 
 class Foreign:
@@ -1260,7 +1261,7 @@ class Top:
     def __new__(cls, keys: int = 10, *, memory: int | None = None) -> Self: ...
     def add(self, key: _Key, times: int = 1) -> None:
         """Counts `key`, `times` times."""
-    def update(self, keys: _Keys) -> None:
+    def update(self, keys: _Keys, *, nulls: _Nulls = "error", progress: _Progress = None) -> None:
         """Counts each key of a list, an array, Arrow data or any iterable."""
     def most_common(self, keys: int = 10, *, type: type[bytes] | type[str] | type[int] | None = None) -> list[tuple[Any, int, int]]:
         """The `keys` most frequent keys as (key, least count, most count), the most frequent first. Keys are given as their canonical
@@ -1287,7 +1288,7 @@ class Top:
     def open(path: _Path) -> Top:
         """Reads a file, with every checksum verified."""
 
-def make(spec: str, keys: _Keys | None = None, values: Iterable[int] | None = None, *, secret: bytes | None = None, spared: _Keys | None = None, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None, **options: Any) -> Filter:
+def make(spec: str, keys: _Keys | None = None, values: _Numbers | None = None, *, secret: bytes | None = None, spared: _Keys | None = None, nulls: _Nulls = "error", threads: int = 1, progress: _Progress = None, **options: Any) -> Filter:
     """The filter of a spec, such as "cuckoo items=1M fpp=0.1%": empty, or built from `keys`. Options may also be keyword arguments.
 
     >>> seen = gardenia.make("cuckoo items=1M fpp=0.1%")
@@ -1299,10 +1300,19 @@ def open(path: _Path, *, mmap: bool = False, secret: bytes | None = None, max_by
     """Opens a filter file and returns the right class. `mmap=True` maps the file instead of reading it: the filter opens at once, whatever its
     size, and is read-only. Nobody may change a mapped file in place or cut it short: answers would be wrong, or the process would be
     killed (SIGBUS).
+
+    >>> gardenia.Bloom(["rose"], items=100).save("garden.gdn")
+    >>> "rose" in gardenia.open("garden.gdn")
+    True
     """
 
 def from_bytes(data: bytes, *, secret: bytes | None = None, max_bytes: int | None = None, max_expansion: int | None = None) -> Filter:
-    """The filter in these bytes: what to_bytes() returned, or the content of a file."""
+    """The filter in these bytes: what to_bytes() returned, or the content of a file.
+
+    >>> garden = gardenia.Bloom(["rose"], items=100)
+    >>> gardenia.from_bytes(garden.to_bytes()) == garden
+    True
+    """
 
 def plan(items: int | None = None, fpp: float | None = None, memory: int | None = None, *, prefer: Literal["balance", "speed", "memory"] = "balance", **abilities: bool | int) -> list[Design]:
     """All designs that do what is asked, the best first. `items` is the number of keys, `fpp` the false-positive rate, `memory` the most
@@ -1313,7 +1323,11 @@ def plan(items: int | None = None, fpp: float | None = None, memory: int | None 
     """
 
 def size(spec: str, **options: Any) -> dict[str, Any]:
-    """What the filter of a spec takes before it is built: a dict with the filled spec, nbytes, file_bytes and fpp."""
+    """What the filter of a spec takes before it is built: a dict with the filled spec, nbytes, file_bytes and fpp.
+
+    >>> gardenia.size("bloom items=1M", fpp=0.01)["nbytes"]
+    1199120
+    """
 
 def key_bytes(key: _Key) -> bytes:
     """The canonical bytes of a key: two keys are the same exactly if these are.
@@ -1323,4 +1337,10 @@ def key_bytes(key: _Key) -> bytes:
     """
 
 def digest(key: _Key, *, seed: int = 0, secret: bytes | None = None) -> int:
-    """The digest of a key, an int of 64 bits: XXH3-64 of its canonical bytes with `seed`, or SipHash-1-3 with `secret`."""
+    """The digest of a key, an int of 64 bits: XXH3-64 of its canonical bytes with `seed`, or SipHash-1-3 with `secret`.
+
+    >>> hex(gardenia.digest("rose"))
+    '0xd6ea2b8b8a72aca7'
+    >>> gardenia.digest("rose") == gardenia.Bloom(items=100).digest("rose")
+    True
+    """
