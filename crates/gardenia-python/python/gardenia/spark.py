@@ -163,10 +163,11 @@ def dedup(df, column, fpp=1e-6, *, nulls="error"):
         raise gardenia.SpecError(f"fpp is {fpp}, and must be above 0 and below 1")
     # A kind that grows, and in which a repeated key takes no room.
     spec = next(design.spec for design in gardenia.plan(fpp=fpp, grow=True) if "copies" not in _abilities(design.kind))
-    keys = df.select(column)
-    at = df.columns.index(keys.columns[0])
-    _check_keys(keys, gardenia.make(spec), nulls)
-    return df.repartition(column).mapInArrow(_task("_first_rows", at, spec, nulls), df.schema)
+    # The key is a column of its own on the way: an expression may have the name of a column that it changes, or none.
+    _check_keys(df.select(column), gardenia.make(spec), nulls)
+    key = f"gardenia_{uuid.uuid4().hex}"
+    keyed = df.select("*", (F.col(column) if isinstance(column, str) else column).alias(key))
+    return keyed.repartition(key).mapInArrow(_task("_first_rows", spec, nulls), df.schema)
 
 
 def to_spark(filter):
@@ -250,7 +251,7 @@ def _reduced(df, column, recipe, known, nulls, partitions, depth, path):
     if "merge" not in getattr(empty, "abilities", ("merge",)):  # some kinds can be merged in some forms only
         raise gardenia.UnsupportedError(f"{known[0]} cannot be built in parts: two of them cannot be merged. hint: use another policy or form")
     _check_keys(keys, empty, nulls)
-    log.info("%s", _cost(*known))
+    log.warning("%s", _cost(*known))  # Python shows warnings, and nothing below, unless it is told otherwise
     if partitions is not None:
         keys = keys.coalesce(partitions)
     job = uuid.uuid4().hex
@@ -325,8 +326,12 @@ def _sending(filter):
         size, write = len(data), lambda at: at.write_bytes(data)
     name = f"gardenia-{digest}.gdn"
     if not (directory / name).exists():
-        write(directory / name)
-        session.addArtifacts(str(directory / name), file=True)
+        try:
+            write(directory / name)
+            session.addArtifacts(str(directory / name), file=True)
+        except BaseException:
+            (directory / name).unlink(missing_ok=True)  # the file stands for "sent"
+            raise
     return name, size
 
 
@@ -362,12 +367,7 @@ def _task(name, *arguments):
 
 
 def _add(filter, keys, nulls):
-    if isinstance(filter, gardenia.Top):
-        if keys.null_count and nulls == "error":
-            raise gardenia.MissingError('a key is missing. hint: pass nulls="skip" to leave such out, nulls="key" to use them as keys')
-        filter.update(keys.drop_null() if nulls == "skip" else keys)
-    else:
-        filter.update(keys, nulls=nulls)
+    filter.update(keys, nulls=nulls)
 
 
 def _pieces(data):
@@ -467,8 +467,9 @@ def _answers(keys, name, size, method, type, nulls, secret, format):
     return answers
 
 
-def _first_rows(batches, at, spec, nulls):
-    """The rows whose keys this task has not seen."""
+def _first_rows(batches, spec, nulls):
+    """The rows whose keys, in the last column, this task has not seen; without that column."""
     seen = gardenia.make(spec)
     for batch in batches:
-        yield batch.filter(pa.array(seen.add_many(batch.column(at), nulls=nulls, arrow=True)))
+        rows = batch.select(list(range(batch.num_columns - 1)))
+        yield rows.filter(pa.array(seen.add_many(batch.column(batch.num_columns - 1), nulls=nulls, arrow=True)))

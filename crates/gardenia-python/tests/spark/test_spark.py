@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyspark.sql.types as T
 import pytest
+import test_conformance as conformance
 from cluster import log, no_job, spark  # noqa: F401 - fixtures
 from conftest import KINDS
 from pyspark import TaskContext
@@ -124,6 +125,26 @@ def test_the_vectors_of_all_kinds_that_can_be_merged(spark):
         counts = [gs.count(filter, "key").alias(f"count{i}") for i, (filter, case) in enumerate(asked) if "counts" in case]
         answers = rows.select("number", *columns, *counts).toArrow().sort_by("number")
         for i, (_, case) in enumerate(asked):
+            assert "".join(map(str, answers[f"found{i}"].to_pylist())) == case["found"], case["asked"]
+            if "counts" in case:
+                assert answers[f"count{i}"].to_pylist() == case["counts"], case["asked"]
+
+
+def test_the_vectors_of_all_other_kinds_are_asked(spark):
+    """Kinds that Spark cannot build are built here, and asked there."""
+    asked = collections.defaultdict(list)
+    for kind in [kind for kind in KINDS if kind not in MERGED]:
+        vectors = json.loads((CONFORMANCE / f"{kind.name}.json").read_text())
+        for case in vectors["cases"]:
+            asked["\n".join(rules(vectors["probes"]))].append((conformance.build(kind, vectors, case["asked"]), case))
+    assert sum(map(len, asked.values())) > 3 * (len(KINDS) - len(MERGED))
+    for probes, cases in asked.items():
+        probes = probes.split("\n")
+        rows = spark.createDataFrame(pa.table({"key": probes, "number": range(len(probes))}))
+        columns = [gs.contains(filter, "key").cast("int").alias(f"found{i}") for i, (filter, _) in enumerate(cases)]
+        counts = [gs.count(filter, "key").alias(f"count{i}") for i, (filter, case) in enumerate(cases) if "counts" in case]
+        answers = rows.select("number", *columns, *counts).toArrow().sort_by("number")
+        for i, (_, case) in enumerate(cases):
             assert "".join(map(str, answers[f"found{i}"].to_pylist())) == case["found"], case["asked"]
             if "counts" in case:
                 assert answers[f"count{i}"].to_pylist() == case["counts"], case["asked"]
@@ -270,7 +291,9 @@ def test_the_cost_is_known_before_the_job(spark, no_job, caplog):
     size = gardenia.size("blocked items=1M fpp=1%")
     assert (cost.spec, cost.filter_bytes, cost.executor_tasks) == (size["spec"], size["file_bytes"], 1)
     assert cost.executor_bytes == 3 * size["file_bytes"] and "3.7 MB on an executor of 1 tasks" in str(cost)
-    with caplog.at_level(logging.INFO, "gardenia.spark"), pytest.raises(Exception, match="stop here"):
+    # As logging is without being set up: from warnings on.
+    assert logging.getLogger("gardenia.spark").getEffectiveLevel() == logging.WARNING
+    with pytest.raises(Exception, match="stop here"):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(gs, "_task", lambda *_: (_ for _ in ()).throw(Exception("stop here")))
             gs.build(spark.range(9), "id", "blocked items=1M fpp=1%")
@@ -295,6 +318,27 @@ def test_a_filter_is_read_once_by_a_process_and_mapped_if_it_is_large(spark):
     assert len(rows) == 8 and all(row.mapped and row.same for row in rows)
     found = spark.range(0, 200, 1, 4).select(gs.contains(small, "id").alias("s"), gs.contains(large, "id").alias("l")).toArrow()
     assert found["l"].to_pylist() == [i < 100 for i in range(200)] and sum(found["s"].to_pylist()) in range(100, 110)
+
+
+def test_a_filter_that_could_not_be_sent_is_sent_again(spark, monkeypatch):
+    filter = gardenia.make(SPEC, ["a filter that no other test sends"])
+    send, calls = type(spark).addArtifacts, []
+
+    def failing(session, *paths, **options):
+        calls.append(paths)
+        if len(calls) == 1:
+            raise ConnectionError("no network")
+        return send(session, *paths, **options)
+
+    monkeypatch.setattr(type(spark), "addArtifacts", failing)
+    with pytest.raises(ConnectionError):
+        gs.contains(filter, "id")
+    column = gs.contains(filter, "key")
+    assert len(calls) == 2 and calls[0] == calls[1]
+    gs.contains(filter, "key")
+    assert len(calls) == 2
+    rows = spark.createDataFrame([("a filter that no other test sends",), ("thistle",)], "key string")
+    assert [row[0] for row in rows.select(column).collect()] == [True, False]
 
 
 def test_a_keyed_filter(spark):
@@ -332,6 +376,22 @@ def test_dedup_keeps_one_row_for_each_key(spark):
         gs.dedup(gaps, "x", fpp=0)
 
 
+def test_dedup_by_an_expression(spark):
+    """The key is what the expression gives, whatever column has its name; the rows stay as they are."""
+    rows = spark.createDataFrame([("Ann", 1, {"at": 7}), ("ann", 2, {"at": 7}), ("Bob", 3, {"at": 8})], "user string, n int, s struct<at: int>")
+    kept = lambda column: sorted(row.n for row in gs.dedup(rows, column).collect())
+    two = ([1, 3], [2, 3])
+    assert kept(F.lower("user").alias("user")) in two and kept(F.lower("user")) in two
+    assert kept(F.lower("user").alias("n")) in two and kept(F.lower("user").alias("thistle")) in two
+    assert kept("user") == kept("USER") == kept(F.col("User")) == [1, 2, 3]
+    assert kept("s.at") in two and len(kept((F.col("n") % 2).cast("string").alias("n"))) == 2
+    assert gs.dedup(rows, F.lower("user")).schema == rows.schema
+    same = rows.select("user", F.col("n").alias("user"))  # two columns of one name
+    assert gs.dedup(same, F.lit(1)).count() == 1
+    with pytest.raises(TypeError, match="column lower"):
+        gs.dedup(rows, F.array(F.lower("user")).alias("lower"))
+
+
 def test_the_jvm_reads_our_filters_and_gives_the_same_answers(spark):
     jvm = spark._jvm
     sketch = jvm.org.apache.spark.util.sketch.BloomFilter
@@ -364,9 +424,12 @@ def test_it_runs_over_spark_connect():
     assert done.returncode == 0 and done.stdout.endswith("connected\n"), done.stdout + done.stderr
 
 
-def test_a_repeated_task_counts_nothing_twice(spark, log):
-    """Speculative copies take the same way, but Spark starts none on a machine that runs the first one."""
+def test_a_speculative_copy_counts_nothing_twice():
+    done = subprocess.run([sys.executable, "-B", HERE / "speculation.py"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.endswith("speculated\n"), done.stdout + done.stderr
 
+
+def test_a_repeated_task_counts_nothing_twice(spark, log):
     def failing(batches):
         yield from batches
         context = TaskContext.get()
