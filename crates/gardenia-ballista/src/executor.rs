@@ -33,8 +33,8 @@ pub(crate) struct Args {
     /// Seconds between signs of life
     #[arg(long, default_value_t = 10)]
     heartbeat: u64,
-    /// Bytes of the largest message: tasks hold filters that are constants
-    #[arg(long, default_value_t = 64 << 20)]
+    /// Bytes of the largest message: a filter travels in one
+    #[arg(long, default_value_t = crate::MOST_MESSAGE)]
     max_message: u32,
 }
 

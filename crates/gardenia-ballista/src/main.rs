@@ -28,6 +28,10 @@ enum Command {
     Sql(sql::Args),
 }
 
+/// Bytes of the largest message. A filter is one row, which cannot be split, and a value in SQL
+/// holds 2 GiB at most.
+const MOST_MESSAGE: u32 = 1 << 31;
+
 /// What a command ends with.
 type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 

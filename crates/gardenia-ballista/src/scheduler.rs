@@ -21,7 +21,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 60)]
     executor_timeout: u64,
     /// Bytes of the largest message: plans hold filters that are constants
-    #[arg(long, default_value_t = 64 << 20)]
+    #[arg(long, default_value_t = crate::MOST_MESSAGE)]
     max_message: u32,
 }
 

@@ -22,13 +22,13 @@ pub(crate) struct Args {
     #[arg(long, value_parser = crate::executor::host_and_port)]
     scheduler: Option<(String, u16)>,
     /// Table from a file or directory of .parquet, .csv or .json: NAME=PATH
-    #[arg(long, value_parser = name_and_rest)]
+    #[arg(long, value_name = "NAME=PATH", value_parser = name_and_path)]
     table: Vec<(String, String)>,
     /// Filter that a query returns, for the queries after it, where it is $NAME: NAME=QUERY
     #[arg(long = "let", value_name = "NAME=QUERY", value_parser = name_and_rest)]
     lets: Vec<(String, String)>,
     /// Directory that all executors can read, for filters of more than 1 MB
-    #[arg(long)]
+    #[arg(long, value_parser = absolute)]
     share: Option<PathBuf>,
     /// Parts that work is split into [default: one per core]
     #[arg(long)]
@@ -42,6 +42,16 @@ pub(crate) struct Args {
     /// Query; - reads it from standard input
     #[arg(required = true)]
     query: Vec<String>,
+}
+
+/// `NAME=PATH`: the path as the executors need it, who have directories of their own to start from.
+fn name_and_path(text: &str) -> Result<(String, String), String> {
+    let (name, path) = name_and_rest(text)?;
+    Ok((name, if path.contains("://") { path } else { absolute(&path)?.to_string_lossy().into_owned() }))
+}
+
+fn absolute(path: &str) -> Result<PathBuf, String> {
+    std::path::absolute(path).map_err(|error| format!("{path}: {error}"))
 }
 
 /// `NAME=REST`.
@@ -95,7 +105,7 @@ async fn context(args: &Args) -> Result<SessionContext, datafusion::error::DataF
     let ctx = match &args.scheduler {
         Some((host, port)) => {
             let config = split(SessionConfig::new_with_ballista());
-            let config = config.with_ballista_grpc_client_max_message_size(64 << 20);
+            let config = config.with_ballista_grpc_client_max_message_size(crate::MOST_MESSAGE as usize);
             let state = SessionStateBuilder::new().with_config(config).with_default_features().build();
             SessionContext::remote_with_state(&format!("df://{host}:{port}"), state).await?
         }
@@ -107,21 +117,31 @@ async fn context(args: &Args) -> Result<SessionContext, datafusion::error::DataF
 }
 
 async fn register(ctx: &SessionContext, name: &str, path: &str) -> Outcome {
-    let extension = match Path::new(path).is_dir() {
-        true => std::fs::read_dir(path)?.flatten().find_map(|entry| extension(&entry.path())),
-        false => extension(Path::new(path)),
+    let files = match Path::new(path).is_dir() {
+        true => std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?,
+        false => vec![PathBuf::from(path)],
     };
-    match extension.as_deref() {
-        Some("parquet") => ctx.register_parquet(name, path, ParquetReadOptions::default()).await?,
-        Some("csv") => ctx.register_csv(name, path, CsvReadOptions::new()).await?,
-        Some("json") => ctx.register_json(name, path, JsonReadOptions::default()).await?,
-        _ => return Err(format!("{path}: a file of .parquet, .csv or .json is expected").into()),
+    // Other files, such as the checksums that Spark leaves beside its own, are none of the table's.
+    let has =
+        |extension: &&str| files.iter().any(|file| file.extension().is_some_and(|found| found == *extension));
+    let found: Vec<&str> = ["parquet", "csv", "json"].into_iter().filter(has).collect();
+    match found[..] {
+        ["parquet"] => ctx.register_parquet(name, path, ParquetReadOptions::default()).await?,
+        ["csv"] => ctx.register_csv(name, path, CsvReadOptions::new()).await?,
+        ["json"] => ctx.register_json(name, path, JsonReadOptions::default()).await?,
+        [] if Path::new(path).is_dir() => {
+            return Err(format!("{path}: the directory holds no file of .parquet, .csv or .json").into());
+        }
+        [] => return Err(format!("{path}: a file of .parquet, .csv or .json is expected").into()),
+        [..] => {
+            let error = format!(
+                "{path}: the directory holds files of .{}. hint: keep those of one table in a directory of their own",
+                found.join(" and .")
+            );
+            return Err(error.into());
+        }
     }
     Ok(())
-}
-
-fn extension(path: &Path) -> Option<String> {
-    path.extension().map(|extension| extension.to_string_lossy().into_owned())
 }
 
 /// A query with the filters that are known put in.
