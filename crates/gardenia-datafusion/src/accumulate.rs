@@ -10,7 +10,7 @@ use crate::keys::Keys;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
-use gardenia::{AnyFilter, Digest, KeyHasher, Spec};
+use gardenia::{AnyFilter, Digest, KeyHasher, ReadOptions, Spec};
 
 /// The digests, at most, that are kept before a filter is built for them.
 const MOST_DIGESTS: u64 = 1024;
@@ -139,7 +139,16 @@ impl Recipe {
                     digests.iter().map(|digest| Digest(u64::from_le_bytes(*digest))).collect();
                 self.insert(part, &digests, &mut Vec::new())
             }
-            filter => self.merge(part, Source::Bytes(filter).decode().map_err(|error| self.error(error))?),
+            filter => {
+                // A filter that this query built takes what its spec says, and nothing else limits it. One of a column
+                // may have come here as it was.
+                let limits = match self.spec {
+                    Some(_) => ReadOptions::new().max_bytes(u64::MAX).max_expansion(u64::MAX),
+                    None => ReadOptions::new(),
+                };
+                let filter = Source::Bytes(filter).decode_with(&limits).map_err(|error| self.error(error))?;
+                self.merge(part, filter)
+            }
         }
     }
 
@@ -375,5 +384,31 @@ impl GroupsAccumulator for Groups {
 
     fn size(&self) -> usize {
         size_of_val(self) + self.parts.capacity() * size_of::<Part>() + self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gardenia::Filter as _;
+
+    #[test]
+    fn states_are_merged_however_much_larger_than_their_bytes_they_are_in_memory() {
+        // Nearly empty, and compressed.
+        let recipe = Recipe::of_keys("filter_agg", "compressed items=150M fpp=1%".parse().unwrap()).unwrap();
+        let digests =
+            |from: u64| -> Vec<Digest> { (from..from + 2000).map(|at| Digest(Digest(at).word(1))).collect() };
+        let mut part = Part::Empty;
+        recipe.insert(&mut part, &digests(0), &mut Vec::new()).unwrap();
+        let state = recipe.state(&part).unwrap().unwrap();
+        assert!(part.bytes() > 300 << 20 && state.len() < 1 << 20);
+        let mut merged = Part::Empty;
+        recipe.insert(&mut merged, &digests(1000), &mut Vec::new()).unwrap();
+        recipe.merge_state(&mut merged, &state).unwrap();
+        let Part::Many(filter) = merged else { panic!("no filter") };
+        assert!(digests(0).iter().chain(&digests(1000)).all(|digest| filter.contains_digest(*digest)));
+        // The same bytes in a column may be anybody's.
+        let error = Recipe::of_filters("filter_union").merge_state(&mut Part::Empty, &state).unwrap_err();
+        assert!(error.to_string().contains("max_expansion"), "{error}");
     }
 }

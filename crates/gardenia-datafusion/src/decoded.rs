@@ -3,15 +3,18 @@
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
-use gardenia::AnyFilter;
+use gardenia::{AnyFilter, ReadOptions};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 /// Filters that are held, at most; those that were not used for longest go first.
 const MOST_FILTERS: usize = 64;
-/// Bytes of filters that arrived as bytes, at most, that are held.
+/// Bytes that are held, at most, of filters that no query uses.
 const MOST_BYTES: usize = 256 << 20;
+/// For how long after a batch its query may ask for the filter of the next: it is not decoded
+/// again for each.
+const IN_USE: Duration = Duration::from_secs(30);
 
 static DECODES: AtomicU64 = AtomicU64::new(0);
 
@@ -78,12 +81,18 @@ impl<'a> Source<'a> {
 
     /// The filter, decoded now.
     pub(crate) fn decode(self) -> Result<AnyFilter, String> {
+        self.decode_with(&ReadOptions::new())
+    }
+
+    /// As [`decode`](Self::decode), within other limits.
+    pub(crate) fn decode_with(self, options: &ReadOptions) -> Result<AnyFilter, String> {
         DECODES.fetch_add(1, Ordering::Relaxed);
         match self {
-            Self::Bytes(bytes) => {
-                AnyFilter::from_bytes(bytes).map_err(|error| format!("the bytes are no filter: {error}"))
+            Self::Bytes(bytes) => AnyFilter::from_bytes_with(bytes, options)
+                .map_err(|error| format!("the bytes are no filter: {error}")),
+            Self::Path(path) => {
+                AnyFilter::load_with(path, options).map_err(|error| format!("{path}: {error}"))
             }
-            Self::Path(path) => AnyFilter::load(path).map_err(|error| format!("{path}: {error}")),
         }
     }
 
@@ -98,22 +107,38 @@ impl<'a> Source<'a> {
         // Bytes are compared without the lock: many tasks ask at once.
         let alike: Vec<Arc<Held>> = held().iter().filter(|held| held.may_be(self, state)).cloned().collect();
         let found = alike.into_iter().find(|held| held.is(self));
-        let mut held = held();
-        let found = match found
-            .or_else(|| held.iter().find(|held| held.may_be(self, state) && held.is(self)).cloned())
-        {
-            Some(found) => found,
-            None => Arc::new(Held { key: Name::of(self), state, filter: OnceLock::new() }),
+        let found = {
+            let mut held = held();
+            let found = match found
+                .or_else(|| held.iter().find(|held| held.may_be(self, state) && held.is(self)).cloned())
+            {
+                Some(found) => found,
+                None => Arc::new(Held::new(self, state)),
+            };
+            found.used();
+            // The newest last; what is left of an older state of the file goes.
+            held.retain(|other| !Arc::ptr_eq(other, &found) && !other.is_other_state(self, state));
+            held.push(found.clone());
+            found
         };
-        // The newest last; what is left of an older state of the file goes.
-        held.retain(|other| !Arc::ptr_eq(other, &found) && !other.is_other_state(self, state));
-        held.push(found.clone());
-        let mut bytes: usize = held.iter().map(|held| held.key.bytes()).sum();
-        while held.len() > MOST_FILTERS || (bytes > MOST_BYTES && held.len() > 1) {
-            bytes -= held.remove(0).key.bytes();
+        let filter = found.filter.get_or_init(|| self.decode().map(Arc::new)).clone();
+        let mut held = held();
+        if filter.is_err() {
+            // What was wrong, such as a file that could not be read, may be right the next time.
+            held.retain(|other| !Arc::ptr_eq(other, &found));
         }
-        drop(held);
-        found.filter.get_or_init(|| self.decode().map(Arc::new)).clone()
+        shrink(&mut held, MOST_BYTES, Instant::now());
+        filter
+    }
+}
+
+/// Lets go of the filters that were not used for longest, if there is too much of them.
+fn shrink(held: &mut Vec<Arc<Held>>, most_bytes: usize, now: Instant) {
+    let mut bytes: usize = held.iter().map(|held| held.bytes()).sum();
+    while held.len() > MOST_FILTERS
+        || bytes > most_bytes && held.first().is_some_and(|first| first.is_idle(now))
+    {
+        bytes -= held.remove(0).bytes();
     }
 }
 
@@ -144,6 +169,8 @@ struct Held {
     /// Of a path: the file as it was.
     state: Option<State>,
     filter: OnceLock<Result<Arc<AnyFilter>, String>>,
+    /// When it was asked for last.
+    used: Mutex<Instant>,
 }
 
 enum Name {
@@ -158,13 +185,33 @@ impl Name {
             Source::Path(path) => Self::Path(path.into()),
         }
     }
-
-    fn bytes(&self) -> usize {
-        if let Self::Bytes(bytes) = self { bytes.len() } else { 0 }
-    }
 }
 
 impl Held {
+    fn new(source: Source<'_>, state: Option<State>) -> Self {
+        let used = Mutex::new(Instant::now());
+        Self { key: Name::of(source), state, filter: OnceLock::new(), used }
+    }
+
+    fn used(&self) {
+        *self.used.lock().unwrap_or_else(|broken| broken.into_inner()) = Instant::now();
+    }
+
+    fn is_idle(&self, now: Instant) -> bool {
+        let used = *self.used.lock().unwrap_or_else(|broken| broken.into_inner());
+        now.saturating_duration_since(used) > IN_USE
+    }
+
+    /// Bytes of memory: what it is known by, and the filter once it is decoded.
+    fn bytes(&self) -> usize {
+        let key = match &self.key {
+            Name::Bytes(bytes) => bytes.len(),
+            Name::Path(path) => path.len(),
+        };
+        let filter = self.filter.get().and_then(|filter| filter.as_ref().ok());
+        key + filter.map_or(0, |filter| filter.memory_bytes())
+    }
+
     /// Whether it is this filter, by what can be told at once.
     fn may_be(&self, source: Source<'_>, state: Option<State>) -> bool {
         match (&self.key, source) {
@@ -213,5 +260,56 @@ impl State {
             #[cfg(unix)]
             inode: std::os::unix::fs::MetadataExt::ino(&about),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(path: &str, bytes: usize) -> Arc<Held> {
+        let held = Held::new(Source::Path(path), None);
+        let filter = format!("bloom bits={} hashes=1", 8 * bytes).parse::<gardenia::Spec>().unwrap().build();
+        assert!(held.filter.set(Ok(Arc::new(filter.unwrap()))).is_ok());
+        Arc::new(held)
+    }
+
+    #[test]
+    fn filters_of_paths_are_let_go_once_no_query_uses_them() {
+        let mut all: Vec<_> = (0..4).map(|at| held(&at.to_string(), 1000)).collect();
+        let paths = |all: &[Arc<Held>]| -> Vec<String> {
+            let path = |held: &Arc<Held>| match &held.key {
+                Name::Path(path) => path.to_string(),
+                Name::Bytes(_) => String::new(),
+            };
+            all.iter().map(path).collect()
+        };
+        let now = Instant::now();
+        shrink(&mut all, 2100, now);
+        assert_eq!(paths(&all), ["0", "1", "2", "3"]); // all of them are in use
+        shrink(&mut all, 2100, now + IN_USE + Duration::from_secs(9));
+        assert_eq!(paths(&all), ["2", "3"]);
+        all.extend((0..MOST_FILTERS).map(|_| held("x", 10)));
+        shrink(&mut all, usize::MAX, now);
+        assert_eq!(all.len(), MOST_FILTERS);
+    }
+
+    #[test]
+    fn an_error_is_not_held() {
+        let there = tempfile::tempdir().unwrap();
+        let path = there.path().join("f.gdn");
+        let bytes = gardenia::Bloom::new(100, 0.01).unwrap().to_bytes().unwrap();
+        let mut wrong = bytes.clone();
+        wrong[100] ^= 1;
+        let modified = SystemTime::now();
+        let write = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            std::fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        };
+        let source = Source::Path(path.to_str().unwrap());
+        write(&wrong);
+        assert!(source.shared().is_err());
+        write(&bytes); // in place: of the same size, time and inode
+        assert!(source.shared().is_ok());
     }
 }

@@ -54,18 +54,45 @@ struct Columns {
     present: Vec<bool>,
 }
 
+/// What there is to know about a filter: much of it takes a look at all its cells.
+struct Facts {
+    kind: &'static str,
+    spec: Option<String>,
+    planned_items: Option<u64>,
+    planned_fpp: Option<f64>,
+    estimated_items: Option<f64>,
+    fpp: f64,
+    fill: f64,
+    memory_bytes: u64,
+}
+
+impl Facts {
+    fn of(filter: &AnyFilter) -> Self {
+        let about = filter.about();
+        Self {
+            kind: filter.kind().name(),
+            spec: filter.spec().map(|spec| spec.to_string()),
+            planned_items: Some(about.planned_items()).filter(|items| *items > 0),
+            planned_fpp: Some(about.planned_fpp()).filter(|fpp| *fpp > 0.0),
+            estimated_items: filter.estimated_items().map(|estimate| estimate.items),
+            fpp: filter.fpp(),
+            fill: filter.fill(),
+            memory_bytes: filter.memory_bytes() as u64,
+        }
+    }
+}
+
 impl Columns {
-    fn push(&mut self, filter: Option<&AnyFilter>) {
-        let about = filter.map(AnyFilter::about);
-        self.kind.append_option(filter.map(|filter| filter.kind().name()));
-        self.spec.append_option(filter.and_then(AnyFilter::spec).map(|spec| spec.to_string()));
-        self.planned_items.append_option(about.map(|about| about.planned_items()).filter(|items| *items > 0));
-        self.planned_fpp.append_option(about.map(|about| about.planned_fpp()).filter(|fpp| *fpp > 0.0));
-        self.estimated_items.append_option(filter.and_then(AnyFilter::estimated_items).map(|n| n.items));
-        self.fpp.append_option(filter.map(AnyFilter::fpp));
-        self.fill.append_option(filter.map(AnyFilter::fill));
-        self.memory_bytes.append_option(filter.map(|filter| filter.memory_bytes() as u64));
-        self.present.push(filter.is_some());
+    fn push(&mut self, facts: Option<&Facts>) {
+        self.kind.append_option(facts.map(|facts| facts.kind));
+        self.spec.append_option(facts.and_then(|facts| facts.spec.as_deref()));
+        self.planned_items.append_option(facts.and_then(|facts| facts.planned_items));
+        self.planned_fpp.append_option(facts.and_then(|facts| facts.planned_fpp));
+        self.estimated_items.append_option(facts.and_then(|facts| facts.estimated_items));
+        self.fpp.append_option(facts.map(|facts| facts.fpp));
+        self.fill.append_option(facts.map(|facts| facts.fill));
+        self.memory_bytes.append_option(facts.map(|facts| facts.memory_bytes));
+        self.present.push(facts.is_some());
     }
 
     fn finish(mut self) -> ArrayRef {
@@ -113,13 +140,20 @@ impl ScalarUDFImpl for FilterInfo {
             Some(ColumnarValue::Scalar(filter)) => {
                 let filter =
                     Source::of(filter).map_err(error)?.map(Source::shared).transpose().map_err(error)?;
-                columns.push(filter.as_deref());
+                columns.push(filter.as_deref().map(Facts::of).as_ref());
                 Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&columns.finish(), 0)?))
             }
             Some(ColumnarValue::Array(filters)) => {
+                // One filter in many rows, as a join leaves it, is looked at once.
+                let mut last: Option<(Source<'_>, Facts)> = None;
                 for row in 0..filters.len() {
                     let source = Source::at(filters.as_ref(), row).map_err(error)?;
-                    columns.push(source.map(Source::decode).transpose().map_err(error)?.as_ref());
+                    if let Some(source) = source
+                        && !last.as_ref().is_some_and(|(known, _)| known.is(source))
+                    {
+                        last = Some((source, Facts::of(&source.decode().map_err(error)?)));
+                    }
+                    columns.push(last.as_ref().filter(|_| source.is_some()).map(|(_, facts)| facts));
                 }
                 Ok(ColumnarValue::Array(columns.finish()))
             }

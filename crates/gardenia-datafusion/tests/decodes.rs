@@ -84,6 +84,12 @@ async fn a_constant_is_decoded_once_and_not_once_per_batch() {
         ScalarValue::Int64(Some(3999 + i64::from(found(&other, 7))))
     );
     assert_eq!(decoded(before), 0);
+
+    // Asked what it is, beside each row of a batch: once for each.
+    let before = decodes();
+    let query = "select count(distinct filter_info(f)['estimated_items']) from t cross join f";
+    assert_eq!(one(query).await, ScalarValue::Int64(Some(1)));
+    assert!((1..=40).contains(&decoded(before)), "{}", decoded(before));
 }
 
 fn found(filter: &[u8], key: i64) -> bool {

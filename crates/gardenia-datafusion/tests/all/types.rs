@@ -117,6 +117,26 @@ async fn each_type_gives_the_filter_that_the_library_builds() {
     }
 }
 
+/// The names in the first column of the table of docs/datafusion.md, with a family written out.
+fn documented() -> std::collections::BTreeSet<String> {
+    let text = include_str!("../../../../docs/datafusion.md");
+    let table = text.split("| Arrow type |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let rows = table.lines().skip(2).map(|row| row.split('|').nth(1).unwrap());
+    let names = rows.flat_map(|row| row.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>());
+    let mut names: std::collections::BTreeSet<String> = names.collect();
+    names.extend(["Int16", "Int32", "UInt16", "UInt32"].map(str::to_owned)); // "to" stands between their ends
+    names
+}
+
+#[test]
+fn the_types_of_the_guide_are_those_that_are_tested() {
+    let name = |case: &Case| {
+        let name = format!("{:?}", case.column.data_type());
+        name.split('(').next().unwrap().to_owned()
+    };
+    assert_eq!(cases().iter().map(name).collect::<std::collections::BTreeSet<_>>(), documented());
+}
+
 #[tokio::test]
 async fn integers_of_all_widths_are_one_key() {
     let ctx = context();
