@@ -386,8 +386,6 @@ def test_dedup_by_an_expression(spark):
     assert kept("user") == kept("USER") == kept(F.col("User")) == [1, 2, 3]
     assert kept("s.at") in two and len(kept((F.col("n") % 2).cast("string").alias("n"))) == 2
     assert gs.dedup(rows, F.lower("user")).schema == rows.schema
-    same = rows.select("user", F.col("n").alias("user"))  # two columns of one name
-    assert gs.dedup(same, F.lit(1)).count() == 1
     with pytest.raises(TypeError, match="column lower"):
         gs.dedup(rows, F.array(F.lower("user")).alias("lower"))
 
