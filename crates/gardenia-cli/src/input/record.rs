@@ -5,7 +5,7 @@
 //! record; the last one may lack it. A carriage return is a byte like any other. A CSV record may
 //! hold line ends between quotes.
 
-use super::unpack::Reader;
+use super::unpack::{Reader, refuse_late};
 use crate::message::hinted;
 use crate::{human, memory};
 use anyhow::Context;
@@ -161,6 +161,9 @@ impl Blocks {
             if buffer.given == 0 && filled > max {
                 return Err(self.too_long());
             }
+        }
+        if self.first {
+            refuse_late(&buffer.bytes[..filled])?;
         }
         if self.ended {
             buffer.given = filled;

@@ -18,9 +18,11 @@ enum Byte {
     Is(u8),
     /// From '1' to '9'.
     Digit,
+    /// This one or one of the fifteen above it.
+    AnyOf16(u8),
     Any,
 }
-use Byte::{Any, Digit, Is};
+use Byte::{Any, AnyOf16, Digit, Is};
 
 enum Reading {
     Unpacked(fn(Reader) -> io::Result<Reader>),
@@ -29,10 +31,10 @@ enum Reading {
 }
 use Reading::{Refused, Unpacked};
 
-/// All of them. A text that begins in such a way can be told by the bytes that follow: blocks of
-/// bzip2 begin with the digits of π, pages of Parquet with a header, and every second byte of Latin
-/// text in UTF-16 is zero.
-const FORMATS: [Format; 15] = [
+/// All that are known by their first bytes. A text that begins in such a way can be told by the
+/// bytes that follow: blocks of bzip2 begin with the digits of π, pages of Parquet with a header,
+/// and every second byte of Latin text in UTF-16 is zero.
+const FORMATS: [Format; 20] = [
     Format {
         magic: &[Is(0x1f), Is(0x8b)],
         reading: Unpacked(|packed| Ok(Box::new(flate2::read::MultiGzDecoder::new(packed)))),
@@ -64,9 +66,31 @@ const FORMATS: [Format; 15] = [
         magic: &[Is(0x04), Is(0x22), Is(0x4d), Is(0x18)],
         reading: Unpacked(|packed| Ok(Box::new(Lz4::new(io::BufReader::new(packed))))),
     },
+    // A frame to be skipped, as pzstd writes first.
+    Format {
+        magic: &[AnyOf16(0x50), Is(0x2a), Is(0x4d), Is(0x18)],
+        reading: Unpacked(|packed| Ok(Box::new(zstd::Decoder::new(packed)?))),
+    },
+    // LZ4 of before the frame format, as kernels are packed.
+    Format {
+        magic: &[Is(0x02), Is(0x21), Is(0x4c), Is(0x18)],
+        reading: Unpacked(|packed| Ok(Box::new(Lz4::new(io::BufReader::new(packed))))),
+    },
     Format {
         magic: &[Is(b'P'), Is(b'K'), Is(3), Is(4)],
         reading: Refused("a ZIP archive", "unzip -p FILE | gardenia …"),
+    },
+    Format {
+        magic: &[Is(b'P'), Is(b'K'), Is(5), Is(6)],
+        reading: Refused("an empty ZIP archive", "name another file"),
+    },
+    Format {
+        magic: &[Is(b'R'), Is(b'a'), Is(b'r'), Is(b'!'), Is(0x1a), Is(7)],
+        reading: Refused("a RAR archive", "unrar p -inul FILE | gardenia …"),
+    },
+    Format {
+        magic: &[Is(b'A'), Is(b'R'), Is(b'R'), Is(b'O'), Is(b'W'), Is(b'1'), Is(0), Is(0)],
+        reading: Refused("an Arrow file", "write the column as text or CSV first"),
     },
     Format {
         magic: &[Is(b'P'), Is(b'A'), Is(b'R'), Is(b'1'), Is(0x15)],
@@ -76,14 +100,8 @@ const FORMATS: [Format; 15] = [
         magic: &[Is(b'7'), Is(b'z'), Is(0xbc), Is(0xaf), Is(0x27), Is(0x1c)],
         reading: Refused("a 7z archive", "7z x -so FILE | gardenia …"),
     },
-    Format {
-        magic: &[Is(0xff), Is(0xfe), Any, Is(0)],
-        reading: Refused("text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | gardenia …"),
-    },
-    Format {
-        magic: &[Is(0xfe), Is(0xff), Is(0), Any],
-        reading: Refused("text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | gardenia …"),
-    },
+    Format { magic: &[Is(0xff), Is(0xfe), Any, Is(0)], reading: Refused(UTF16.0, UTF16.1) },
+    Format { magic: &[Is(0xfe), Is(0xff), Is(0), Any], reading: Refused(UTF16.0, UTF16.1) },
     Format {
         magic: &[Is(0x1f), Is(0x9d)],
         reading: Refused("a file of compress (.Z)", "zcat FILE | gardenia …"),
@@ -129,6 +147,7 @@ impl Format {
         self.magic.iter().zip(start).all(|(magic, &byte)| match magic {
             Is(value) => *value == byte,
             Digit => byte.is_ascii_digit() && byte != b'0',
+            AnyOf16(first) => byte & 0xf0 == *first,
             Any => true,
         })
     }
@@ -159,12 +178,31 @@ impl Read for Lz4 {
 /// A reader that can move to another thread.
 pub(super) type Reader = Box<dyn Read + Send>;
 
-/// What `reader` gives, unpacked if it is compressed, and the bytes of it that were read to know.
-/// An error if it is no text.
+/// A file that was compressed more often than this by mistake is hardly anybody's.
+const MOST_LAYERS: usize = 4;
+
+/// What `reader` gives, unpacked if it is compressed, also more than once, and the bytes of it that
+/// were read to know. An error if it is no text.
 ///
 /// A plain input is asked for no more bytes than needed: a slow pipe is answered as its lines
 /// arrive.
 pub(super) fn unpack(mut reader: Reader) -> anyhow::Result<(Vec<u8>, Reader)> {
+    for _ in 0..MOST_LAYERS {
+        let start = start(&mut reader)?;
+        match format_of(&start) {
+            None => return Ok((start, reader)),
+            Some(Unpacked(open)) => {
+                let whole: Reader = Box::new(io::Cursor::new(start).chain(reader));
+                reader = Box::new(Checked(open(whole)?));
+            }
+            Some(Refused(what, instead)) => return Err(refused(what, instead)),
+        }
+    }
+    Err(hinted("compressed over and over again", "unpack it first"))
+}
+
+/// The first bytes of an input: as many as it takes to know its format.
+fn start(reader: &mut Reader) -> anyhow::Result<Vec<u8>> {
     let mut start = Vec::new();
     while FORMATS.iter().any(|format| format.magic.len() > start.len() && format.can_be(&start)) {
         let mut byte = [0];
@@ -175,15 +213,13 @@ pub(super) fn unpack(mut reader: Reader) -> anyhow::Result<(Vec<u8>, Reader)> {
             Err(error) => return Err(error.into()),
         }
     }
-    let found = FORMATS.iter().find(|format| format.magic.len() <= start.len() && format.can_be(&start));
-    match found.map(|format| &format.reading) {
-        None => Ok((start, reader)),
-        Some(Unpacked(open)) => {
-            let whole: Reader = Box::new(io::Cursor::new(start).chain(reader));
-            Ok((Vec::new(), Box::new(Checked(open(whole)?))))
-        }
-        Some(Refused(what, instead)) => Err(refused(what, instead)),
-    }
+    Ok(start)
+}
+
+/// What is done with an input that begins with these bytes; none if it is read as it is.
+fn format_of(start: &[u8]) -> Option<&'static Reading> {
+    let found = FORMATS.iter().find(|format| format.magic.len() <= start.len() && format.can_be(start));
+    found.map(|format| &format.reading)
 }
 
 /// Whether a file holds text as it is, and not compressed; an error if it holds none.
@@ -191,21 +227,55 @@ pub(crate) fn is_plain(mut file: &std::fs::File) -> anyhow::Result<bool> {
     let longest = FORMATS.iter().map(|format| format.magic.len()).max().unwrap_or_default();
     let mut start = Vec::new();
     file.by_ref().take(longest as u64).read_to_end(&mut start)?;
-    let found = FORMATS.iter().find(|format| format.magic.len() <= start.len() && format.can_be(&start));
-    match found.map(|format| &format.reading) {
+    match format_of(&start) {
         None => Ok(true),
         Some(Unpacked(_)) => Ok(false),
         Some(Refused(what, instead)) => Err(refused(what, instead)),
     }
 }
 
-/// An error if what an input begins with, unpacked, is a tar archive: its magic comes late, and a
-/// slow pipe is not waited for.
-pub(crate) fn refuse_archives(start: &[u8]) -> anyhow::Result<()> {
-    match start.get(257..262) {
-        Some(b"ustar") => Err(refused("a tar archive", "tar -xOf FILE | gardenia …")),
-        _ => Ok(()),
+/// An error if what an input begins with, unpacked, is no text by more than its first bytes: a slow
+/// pipe is not waited for.
+pub(crate) fn refuse_late(start: &[u8]) -> anyhow::Result<()> {
+    let start = &start[..start.len().min(LATE)];
+    if start.get(257..262) == Some(b"ustar") {
+        return Err(refused("a tar archive", "tar -xOf FILE | gardenia …"));
     }
+    // Names that end in NUL have no other controls.
+    let controls = |byte: &u8| matches!(byte, 1..=8 | 0x0e..=0x1a);
+    if start.starts_with(b"ORC") && start.contains(&0) && start.iter().any(controls) {
+        return Err(refused("an ORC file", "write the column as text or CSV first"));
+    }
+    if is_utf16(start) {
+        return Err(refused(UTF16.0, UTF16.1));
+    }
+    Ok(())
+}
+
+/// Bytes of an input that are looked at before it is taken for text.
+const LATE: usize = 64 << 10;
+
+const UTF16: (&str, &str) = ("text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | gardenia …");
+
+/// Whether bytes that begin with the mark of UTF-16 are that, by their line ends: most 0x0a that can
+/// be one are one. Text that is not Latin has no zero bytes but these.
+fn is_utf16(start: &[u8]) -> bool {
+    let little = match start {
+        [0xff, 0xfe, ..] => true,
+        [0xfe, 0xff, ..] => false,
+        _ => return false,
+    };
+    let (mut ends, mut others) = (0, 0);
+    for unit in start.chunks(2) {
+        match (little, unit) {
+            (true, [b'\n', 0]) | (false, [0, b'\n']) => ends += 1,
+            (true, [b'\n', ..]) | (false, [_, b'\n']) => others += 1,
+            _ => {}
+        }
+    }
+    // Bytes that are no text begin with 0 and 1 rather than a text with Ā, and one line end is soon found.
+    let binary = matches!(start, [_, _, 0, 1, ..] | [_, _, 1, 0, ..]);
+    ends > others && (ends > 1 || !binary)
 }
 
 fn refused(what: &str, instead: &str) -> anyhow::Error {
@@ -221,7 +291,7 @@ impl Read for Checked {
             io::ErrorKind::Interrupted => error,
             io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the compressed input is truncated"),
             _ if error.raw_os_error().is_some() => error,
-            kind => io::Error::new(kind, format!("the compressed input is damaged: {error}")),
+            kind => io::Error::new(kind, format!("the compressed input is corrupted: {error}")),
         })
     }
 }

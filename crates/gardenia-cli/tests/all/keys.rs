@@ -102,8 +102,8 @@ fn keys_are_made_alike_before_they_are_hashed() {
         (&["--upper"][..], "--hash"),
         (&["-f", "x"], "there is no field \"x\""),
         (&["--csv", "--delimiter", "ab", "-f1"], "one byte"),
-        (&["--delimiter", ","], "--delimiter is of no use without a field"),
-        (&["--json-key", "a..b"], "no path"),
+        (&["--delimiter", ","], "--delimiter needs a field"),
+        (&["--json-key", "a..b"], "not a valid JSON path"),
         (&["--json-key", "a", "--csv"], "cannot be used with"),
         (&["--no-header"], "--csv"),
     ] {
@@ -146,10 +146,24 @@ fn packed(shell: &Shell, lines: &[u8]) {
         packer.finish().unwrap()
     });
     shell.write("lines.lz4", lz4.concat());
+    let legacy = lz4_flex::frame::FrameInfo::new().legacy_frame(true);
+    let mut packer = lz4_flex::frame::FrameEncoder::with_frame_info(legacy, Vec::new());
+    packer.write_all(lines).unwrap();
+    shell.write("legacy.lz4", packer.finish().unwrap());
+    // A frame to be skipped, and others behind it.
+    let skipped = b"\x5a\x2a\x4d\x18\x04\0\0\0skip".to_vec();
+    let zst =
+        [skipped.clone(), zstd::encode_all(first, 1).unwrap(), skipped, zstd::encode_all(second, 1).unwrap()];
+    shell.write("skipped.zst", zst.concat());
+    // Twice, as by mistake.
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(&shell.read("lines.zst")).unwrap();
+    shell.write("lines.zst.gz", packer.finish().unwrap());
 }
 
 /// All forms that are unpacked.
-const PACKED: [&str; 5] = ["lines.gz", "lines.zst", "lines.bz2", "lines.xz", "lines.lz4"];
+const PACKED: [&str; 7] =
+    ["lines.gz", "lines.zst", "lines.bz2", "lines.xz", "lines.lz4", "skipped.zst", "lines.zst.gz"];
 
 #[test]
 fn compressed_input_is_unpacked_whatever_it_is_called() {
@@ -157,7 +171,8 @@ fn compressed_input_is_unpacked_whatever_it_is_called() {
     let lines = numbers(0..100_000);
     shell.write("lines", &lines);
     packed(&shell, &lines);
-    for name in ["lines"].into_iter().chain(PACKED) {
+    // This one has no checksum: what is damaged cannot be told.
+    for name in ["lines", "legacy.lz4"].into_iter().chain(PACKED) {
         shell.ok(&["build", "--force", "--fpp", "0.1%", "-o", "f.gdn", name]);
         assert_eq!(shell.read("f.gdn"), {
             shell.ok(&["build", "--force", "--fpp", "0.1%", "-o", "g.gdn", "lines"]);
@@ -180,12 +195,16 @@ fn compressed_input_is_unpacked_whatever_it_is_called() {
         shell.write("damaged", damaged);
         let run = shell.run(&["build", "-o", "none.gdn", "damaged"]);
         assert!(
-            run.complaint().starts_with("gardenia: damaged: the compressed input is damaged"),
+            run.complaint().starts_with("gardenia: damaged: the compressed input is corrupted"),
             "{}",
             run.err
         );
         assert!(!shell.path("none.gdn").exists());
     }
+    let bytes = shell.read("legacy.lz4");
+    shell.write("short", &bytes[..bytes.len() / 2]);
+    let run = shell.run(&["build", "-o", "none.gdn", "short"]);
+    assert!(run.complaint().starts_with("gardenia: short: the compressed input"), "{}", run.err);
     // Lines that begin like one, and are none.
     for text in [&b"\x1f\n\x1f\x8c\n"[..], b"\x28\n", b"\x28\xb5\x2f", b"\x1f"] {
         let found = shell.pipe(text, &["query", "-v", "f.gdn"]);
@@ -268,6 +287,11 @@ fn tar(text: &[u8]) -> Vec<u8> {
     archive
 }
 
+/// Text in UTF-16, with its mark.
+fn utf16(text: &str, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    ['\u{feff}'].into_iter().chain(text.chars()).collect::<String>().encode_utf16().flat_map(bytes).collect()
+}
+
 #[test]
 fn input_that_is_no_text_is_refused_and_the_rest_is_read() {
     let shell = Shell::new();
@@ -285,7 +309,23 @@ fn input_that_is_no_text_is_refused_and_the_rest_is_read() {
         (b"ElfFile\0\0", "a Windows event log", "export it"),
         (&shell.read("f.gdn"), "a Gardenia filter", "-F"),
         (&tar(b"rose\n"), "a tar archive", "tar -xOf"),
+        (b"PK\x05\x06\0\0\0\0", "an empty ZIP archive", "another file"),
+        (b"Rar!\x1a\x07\x01\0", "a RAR archive", "unrar p"),
+        (b"ARROW1\0\0\xff\xff", "an Arrow file", "as text or CSV"),
+        (b"ORC\x0a\x06\x0a\x04\x08\x01\x50\0", "an ORC file", "as text or CSV"),
+        (&utf16("привет\n", u16::to_le_bytes), "text in UTF-16", "iconv"),
+        (&utf16("上海\r\n海\r\n", u16::to_le_bytes), "text in UTF-16", "iconv"),
+        (&utf16("привет\n", u16::to_be_bytes), "text in UTF-16", "iconv"),
+        (&utf16("Ābols\nābele\n", u16::to_le_bytes), "text in UTF-16", "iconv"),
     ] {
+        // As it is, and within what is unpacked.
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(bytes).unwrap();
+        shell.write("odd.gz", packed.finish().unwrap());
+        for args in [&["query", "f.gdn", "odd.gz"][..], &["query", "--confirm", "odd.gz", "lines"]] {
+            let run = shell.run(args);
+            assert!(run.complaint().contains(what), "{args:?} {what}: {}", run.err);
+        }
         shell.write("odd", bytes);
         let run = shell.run(&["query", "--no-filename", "f.gdn", "odd", "lines"]);
         assert_eq!((run.code, &run.out[..]), (Some(2), &b"rose\ntulip\n"[..]), "{what}: {}", run.err);
@@ -324,7 +364,24 @@ fn input_that_is_no_text_is_refused_and_the_rest_is_read() {
         let out = shell.pipe(text, &["query", "g.gdn"]).quietly();
         assert_eq!(out.trim_ascii_end(), text.trim_ascii_end());
     }
-    let binary = b"\xff\xfe not UTF-8 \xc3\n";
-    shell.pipe(binary, &["build", "-q", "--force", "-o", "g.gdn"]).quietly();
-    assert_eq!(shell.pipe(binary, &["query", "g.gdn"]).quietly(), binary);
+    for binary in [
+        &b"\xff\xfe not UTF-8 \xc3\n"[..],
+        b"\xff\xfe\0\x01\n",
+        b"\xff\xfe\0\x01\n\0\n",
+        b"\xff\xfe\0\x01\nrose\n\0\n",
+        b"ORCA\0ORCHID\0\n",
+    ] {
+        shell.pipe(binary, &["build", "-q", "--force", "-o", "g.gdn"]).quietly();
+        assert_eq!(shell.pipe(binary, &["query", "g.gdn"]).quietly(), binary);
+    }
+    // Packed without end.
+    let mut layers = b"rose\n".to_vec();
+    for _ in 0..6 {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(&layers).unwrap();
+        layers = packer.finish().unwrap();
+    }
+    shell.write("layers", layers);
+    let run = shell.run(&["query", "f.gdn", "layers"]);
+    assert!(run.complaint().contains("layers: compressed over and over again"), "{}", run.err);
 }
