@@ -29,6 +29,10 @@ const MOST_ROOM: u64 = 2;
 /// they are read twice: to count the distinct ones, and to fill the filter.
 const KEPT: u64 = 1 << 24;
 
+/// How hard keys choose if nobody says. All of them are here, and can choose together: keys that
+/// choose as they come gain nothing at 1 %.
+pub(crate) const EFFORT: Effort = Effort::Partitioned;
+
 /// What is built, and of what.
 #[derive(Clone, Copy)]
 struct Job<'a> {
@@ -160,7 +164,7 @@ fn describe(job: Job<'_>, about: &mut gardenia::filter::About) -> anyhow::Result
     if let Some(text) = &args.meta {
         about.set_metadata(text.as_bytes()).map_err(|error| hinted(error, "shorten --meta"))?;
     }
-    args.key.store(about, keys.saw_cr(), spec.kind().can(Ability::Map))
+    args.key.store(about, keys.seen(), spec.kind().can(Ability::Map))
 }
 
 /// The files of a split filter. As everywhere, a link is followed.
@@ -188,10 +192,11 @@ fn spec(args: &BuildArgs) -> anyhow::Result<Spec> {
         _ => Kind::Blocked,
     };
     let spec = args.spec.spec(default)?;
-    // Keys that choose as they come gain nothing at 1 %: all of them are here, and can choose together.
     let choosing = spec.kind().params().contains(&Param::Effort);
-    let told = [Param::Effort, Param::Choices, Param::Scheme].into_iter().any(|param| spec.has(param));
-    let spec = if choosing && !told { spec.with(Param::Effort, Effort::Partitioned.name()) } else { spec };
+    // A spec in a file is that of filters to be merged, which partitions cannot be.
+    let told = args.spec.is_file()
+        || [Param::Effort, Param::Choices, Param::Scheme].into_iter().any(|param| spec.has(param));
+    let spec = if choosing && !told { spec.with(Param::Effort, EFFORT.name()) } else { spec };
     let spec = match args.secret.read()? {
         Some(secret) => spec.secret(secret),
         None => spec,
@@ -401,15 +406,8 @@ impl Filling {
             say(&format!("{to}: {keys} read, {new} certainly new; {size}; estimated false positives {fpp}"));
         }
         warn_of_cr(job.keys, &to);
-        // Fewer than half of what one key has are hardly any key's count.
-        let hashes = u64::from(filter.identity().hashes);
-        if let Some((cells, most)) = filter.saturated().filter(|(cells, _)| 2 * cells >= hashes) {
-            let (cells, most) = (human::plural(cells, "cell"), human::count(most));
-            say(&format!(
-                "gardenia: warning: {to}: {cells} reached the largest count, {most}: `gardenia count` marks such counts with ≥"
-            ));
-            say("hint: for larger counts build it with a larger --width, or --kind count-min or bitwise");
-        }
+        warn_of_unusual(job.keys, &to);
+        message::warn_of_saturation(&to, filter.saturated(), filter.identity().hashes);
         let (planned, planned_fpp) = (filter.about().planned_items(), filter.about().planned_fpp());
         let grows = filter.can(Ability::Forget) || filter.can(Ability::Grow);
         if filter.kind() == Kind::Dynamic && self.stored() > planned && filter.fpp() > planned_fpp {
@@ -443,6 +441,18 @@ pub(crate) fn warn_of_cr(keys: &Keys, to: &str) {
     if keys.saw_cr() {
         say(&format!("gardenia: warning: {to}: some lines end in CR LF, and the CR is part of their keys"));
         say("hint: build it again with --crlf");
+    }
+}
+
+/// Warns of keys that are written for people, and that no line has in this form.
+fn warn_of_unusual(keys: &Keys, to: &str) {
+    if let Some((key, line)) = keys.seen().unusual() {
+        say(&format!(
+            "gardenia: warning: {to}: keys are compared as they stand, and one is {key:?} (line {line})"
+        ));
+        say(
+            "hint: for query --tokens write evil[.]example and *.evil.example as evil.example, and ranges as addresses",
+        );
     }
 }
 

@@ -14,7 +14,7 @@ mod tally;
 mod unique;
 
 use crate::args::{MemoryArgs, SecretArgs, ThreadArgs};
-use crate::input::{Batch, Block, KeyArgs, Keys, Reading, Row, Source, Work};
+use crate::input::{Batch, Block, KeyArgs, Keys, Reading, Row, Seen as KeysSeen, Source, Work, has_cr};
 use crate::message::{hinted, say};
 use crate::{Outcome, human, memory, message, signal};
 use anyhow::Context;
@@ -48,23 +48,23 @@ const MOST_FIRST: u64 = 1 << 24;
 
 /// Print each line once
 ///
-/// In order, and in little memory: lines are remembered in a filter of some 30 bits each, however
-/// long they are. A new line is taken for one that was seen, and lost, with the probability --fpp;
-/// a line is never printed twice. The filter grows with the lines, unless --items, --memory,
-/// --window or --decay says how much is to be remembered.
+/// In order, and in little memory: a filter remembers each line in some 30 bits, however long it
+/// is. With probability --fpp, a new line is mistaken for a repeat and dropped; a line is never
+/// printed twice. The filter grows with the lines, unless --items, --memory, --window or --decay
+/// limits what it remembers.
 ///
-/// With --state the filter is kept in a file, and the next run goes on where this one ended. It is
-/// saved at the end, and on SIGINT, SIGTERM and SIGHUP (unless that is ignored, as under nohup),
-/// when all that is in it was printed. If the output fails in the middle of a block (a full disk,
-/// or a reader that went away), the lines of that block are not in the state, and are printed again
-/// by the next run; a filter that forgets is then not saved at all. One process at a time can work
-/// with a state. A process that is killed saves nothing more: the last state that was saved stays,
-/// or an empty file where there was none, which the next run treats as no state. With --save-every
-/// no more than that many lines are printed again.
+/// With --state the filter is stored in a file, and the next run continues from it. It is saved at
+/// the end, and on SIGINT, SIGTERM and SIGHUP (unless that is ignored, as under nohup), once all
+/// lines in it are printed. If the output fails in the middle of a block (a full disk, or a reader
+/// that went away), the lines of that block are not in the state, and the next run prints them
+/// again; a filter that forgets is then not saved at all. Only one process can use a state at a
+/// time. A process that is killed saves nothing more: the last saved state stays, or an empty file
+/// where there was none, which the next run treats as no state. With --save-every at most that many
+/// lines are printed again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  gardenia dedup big.log > once.log                    as awk '!seen[$0]++', in 4 to 12 bytes per line
+  gardenia dedup big.log > once.log                    as awk '!seen[$0]++', in 4 to 12 bytes per distinct line
   cat *.log | gardenia dedup --stats > once.log        and an estimate of the lines dropped by mistake
   gardenia dedup --state seen.gdn today.log            only lines not seen on any earlier day
   tail -f log | gardenia dedup --window 10M            repeats among the last 10M distinct lines
@@ -77,7 +77,7 @@ Examples:
   gardenia dedup -c --exact < access.log               exact counts; reads the file three times
 
 --json prints on stderr, in one line: read, printed and dropped lines, lost (expected number of new lines that were \
-dropped; null if the filter is too full to tell) with lost_low and lost_high (95%), wrong (expected number of lines that -d printed though they came once), \
+dropped; null if the filter is too full to tell) with lost_low and lost_high (95%), wrong (expected number of lines that -d printed though they occur once), \
 fpp (current rate), memory_bytes, and mode.
 
 Exit codes: 0 done, 2 error, 128 and the signal's number after a signal. An input that cannot be read does not stop the others.")]
@@ -135,25 +135,25 @@ pub(crate) struct DedupArgs {
     #[arg(short = 'u', long, conflicts_with_all = ["repeated", "count", "state", "memory", "window", "decay"])]
     pub(crate) unique: bool,
 
-    /// Print each line after the number of times that it came, and a tab; never too small, it may
-    /// be too large. Reads the files twice
+    /// Prefix each line with its count and a tab; counts may be too high, never too low. Reads the
+    /// files twice
     #[arg(short, long)]
     pub(crate) count: bool,
 
-    /// Lose no line, and count exactly: reads the files twice, with -c or -u three times, and keeps
-    /// in memory the lines that occur again
+    /// Drop no new line, and count exactly: reads the files twice, with -c or -u three times, and
+    /// holds repeated lines in memory
     #[arg(long)]
     pub(crate) exact: bool,
 
-    /// Say on stderr what came of it, and an estimate of the lines dropped by mistake
+    /// Print a summary to stderr, with the estimated number of dropped lines
     #[arg(long)]
     pub(crate) stats: bool,
 
-    /// The same as JSON
+    /// Print that summary as JSON
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write each line by itself, not all lines of a block at once
+    /// Write each line at once, rather than a block of lines at a time
     #[arg(long)]
     pub(crate) line_buffered: bool,
 
@@ -210,7 +210,7 @@ pub(crate) fn run(args: &DedupArgs) -> anyhow::Result<Outcome> {
         return unique::run(args, sources);
     }
     let (lines, keys) = (estimate(&sources), args.key.keys()?);
-    let job = Job::open(args, lines)?;
+    let job = Job::open(args, lines, Arc::clone(keys.seen()))?;
     let hasher = job.hasher.clone();
     let job = Arc::new(Mutex::new(job));
     if args.state.is_some() {
@@ -372,6 +372,9 @@ struct Job {
     mode: Mode,
     fpp: f64,
     state: Option<State>,
+    /// How keys are made, and what was seen of them.
+    key: KeyArgs,
+    keys: Arc<KeysSeen>,
     /// Lines between two saves of the state, and read when it was saved last.
     save_every: u64,
     saved: u64,
@@ -385,7 +388,7 @@ struct Job {
 }
 
 impl Job {
-    fn open(args: &DedupArgs, lines: Option<u64>) -> anyhow::Result<Self> {
+    fn open(args: &DedupArgs, lines: Option<u64>, keys: Arc<KeysSeen>) -> anyhow::Result<Self> {
         let fpp = args.fpp(FPP)?;
         let mode = args.mode().unwrap_or(Mode::Growing);
         let hasher = args.secret.read()?.map_or(KeyHasher::xxh3(0), KeyHasher::sip13);
@@ -406,6 +409,7 @@ impl Job {
                     None => {
                         let mut filter = filter(mode, fpp, lines, hasher.clone())?;
                         filter.about_mut().set_metadata(&serde_json::to_vec(&note)?)?;
+                        args.key.store(filter.about_mut(), &keys, false)?;
                         (filter, note)
                     }
                 };
@@ -428,6 +432,8 @@ impl Job {
             mode,
             fpp: note.fpp,
             state,
+            key: args.key.clone(),
+            keys,
             save_every: args.save_every.unwrap_or(u64::MAX).max(1),
             saved: 0,
             read: 0,
@@ -464,12 +470,15 @@ impl Job {
         if full && !self.warned && !self.quiet && !self.mode.forgets() {
             self.warned = true;
             say(&format!(
-                "gardenia: the filter is full: after {} the rate at which new lines are lost is {}, above {}",
+                "gardenia: the filter is full: after {}, {} of new lines are dropped (--fpp allows {})",
                 human::plural(self.printed, "printed line"),
                 human::share(self.seen.fpp()),
                 human::share(self.fpp)
             ));
-            say("hint: more --memory or --items, or neither, so that it grows");
+            say("hint: raise --memory or --items, or omit both to let the filter grow");
+        }
+        if self.read - self.saved >= self.save_every {
+            self.note_cr()?;
         }
         if self.read - self.saved >= self.save_every
             && let (Some(state), Memory::Filter(filter)) = (&mut self.state, &self.seen.memory)
@@ -480,11 +489,22 @@ impl Job {
         Ok(())
     }
 
+    /// Stores that keys end in a carriage return, if they do, where it is stored that none does.
+    fn note_cr(&mut self) -> anyhow::Result<()> {
+        match &mut self.seen.memory {
+            Memory::Filter(filter) if self.keys.cr() && has_cr(filter.about()) == Some(false) => {
+                self.key.store(filter.about_mut(), &self.keys, false)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The last that is done: the state is saved, and the summary is printed.
     fn finish(&mut self) -> anyhow::Result<()> {
         if std::mem::replace(&mut self.finished, true) {
             return Ok(()); // a signal came at the very end
         }
+        self.note_cr()?;
         // The lock is given back at the end of the block, whatever happens: whoever finds it free finds the new state,
         // or the old one, or none.
         if let (Some(state), Memory::Filter(filter)) = (self.state.take(), &self.seen.memory) {
@@ -588,7 +608,7 @@ impl Report {
             },
         };
         let wrong = match self.wrong > 0.0 {
-            true => format!(", {} printed wrongly", human::number(self.wrong)),
+            true => format!(", {} printed although they probably occur once", human::number(self.wrong)),
             false => String::new(),
         };
         let bytes = human::bytes(self.memory_bytes);

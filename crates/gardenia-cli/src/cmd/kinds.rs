@@ -1,5 +1,6 @@
 //! `gardenia kinds`: the table of kinds.
 
+use super::build::EFFORT;
 use crate::Outcome;
 use crate::message::hinted;
 use crate::spec::spell;
@@ -21,7 +22,7 @@ Examples:
 
 Exit codes: 0 done, 2 error.")]
 pub(crate) struct KindsArgs {
-    /// A kind, to be told all about it
+    /// Kind to describe in full
     #[arg(value_name = "KIND", conflicts_with = "json")]
     kind: Option<String>,
 
@@ -83,7 +84,12 @@ fn told(kind: Kind) -> String {
             Takes::Number => " X".to_owned(),
             takes => format!(" {}", takes.words().unwrap_or_default().join("|")),
         };
-        text += &format!("  {}{accepts}\n      {}\n", spell(*param), param.meaning());
+        // What `build` does otherwise than the library.
+        let built = match param {
+            Param::Effort => format!(" `gardenia build` uses {} unless --spec FILE is given.", EFFORT.name()),
+            _ => String::new(),
+        };
+        text += &format!("  {}{accepts}\n      {}{built}\n", spell(*param), param.meaning());
     }
     text
 }

@@ -25,6 +25,14 @@ impl Delimiter {
         }
     }
 
+    /// Whether it is anywhere in some text.
+    pub(super) fn is_in(&self, text: &[u8]) -> bool {
+        match self {
+            Self::Blanks => text.iter().any(|byte| matches!(byte, b' ' | b'\t')),
+            other => memmem::find(text, other.joint()).is_some(),
+        }
+    }
+
     /// As it is typed: what reads as the same delimiter.
     pub(super) fn typed(&self) -> String {
         match self {

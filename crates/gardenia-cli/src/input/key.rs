@@ -6,6 +6,7 @@
 
 use super::batch::{Batch, Odd};
 use super::fields::{Delimiter, Pick, Split, picks};
+use super::indicator::{is_defanged, is_pattern};
 use super::record::{Block, Form, MAX_RECORD};
 use crate::human;
 use crate::message::{hinted, say};
@@ -15,8 +16,8 @@ use serde_json::value::RawValue;
 use sha1::Digest as _;
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 const HEADING: &str = "Keys out of records";
 
@@ -41,7 +42,7 @@ pub(crate) struct KeyArgs {
     pub(crate) csv: bool,
 
     /// The CSV file has no header row
-    #[arg(long, requires = "csv", hide_short_help = true, help_heading = HEADING)]
+    #[arg(long, hide_short_help = true, help_heading = HEADING)]
     pub(crate) no_header: bool,
 
     /// Records are JSON; the key is the value at PATH, such as user.id
@@ -89,9 +90,20 @@ pub(crate) struct KeyArgs {
     #[arg(long, conflicts_with_all = ["hash", "ignore_case"], hide_short_help = true, help_heading = HEADING)]
     pub(crate) int: bool,
 
-    /// Where keys are in records is what the filter says, and not the command line.
+    /// What of this the filter says, and not the command line.
     #[arg(skip)]
-    pub(crate) inherited: bool,
+    pub(crate) inherited: Inherited,
+}
+
+/// Where keys are in records, as far as the filter says it and not the command line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Inherited {
+    /// Some of it.
+    pub(crate) some: bool,
+    /// What is between the fields that the command line names.
+    pub(crate) delimiter: bool,
+    /// That records end in NUL.
+    pub(crate) null: bool,
 }
 
 /// Hash functions of published lists.
@@ -160,7 +172,7 @@ impl KeyArgs {
             (Some(value), _) => value,
             (None, false) => "2",
             (None, true) => {
-                return Err(hinted("where a record has its value is not said", "--value PATH says it"));
+                return Err(hinted("--json-key needs the path of the value", "add --value PATH"));
             }
         };
         let mut other = args.clone();
@@ -177,7 +189,10 @@ impl KeyArgs {
             max: usize::try_from(self.max_line.unwrap_or(MAX_RECORD)).unwrap_or(usize::MAX),
         };
         if self.delimiter.is_some() && self.field.is_none() && !self.csv {
-            return Err(hinted("--delimiter is of no use without a field", "-f N says which"));
+            return Err(hinted("--delimiter needs a field", "add -f N"));
+        }
+        if self.no_header && !self.csv {
+            return Err(hinted("--no-header needs --csv", "add --csv"));
         }
         let part = match (&self.json_key, &self.field) {
             (Some(path), _) => KeyPart::Json(json_path(path)?),
@@ -187,18 +202,22 @@ impl KeyArgs {
         };
         let header = self.csv && !self.no_header;
         let args = self.clone();
-        let (flaws, tell, cr) = (Flaws::default(), Tell::default(), Arc::default());
-        Ok(Keys { args, form, part, value: None, header, flaws, tell, cr })
+        let (flaws, tell, seen) = (Flaws::default(), Tell::default(), Arc::default());
+        Ok(Keys { args, form, part, value: None, header, flaws, tell, seen })
     }
 }
 
 impl KeyArgs {
+    /// What is between the fields of CSV.
+    pub(super) fn csv_delimiter_or_default(&self) -> Delimiter {
+        self.delimiter.clone().unwrap_or(Delimiter::Byte(b','))
+    }
+
     /// The one byte between the fields of CSV.
     fn csv_delimiter(&self) -> anyhow::Result<u8> {
-        match &self.delimiter {
-            None => Ok(b','),
-            Some(Delimiter::Byte(byte)) => Ok(*byte),
-            Some(other) => {
+        match self.csv_delimiter_or_default() {
+            Delimiter::Byte(byte) => Ok(byte),
+            other => {
                 let reason = format!("with --csv the delimiter is one byte, not {other}");
                 Err(hinted(reason, "leave out --csv, or change --delimiter"))
             }
@@ -236,7 +255,7 @@ fn json_path(text: &str) -> anyhow::Result<Vec<String>> {
     };
     if text.is_empty() || (!text.starts_with('/') && steps.iter().any(String::is_empty)) {
         return Err(hinted(
-            format!("{text:?} is no path to a JSON value"),
+            format!("{text:?} is not a valid JSON path"),
             "write it like user.id or /user/id",
         ));
     }
@@ -278,8 +297,64 @@ pub(crate) struct Keys {
     header: bool,
     flaws: Flaws,
     tell: Tell,
-    /// A key of any input ends in a carriage return.
-    cr: Arc<AtomicBool>,
+    seen: Arc<Seen>,
+}
+
+/// What keys of any input have that is not seen, and keeps others from being found.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// A carriage return at the end.
+    cr: AtomicBool,
+    /// They are hashes with capital letters among their digits, or with small ones.
+    upper: AtomicBool,
+    lower: AtomicBool,
+    /// One that is written for people, and its line.
+    unusual: OnceLock<(String, u64)>,
+}
+
+/// The letters among the hexadecimal digits of hashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Digits {
+    Upper,
+    Lower,
+}
+
+/// Records at the start of an input whose keys are looked at more closely.
+const SAMPLE: u64 = 100;
+
+impl Seen {
+    /// Whether a key ended in a carriage return.
+    pub(crate) fn cr(&self) -> bool {
+        self.cr.load(Ordering::Relaxed)
+    }
+
+    /// Which letters hashes had, if the keys were such, and of one kind.
+    pub(super) fn digits(&self) -> Option<Digits> {
+        match (self.upper.load(Ordering::Relaxed), self.lower.load(Ordering::Relaxed)) {
+            (true, false) => Some(Digits::Upper),
+            (false, true) => Some(Digits::Lower),
+            _ => None,
+        }
+    }
+
+    /// A key that no line has where it stands for others, or for itself in another form; and its
+    /// line.
+    pub(crate) fn unusual(&self) -> Option<&(String, u64)> {
+        self.unusual.get()
+    }
+
+    fn note(&self, key: &[u8], line: u64) {
+        if is_pattern(key) || is_defanged(key) {
+            let key = String::from_utf8_lossy(&key[..key.len().min(40)]).into_owned();
+            self.unusual.get_or_init(|| (key, line));
+        }
+        // MD5 and NTLM, SHA-1, SHA-256, SHA-512.
+        if [32, 40, 64, 128].contains(&key.len()) && key.iter().all(u8::is_ascii_hexdigit) {
+            self.upper.fetch_or(key.iter().any(u8::is_ascii_uppercase), Ordering::Relaxed);
+            self.lower.fetch_or(key.iter().any(u8::is_ascii_lowercase), Ordering::Relaxed);
+        }
+    }
 }
 
 /// Which bytes of keys are reported that nobody sees, and that keep them from being found.
@@ -289,6 +364,8 @@ struct Tell {
     cr: bool,
     /// A byte order mark before the first.
     mark: bool,
+    /// Nothing, but keys are looked at more closely.
+    sample: bool,
 }
 
 /// Records of an input that have no key.
@@ -303,6 +380,8 @@ struct Flaws {
     cr: AtomicBool,
     /// The first key begins with a byte order mark.
     mark: bool,
+    /// The delimiter that the filter stores is not in its first records.
+    undivided: bool,
 }
 
 /// How many there were, and the line of the first.
@@ -356,11 +435,14 @@ impl Keys {
     /// Reports the records of the input `name` that have no key. An error if where keys are is what
     /// the filter says, and no record has one there: then nothing was looked up.
     pub(super) fn report(&self, name: &str) -> anyhow::Result<()> {
-        let Flaws { keyed, keyless, no_numbers, cr, mark } = &self.flaws;
-        if self.args.inherited && keyless.count() > 0 && keyed.load(Ordering::Relaxed) == 0 {
+        let Flaws { keyed, keyless, no_numbers, cr, mark, undivided } = &self.flaws;
+        if self.args.inherited.some && keyless.count() > 0 && keyed.load(Ordering::Relaxed) == 0 {
             let (missing, how) = (self.missing(), self.args.describe());
-            let reason = format!("{name}: no record has a key ({missing}); the filter was built with {how}");
-            return Err(hinted(reason, "say where the keys are here: -f N, or -f 0 for whole lines"));
+            let reason = format!(
+                "{name}: no record has a key ({missing}) with {how}, some of it stored in the filter"
+            );
+            let hint = "say where the keys are here: -f N --delimiter TEXT, or -f 0 for whole lines";
+            return Err(hinted(reason, hint));
         }
         let what = if self.form.end == b'\n' { "line" } else { "record" };
         for (tally, missing) in
@@ -385,19 +467,26 @@ impl Keys {
         if self.tell.mark && *mark {
             warn_of_mark(name);
         }
+        if *undivided && let Some(delimiter) = &self.args.delimiter {
+            say(&format!(
+                "gardenia: warning: {name}: the filter was built with --delimiter {delimiter}, which is not in the first records here"
+            ));
+            say("hint: give the --delimiter of this input");
+        }
         Ok(())
     }
 
-    /// Reports inputs whose first key begins with a byte order mark.
+    /// Reports inputs whose first key begins with a byte order mark, and notes what a filter built
+    /// from them has to say of its keys.
     pub(crate) fn tell_marks(mut self) -> Self {
-        self.tell.mark = true;
+        (self.tell.mark, self.tell.sample) = (true, true);
         self
     }
 
     /// Reports inputs whose keys end in a carriage return or begin with a byte order mark: those
     /// that they are compared with have none, and would not be found.
     pub(crate) fn tell_unseen_bytes(mut self, cr: bool) -> Self {
-        self.tell = Tell { cr, mark: true };
+        self.tell = Tell { cr, mark: true, sample: false };
         self
     }
 
@@ -408,14 +497,19 @@ impl Keys {
 
     fn note_cr(&self, cr: bool) {
         if cr {
-            self.cr.store(true, Ordering::Relaxed);
+            self.seen.cr.store(true, Ordering::Relaxed);
             self.flaws.cr.store(true, Ordering::Relaxed);
         }
     }
 
     /// Whether a key of any input ended in a carriage return.
     pub(crate) fn saw_cr(&self) -> bool {
-        self.cr.load(Ordering::Relaxed)
+        self.seen.cr()
+    }
+
+    /// What was seen of the keys of all inputs.
+    pub(crate) fn seen(&self) -> &Arc<Seen> {
+        &self.seen
     }
 
     /// What the keys of records that have none should have been.
@@ -437,18 +531,32 @@ impl Keys {
     pub(super) fn at(&self, block: Block<'_>) -> anyhow::Result<Self> {
         let (part, value) = (self.named(&self.part, block)?, self.value.as_ref());
         let value = value.map(|value| self.named(value, block)).transpose()?;
-        if self.args.inherited
-            && self.args.null
-            && !block.bytes().contains(&0)
-            && block.bytes().contains(&b'\n')
-        {
+        if self.args.inherited.null && !block.bytes().contains(&0) && block.bytes().contains(&b'\n') {
             let reason = "the filter was built from records that end in NUL (-0), and there is none here";
-            return Err(hinted(reason, "say where the keys are: -f 0 for whole lines"));
+            return Err(hinted(
+                reason,
+                "say where the keys are: -f 0 for whole lines, or all of it with --keys-as-given",
+            ));
         }
-        let (args, cr) = (self.args.clone(), Arc::clone(&self.cr));
+        let (args, seen) = (self.args.clone(), Arc::clone(&self.seen));
         // The first record of CSV names its fields, and is read without the mark.
         let mark = !self.header && block.bytes().starts_with(MARK);
-        Ok(Self { args, part, value, flaws: Flaws { mark, ..Flaws::default() }, cr, ..*self })
+        let delimiter = self.args.delimiter.as_ref().filter(|_| self.args.inherited.delimiter);
+        let undivided = delimiter.is_some_and(|delimiter| !delimiter.is_in(block.bytes()));
+        let keys =
+            Self { args, part, value, flaws: Flaws { mark, undivided, ..Flaws::default() }, seen, ..*self };
+        if keys.tell.sample && keys.args.hash.is_none() {
+            let (mut scratch, mut at) = (Scratch::default(), 0);
+            block.each(|record| {
+                at += 1;
+                if at <= SAMPLE
+                    && let Some(key) = keys.text_of(record, &mut scratch)
+                {
+                    keys.seen.note(key, at);
+                }
+            });
+        }
+        Ok(keys)
     }
 
     /// A part of records, by its number if it has a name.
@@ -478,7 +586,7 @@ impl Keys {
     }
 
     /// Whether a key is all the bytes of its record.
-    fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         let KeyArgs { ignore_case, trim, crlf, skip_empty, hash, int, .. } = &self.args;
         matches!(self.part, KeyPart::Whole)
             && !self.header
@@ -529,7 +637,7 @@ impl Keys {
                 let record = String::from_utf8_lossy(&record[..record.len().min(40)]).into_owned();
                 return Err(hinted(
                     format!("{record:?} has no value"),
-                    "--value says where it is, as -f does of the key",
+                    "name its field with --value N, as -f does for the key",
                 ));
             };
             let Some(digest) = self.digest_key(hasher, key) else { return Ok(false) };
@@ -644,11 +752,18 @@ impl Keys {
 
     /// The bytes that stand for the key of a record, if it has one: those that are hashed.
     pub(crate) fn bytes_of<'a>(&self, record: &'a [u8], scratch: &'a mut Scratch) -> Option<Cow<'a, [u8]>> {
+        let text = self.text_of(record, scratch)?;
+        if self.args.int {
+            return integer(text).map(|number| number.to_le_bytes().to_vec().into());
+        }
+        Some(text.into())
+    }
+
+    /// The key of a record as text, if it has one: with --int it is a number.
+    pub(crate) fn text_of<'a>(&self, record: &'a [u8], scratch: &'a mut Scratch) -> Option<&'a [u8]> {
         match self.key(record, scratch) {
-            Found::Key(key) if self.args.int => {
-                integer(key).map(|number| number.to_le_bytes().to_vec().into())
-            }
-            Found::Key(key) => Some(key.into()),
+            Found::Key(key) if self.args.int && integer(key).is_none() => None,
+            Found::Key(key) => Some(key),
             Found::Odd(_) => None,
         }
     }

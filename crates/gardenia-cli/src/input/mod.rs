@@ -8,6 +8,7 @@
 
 mod batch;
 mod fields;
+mod indicator;
 mod key;
 mod record;
 mod stored;
@@ -16,10 +17,11 @@ mod unpack;
 
 pub(crate) use batch::{Batch, Record, Row};
 pub(crate) use fields::Delimiter;
-pub(crate) use key::{KeyArgs, KeyTexts, Keys, MARK, Scratch, warn_of_mark};
+pub(crate) use indicator::is_pattern;
+pub(crate) use key::{Inherited, KeyArgs, KeyTexts, Keys, MARK, Scratch, Seen, warn_of_mark};
 pub(crate) use record::Block;
 pub(crate) use stored::{StoredArgs, check_alike, described, has_cr};
-pub(crate) use unpack::{is_plain, refuse_archives};
+pub(crate) use unpack::{is_plain, refuse_late};
 
 use crate::human;
 use crate::message::{self, say};
@@ -79,12 +81,12 @@ impl Source {
         }
     }
 
-    /// Says at once what would otherwise be noticed after hours of reading other inputs.
+    /// Reports at once what would otherwise be noticed after hours of reading other inputs.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let Self::File(path) = self else { return Ok(()) };
         let check = || {
             let metadata = fs::metadata(path)?;
-            // Only files, and folders for what the system says of them: a pipe would wait for its writer.
+            // Only files and directories (for the system's error): opening a pipe would wait for its writer.
             let waits = !metadata.is_file() && !metadata.is_dir();
             if waits { Ok(()) } else { File::open(path)?.read(&mut [0]).map(drop) }
         };
@@ -267,7 +269,6 @@ impl Input {
         if let Some(keys) = &self.keys {
             return Ok(keys.clone());
         }
-        refuse_archives(block.bytes())?;
         Ok(self.keys.insert(Arc::new(keys.at(block)?)).clone())
     }
 

@@ -2,15 +2,16 @@
 //! again.
 //!
 //! Two questions are kept apart. *Where* a record has its key is a matter of each file: a list may
-//! have one in every line, and a log in its second field. So what the filter says of that counts
-//! only if the command line says nothing. *What* the key is made into (small letters, a hash, a
+//! have one in every line, and a log in its second field. So each option that is not given is the
+//! filter's, unless those that are given choose another structure. *What* the key is made into (small letters, a hash, a
 //! number) must be the same, or nothing is found: it is taken over, and an option that contradicts
 //! it is refused.
 
-use super::key::{HashName, KeyArgs};
+use super::fields::picks;
+use super::key::{Digits, HashName, Inherited, KeyArgs, Seen};
 use crate::message::hinted;
 use anyhow::Context;
-use clap::ValueEnum;
+use clap::{Args, FromArgMatches, ValueEnum};
 use gardenia::filter::About;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +55,9 @@ struct Stored {
     /// Without --crlf, some keys end in a carriage return.
     #[serde(skip_serializing_if = "is_not")]
     cr: bool,
+    /// Keys are hashes in the list, with such letters among their digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digits: Option<Digits>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks it so")]
@@ -64,7 +68,7 @@ fn is_not(flag: &bool) -> bool {
 impl Stored {
     /// What `build` stores: all that decides the keys, less how long a record may be and whether
     /// empty keys are left out.
-    fn of(args: &KeyArgs, cr: bool) -> Self {
+    fn of(args: &KeyArgs, seen: &Seen) -> Self {
         let KeyArgs {
             field,
             delimiter,
@@ -84,7 +88,7 @@ impl Stored {
         } = args.clone();
         let delimiter = delimiter.map(|delimiter| delimiter.typed());
         let hash = hash.and_then(|hash| hash.to_possible_value()).map(|hash| hash.get_name().to_owned());
-        let cr = cr && !crlf;
+        let (cr, digits) = (seen.cr() && !crlf, seen.digits());
         Self {
             field,
             delimiter,
@@ -99,6 +103,7 @@ impl Stored {
             upper,
             int,
             cr,
+            digits,
         }
     }
 
@@ -109,7 +114,7 @@ impl Stored {
         let delimiter = self.delimiter.as_deref().map(str::parse).transpose().map_err(anyhow::Error::msg)?;
         let hash = self.hash.as_deref().map(|name| HashName::from_str(name, false));
         let hash = hash.transpose().map_err(anyhow::Error::msg)?;
-        let (skip_empty, max_line, inherited) = (false, None, true);
+        let (skip_empty, max_line, inherited) = (false, None, Inherited::default());
         Ok(KeyArgs {
             field,
             delimiter,
@@ -132,12 +137,40 @@ impl Stored {
 
 /// What a filter says of its keys, if it says anything.
 fn stored(about: &About) -> anyhow::Result<Option<Stored>> {
-    let Some(note) = about.key_note() else { return Ok(None) };
-    serde_json::from_slice(note).map(Some).map_err(|error| {
+    let unknown = |error: &dyn std::fmt::Display| {
         let reason =
             format!("the filter says how its keys were made, and this program cannot read it: {error}");
         hinted(reason, "give the key options it was built with, and --keys-as-given")
-    })
+    };
+    match about.key_note() {
+        Some(note) => serde_json::from_slice(note).map(Some).map_err(|error| unknown(&error)),
+        None => match serde_json::from_slice(about.metadata()) {
+            Ok(OldState { keys: Some(keys), .. }) => {
+                let args = typed(&keys).ok_or_else(|| unknown(&keys))?;
+                Ok(Some(Stored::of(&args, &Seen::default())))
+            }
+            _ => Ok(None),
+        },
+    }
+}
+
+/// What `dedup --state` said of its keys before it left the same note as `build`: the options, as
+/// they are described to people.
+#[derive(Deserialize)]
+struct OldState {
+    #[serde(rename = "dedup")]
+    _mode: serde_json::Value,
+    #[serde(rename = "fpp")]
+    _fpp: f64,
+    keys: Option<String>,
+}
+
+/// The options that were described in this way.
+fn typed(described: &str) -> Option<KeyArgs> {
+    let words = described.split(' ').filter(|_| described != KeyArgs::default().describe());
+    let command = KeyArgs::augment_args(clap::Command::new("keys").no_binary_name(true));
+    let args = KeyArgs::from_arg_matches(&command.try_get_matches_from(words).ok()?).ok()?;
+    (args.describe() == described).then_some(args)
 }
 
 /// What a filter says of its keys, as options; for people.
@@ -151,6 +184,7 @@ pub(crate) fn described(about: &About) -> Option<String> {
 
 /// Whether some keys of a filter end in a carriage return, if it says how its keys were made.
 pub(crate) fn has_cr(about: &About) -> Option<bool> {
+    about.key_note()?;
     stored(about).ok().flatten().map(|stored| stored.cr)
 }
 
@@ -174,13 +208,14 @@ pub(crate) fn check_alike(ours: &About, theirs: &About) -> anyhow::Result<Result
 }
 
 impl KeyArgs {
-    /// Stores how the keys were made. `cr` if some of them end in a carriage return; `anywhere` if
-    /// where they stood says nothing of where others stand.
-    pub(crate) fn store(&self, about: &mut About, cr: bool, anywhere: bool) -> anyhow::Result<()> {
-        let mut stored = Stored::of(self, cr);
+    /// Stores how the keys were made, and what was seen of them; `anywhere` if where they stood
+    /// says nothing of where others stand.
+    pub(crate) fn store(&self, about: &mut About, seen: &Seen, anywhere: bool) -> anyhow::Result<()> {
+        let mut stored = Stored::of(self, seen);
         if anywhere {
-            let Stored { ignore_case, trim, hash, upper, int, crlf, cr, .. } = stored;
-            stored = Stored { ignore_case, trim, hash, upper, int, crlf, cr, ..Stored::default() };
+            let (field, delimiter, json_key) = (None, None, None);
+            let (csv, no_header, null) = (false, false, false);
+            stored = Stored { field, delimiter, json_key, csv, no_header, null, ..stored };
         }
         Ok(about.set_key_note(Some(&serde_json::to_vec(&stored)?))?)
     }
@@ -193,41 +228,90 @@ impl KeyArgs {
         }
         let Some(found) = stored(about)? else { return Ok(self.clone()) };
         let theirs = found.args().context("how the filter's keys were made")?;
-        self.check(&theirs, found.cr)?;
-        let Self { field, delimiter, csv, no_header, json_key, null, .. } = self;
-        let says_where =
-            field.is_some() || delimiter.is_some() || *csv || *no_header || json_key.is_some() || *null;
-        let from = if says_where { self } else { &theirs };
-        // A hash of what is looked up is compared with hashes that were in the list: how they got there is no matter of ours.
+        self.check(&theirs, &found)?;
+        // A hash of what is looked up is compared with hashes that were in the list: how they got there, and where
+        // they stood, is no matter of ours.
         let listed = self.hash.is_some() && theirs.hash.is_none();
+        let from = if listed { self.clone() } else { self.place(&theirs) };
         let what = if listed { self } else { &theirs };
         Ok(Self {
-            field: from.field.clone(),
-            delimiter: from.delimiter.clone(),
-            csv: from.csv,
-            no_header: from.no_header,
-            json_key: from.json_key.clone(),
-            null: from.null,
             crlf: self.crlf || theirs.crlf,
             ignore_case: what.ignore_case,
             trim: what.trim,
             hash: what.hash,
             upper: what.upper,
             int: what.int,
-            skip_empty: self.skip_empty,
-            max_line: self.max_line,
-            inherited: !says_where && from.is_somewhere(),
+            ..from
         })
     }
 
-    /// Whether keys are in a part of a record.
-    fn is_somewhere(&self) -> bool {
-        self.field.is_some() || self.csv || self.json_key.is_some() || self.null
+    /// What a filter says of its keys, as the options that `build` was given.
+    pub(crate) fn stored_in(about: &About) -> anyhow::Result<Option<Self>> {
+        stored(about)?.map(|stored| stored.args()).transpose()
+    }
+
+    /// These options, and for where keys are those of `theirs` that are not given, if they fit
+    /// together.
+    fn place(&self, theirs: &Self) -> Self {
+        let whole = self.field.as_deref() == Some("0");
+        // Fields of lines, while theirs are of CSV: a delimiter says so that CSV files of theirs have not.
+        let lines = self.field.is_some()
+            && !self.csv
+            && theirs.csv
+            && self.delimiter.as_ref().is_some_and(|ours| *ours != theirs.csv_delimiter_or_default());
+        let other = whole
+            || lines
+            || (self.json_key.is_some() && theirs.json_key.is_none())
+            || (self.json_key.is_none() && theirs.json_key.is_some() && self.says_fields())
+            || (self.says_fields() && !theirs.says_fields());
+        if other {
+            return self.clone();
+        }
+        let csv = self.csv || theirs.csv;
+        // A comma is the delimiter of CSV, and a tab that of lines.
+        let same = csv == theirs.csv;
+        let field = self.field.clone().or_else(|| theirs.field.clone());
+        // Only a header has names.
+        let named = self.field.as_deref().is_some_and(|field| picks(field, false).is_none());
+        let delimiter = self.delimiter.clone().or_else(|| theirs.delimiter.clone().filter(|_| same));
+        let found = Self {
+            no_header: self.no_header || (theirs.no_header && !named),
+            json_key: self.json_key.clone().or_else(|| theirs.json_key.clone()),
+            null: self.null || theirs.null,
+            field,
+            delimiter,
+            csv,
+            ..self.clone()
+        };
+        let inherited = Inherited {
+            some: found != *self,
+            // Of fields that are named here: the others are meant as they are stored.
+            delimiter: self.field.is_some() && self.delimiter.is_none() && found.delimiter.is_some(),
+            null: found.null && !self.null,
+        };
+        Self { inherited, ..found }
+    }
+
+    /// Whether keys are said to be in fields.
+    fn says_fields(&self) -> bool {
+        self.field.is_some() || self.delimiter.is_some() || self.csv || self.no_header
     }
 
     /// Refuses what contradicts the filter: with it, keys that are in would not be found.
-    fn check(&self, theirs: &Self, cr: bool) -> anyhow::Result<()> {
-        let listed = self.hash.is_some() && theirs.hash.is_none();
+    fn check(&self, theirs: &Self, stored: &Stored) -> anyhow::Result<()> {
+        let (listed, cr) = (self.hash.is_some() && theirs.hash.is_none(), stored.cr);
+        if listed && !self.upper && stored.digits == Some(Digits::Upper) {
+            let reason = "the filter was built from hashes in upper-case digits: without --upper they would not be found";
+            return Err(hinted(reason, "add --upper, or, if only some of them are so, --keys-as-given"));
+        }
+        if listed && self.upper && stored.digits == Some(Digits::Lower) {
+            let reason =
+                "the filter was built from hashes in lower-case digits: with --upper they would not be found";
+            return Err(hinted(
+                reason,
+                "leave out --upper, or, if only some of them are so, add --keys-as-given",
+            ));
+        }
         let contradiction = match () {
             () if self.hash.is_some() && theirs.hash.is_some() && self.hash != theirs.hash => Some("--hash"),
             () if self.hash.is_some() && theirs.int => Some("--hash"),
@@ -259,7 +343,7 @@ mod tests {
 
     fn about(args: &KeyArgs) -> About {
         let mut about = About::default();
-        args.store(&mut about, false, false).unwrap();
+        args.store(&mut about, &Seen::default(), false).unwrap();
         about
     }
 
@@ -283,7 +367,7 @@ mod tests {
         let json = KeyArgs { json_key: Some("user.id".into()), int: true, ..KeyArgs::default() };
         for args in [KeyArgs::default(), all, json] {
             let found = KeyArgs::default().of_filter(&about(&args), FOLLOW).unwrap();
-            assert_eq!(KeyArgs { inherited: false, ..found }, args);
+            assert_eq!(KeyArgs { inherited: Inherited::default(), ..found }, args);
         }
         assert_eq!(about(&KeyArgs::default()).key_note(), Some(&b"{}"[..]));
         let later = || {

@@ -291,9 +291,14 @@ fn each_entry(lines: &Lines<'_>, mut take: impl FnMut(Entry) -> anyhow::Result<(
         let rest = &text[start..];
         let len = memchr::memchr(end, rest).unwrap_or(rest.len());
         line += 1;
-        if let Some(key) = keys.bytes_of(&rest[..len], &mut scratch) {
+        let line_bytes = &rest[..len];
+        if let Some(key) = keys.bytes_of(line_bytes, &mut scratch) {
             take((hasher.digest(&key).0, start as u64))?;
-            if findable.is_some_and(|findable| !findable(&key)) {
+            // As it stands there: the key may be a hash of it.
+            let lost_here = findable.is_some_and(|findable| {
+                keys.part_of(line_bytes, &mut scratch).is_some_and(|part| !findable(part.trim_ascii()))
+            });
+            if lost_here {
                 lost = Lost { count: lost.count + 1, first: if lost.count == 0 { line } else { lost.first } };
             }
         }

@@ -73,11 +73,12 @@ fn keys_are_found_or_the_command_is_refused_whatever_options_are_given() {
     let (shell, mut random) = (Shell::new(), Random(22));
     let (mut found, mut refused) = (0, 0);
     for round in 0..250 {
-        let int = random.one_in(6);
+        let (int, word) = (random.one_in(6), random.one_in(2));
         let keys: Vec<String> = (0..12)
-            .map(|_| match int {
-                true => random.below(1 << 40).to_string(),
-                false => format!(
+            .map(|_| match (int, word) {
+                (true, _) => random.below(1 << 40).to_string(),
+                (false, true) => format!("Key-{:x}", random.next()),
+                (false, false) => format!(
                     "{}Key {:x}{}",
                     [" ", ""][random.below(2) as usize],
                     random.next(),
@@ -91,13 +92,17 @@ fn keys_are_found_or_the_command_is_refused_whatever_options_are_given() {
             [LAYOUTS[layout].0, &how(&mut random, int)[..], if crlf { &["--crlf"] } else { &[] }].concat();
         shell.write("list", file(layout, &keys, crlf));
         let kind = ["blocked", "bloom", "ribbon", "cuckoo"][random.below(4) as usize];
-        let run = shell.run(
-            &[&["build", "-q", "--force", "-k", kind, "-p", "1e-6", "-o", "f.gdn"], &built[..], &["list"]]
-                .concat(),
-        );
+        let make = match random.one_in(4) {
+            true => {
+                _ = std::fs::remove_file(shell.path("f.gdn"));
+                vec!["dedup", "--state", "f.gdn"]
+            }
+            false => vec!["build", "-q", "--force", "-k", kind, "-p", "1e-6", "-o", "f.gdn"],
+        };
+        let run = shell.run(&[&make, &built[..], &["list"]].concat());
         assert_eq!(run.code, Some(0), "{built:?}: {}", run.err);
 
-        // The options it was built with, none at all, and others with a file of their own layout.
+        // The options it was built with, less one of them, none at all, and others with a file of their own layout.
         let other = random.below(LAYOUTS.len() as u64) as usize;
         let dos = random.one_in(4) && other != 7;
         let stranger = random.one_in(6);
@@ -108,11 +113,14 @@ fn keys_are_found_or_the_command_is_refused_whatever_options_are_given() {
         }
         let others = [LAYOUTS[other].0, &others[..], if dos { &["--crlf"] } else { &[] }].concat();
         shell.write("log", file(other, &keys, dos));
-        for (options, name) in [(&built[..], "list"), (&[], "list"), (&others, "log")] {
-            let run = shell.run(&[&["query", "-c"], options, &["f.gdn", name]].concat());
+        // Keys anywhere in a line.
+        let lines = keys.iter().map(|key| format!("at <{key}> in x\n"));
+        shell.write("text", lines.collect::<String>());
+        let mut ask = |options: &[&str], name: &str, may_refuse: bool| {
+            let run = shell.run(&[&["query", "-c", "-F", "f.gdn"], options, &[name]].concat());
             match run.code {
                 Some(2) => {
-                    assert_eq!(name, "log", "{built:?} is refused for {options:?}: {}", run.err);
+                    assert!(may_refuse, "{built:?} is refused for {options:?}: {}", run.err);
                     assert!(run.err.contains("hint: "), "{}", run.err);
                     refused += 1;
                 }
@@ -120,15 +128,146 @@ fn keys_are_found_or_the_command_is_refused_whatever_options_are_given() {
                     assert_eq!(
                         (code, run.text()),
                         (Some(0), "12\n"),
-                        "round {round}: {built:?}, {options:?}: {}",
+                        "round {round}: {make:?} {built:?}, {options:?} {name}: {}",
                         run.err
                     );
                     found += 1;
                 }
             }
+        };
+        ask(&built, "list", false);
+        ask(&[], "list", false);
+        ask(&others, "log", true);
+        for (at, option) in built.iter().enumerate().filter(|(_, option)| option.starts_with('-')) {
+            let value = built.get(at + 1).is_some_and(|next| !next.starts_with('-'));
+            let rest = [&built[..at], &built[at + 1 + usize::from(value)..]].concat();
+            // Capital digits of no hash.
+            ask(&rest, "list", *option == "--hash" && rest.contains(&"--upper"));
+        }
+        if int || word {
+            ask(&["--tokens"], "text", false);
+        }
+        ask(&["--extract", "<([^>]+)>"], "text", false);
+        let csv = built.contains(&"--csv");
+        ask(&["--confirm", "list"], "list", csv);
+        ask(&["--extract", "<([^>]+)>", "--confirm", "list"], "text", csv);
+    }
+    assert!(found > 1500 && refused > 40, "{found} {refused}");
+}
+
+#[test]
+fn an_option_that_says_where_keys_are_leaves_the_others_as_stored() {
+    let shell = Shell::new();
+    shell.write("users", "rose:1\ntulip:2\n");
+    shell.ok(&["build", "-q", "-f", "1", "--delimiter", ":", "-o", "f.gdn", "users"]);
+    assert_eq!(shell.run(&["query", "-c", "-f", "1", "f.gdn", "users"]).quietly(), b"2\n");
+    assert_eq!(shell.run(&["query", "-c", "--delimiter", ":", "f.gdn", "users"]).quietly(), b"2\n");
+    // Where it is not so, it is said.
+    shell.write("tabs", "rose\t1\ntulip\t2\n");
+    let run = shell.run(&["query", "-f", "1", "f.gdn", "tabs"]);
+    let warning = "tabs: the filter was built with --delimiter :, which is not in the first records here";
+    assert!(run.err.contains(warning) && run.err.contains("hint: give the --delimiter"), "{}", run.err);
+    assert_eq!(shell.run(&["query", "-c", "-f1", "--delimiter", "\\t", "f.gdn", "tabs"]).quietly(), b"2\n");
+    shell.write("users.csv", "email,n\n\"rose\",1\n");
+    shell.ok(&["build", "-q", "--csv", "-f", "email", "-o", "csv.gdn", "users.csv"]);
+    for options in [&["-f", "1"][..], &["-f", "email"], &["--csv"], &["--delimiter", ","]] {
+        let run = shell.run(&[&["query", "-c"], options, &["csv.gdn", "users.csv"]].concat());
+        assert_eq!(run.quietly(), b"1\n", "{options:?}");
+    }
+    // Fields of lines: the first is no header.
+    shell.write("log", "rose GET\nlily GET\n");
+    let run = shell.run(&["query", "-c", "-f1", "--delimiter", " ", "csv.gdn", "log"]);
+    assert_eq!(run.quietly(), b"1\n");
+    let run = shell.run(&["query", "--no-header", "f.gdn", "users"]);
+    assert!(run.complaint().contains("--no-header needs --csv"), "{}", run.err);
+}
+
+#[test]
+fn what_is_anywhere_in_a_line_is_made_a_key_as_the_filter_says() {
+    let shell = Shell::new();
+    shell.write("numbers", "7\n4711\n");
+    shell.write("names", "rose\ntulip\n");
+    shell.write("log", "id=4711 x by rose\nid=12 by nobody\n");
+    shell.ok(&["build", "-q", "--int", "-p", "1e-9", "-o", "int.gdn", "numbers"]);
+    shell.ok(&["build", "-q", "--hash", "sha256", "-p", "1e-9", "-o", "hash.gdn", "names"]);
+    for (filter, list, token) in [("int.gdn", "numbers", "4711\n"), ("hash.gdn", "names", "rose\n")] {
+        for options in [&["--tokens"][..], &["--extract", "(?:id=|by )(\\w+)"]] {
+            let ask = |more: &[&str]| {
+                let run = shell.run(&[&["query", "-o", "-F", filter], options, more, &["log"]].concat());
+                String::from_utf8(run.quietly()).unwrap()
+            };
+            assert_eq!(ask(&[]), token, "{filter} {options:?}");
+            assert_eq!(ask(&["--confirm", list]), token, "{filter} {options:?}");
         }
     }
-    assert!(found > 500 && refused > 40, "{found} {refused}");
+}
+
+/// `dedup --state` leaves the same note as `build`; before it did, it described its options in the
+/// metadata.
+#[test]
+fn a_state_of_dedup_says_how_its_keys_were_made() {
+    let shell = Shell::new();
+    shell.write("names", "Rose\nTulip\n");
+    shell.write("asked", "ROSE\nlily\n");
+    shell.ok(&["dedup", "-i", "--state", "new.gdn", "names"]);
+    let mut old = shell.filter("new.gdn");
+    assert_eq!(old.about().key_note(), Some(&br#"{"ignore_case":true}"#[..]));
+    old.about_mut().set_key_note(None).unwrap();
+    old.save(shell.path("old.gdn")).unwrap();
+    for state in ["new.gdn", "old.gdn"] {
+        assert_eq!(shell.run(&["query", state, "asked"]).quietly(), b"ROSE\n", "{state}");
+        assert!(shell.run(&["info", state]).text().contains("keys made by    --ignore-case"));
+        shell.pipe(b"LILY\n", &["add", "-q", state]).quietly();
+        assert_eq!(shell.run(&["query", "-c", state, "asked"]).quietly(), b"2\n", "{state}");
+        shell.ok(&["dedup", "-i", "--state", state, "asked"]);
+    }
+    // What cannot be read is refused, and not taken for whole lines.
+    old.about_mut().set_metadata(br#"{"dedup":"growing","fpp":1e-6,"keys":"--stemmed"}"#).unwrap();
+    old.save(shell.path("strange.gdn")).unwrap();
+    let run = shell.run(&["query", "strange.gdn", "asked"]);
+    assert!(run.complaint().contains("this program cannot read it"), "{}", run.err);
+    assert_eq!(shell.run(&["query", "--keys-as-given", "-c", "strange.gdn", "asked"]).text(), "0\n");
+    // Carriage returns are noted once they are seen.
+    shell.write("dos", "rose\r\n");
+    shell.ok(&["dedup", "--state", "dos.gdn", "names"]);
+    shell.ok(&["dedup", "--state", "dos.gdn", "dos"]);
+    assert_eq!(shell.filter("dos.gdn").about().key_note(), Some(&br#"{"cr":true}"#[..]));
+}
+
+#[test]
+fn hashes_in_digits_of_another_case_are_refused() {
+    let shell = Shell::new();
+    let (upper, lower) =
+        ("5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8", "5baa61e4c9b93f3f0682250b6cf8331b7ee68fd8");
+    shell.write("upper", format!("{upper}:7\n"));
+    shell.write("lower", format!("{lower}:7\n"));
+    for list in ["upper", "lower"] {
+        let filter = format!("{list}.gdn");
+        shell.ok(&["build", "-q", "-f", "1", "--delimiter", ":", "-o", &filter, list]);
+        for digits in ["upper", "lower"] {
+            let options = ["query", "-c", "--hash", "sha1", "-F", &filter];
+            let options = [&options[..], if digits == "upper" { &["--upper"] } else { &[] }].concat();
+            let run = shell.pipe(b"password\n", &options);
+            if digits == list {
+                assert_eq!(run.quietly(), b"1\n");
+            } else {
+                let reason = format!("was built from hashes in {list}-case digits");
+                assert!(run.complaint().contains(&reason), "{}", run.err);
+                let run = shell.pipe(b"password\n", &[&options[..], &["--keys-as-given"]].concat());
+                assert_eq!(run.text(), "0\n");
+            }
+        }
+    }
+    // A list that is looked up itself may have either.
+    let list = ["query", "-c", "--hash", "sha1", "--list-field", "1", "--list-delimiter", ":", "--confirm"];
+    for name in ["upper", "lower"] {
+        assert_eq!(shell.pipe(b"password\n", &[&list[..], &[name]].concat()).quietly(), b"1\n");
+    }
+    // A colon in a password divides nothing, though it did in the list.
+    shell.write("hash", "DCEA6D9CCD3D20BA1549F6D9B5DDE60742158882:3\n"); // of a:b
+    shell.ok(&["build", "-q", "-f", "1", "--delimiter", ":", "-o", "colon.gdn", "hash"]);
+    let run = shell.pipe(b"a:b\n", &["query", "-c", "--hash", "sha1", "--upper", "colon.gdn"]);
+    assert_eq!(run.quietly(), b"1\n");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::args::{MemoryArgs, SecretArgs, ThreadArgs};
 use crate::foreign::ForeignArgs;
 use crate::human;
 use crate::input::{Delimiter, KeyArgs, StoredArgs};
+use crate::message::hinted;
 use crate::open::VerifyArgs;
 use std::path::PathBuf;
 
@@ -21,7 +22,7 @@ Examples:
   gardenia query -v seen.gdn new.txt         lines that are certainly new
   gardenia query -c seen.gdn *.txt           how many, for each file
   gardenia query seen.gdn log.gz             .gz, .zst, .xz, .bz2 and .lz4 are unpacked
-  tail -f log | gardenia query bad.gdn       as they come
+  tail -f log | gardenia query bad.gdn       as lines arrive
   gardenia query --csv -f email bad.gdn users.csv            by a column
   gardenia query -F bad.gdn -F worse.gdn --label log.txt     which of several filters
   gardenia query --matched old.txt --unmatched new.txt seen.gdn all.txt
@@ -41,7 +42,7 @@ Coming from grep:
   -h                         --no-filename (-h is help)
   -f LIST                    --confirm LIST (-f names fields)
   -F                         names a filter (keys are never patterns)
-  -z                         -0
+  -z                         -0 (LIST is read by lines)
   -a                         always: a binary file is searched like any other"
     };
 }
@@ -72,13 +73,11 @@ macro_rules! codes {
 /// Print the lines that may be in a filter, or are in a list
 ///
 /// A line that is printed may be in the filter: it is, or it is one of the few false positives. A
-/// line that is not printed certainly is not. Only filters of some kinds may miss lines that went
-/// in: see below. With --confirm LIST each hit is looked up in the list itself, and answers are
-/// exact. Keys are made of lines as `gardenia build` made them, unless options say otherwise.
+/// line that is not printed certainly is not in it. A few kinds may miss lines that were added: see
+/// below. With --confirm LIST each hit is looked up in the list itself, and answers are exact. Keys
+/// are made from lines as `gardenia build` made them: an option given here replaces that one option.
 ///
-/// The file is memory-mapped, so that a large filter answers at once. Replace a filter that is in
-/// use with mv, not with cp: if a file is truncated or overwritten in place, the query ends with an
-/// error and prints no answers from it. The commands of gardenia always replace files as mv does.
+/// The file is memory-mapped, so that a large filter answers at once.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "gardenia query [OPTIONS] FILTER [FILE]...\n       gardenia query [OPTIONS] -F FILTER... [FILE]...\n       \
@@ -213,11 +212,12 @@ pub(crate) struct QueryArgs {
     #[arg(long, value_name = "FILE", requires = "confirm", help_heading = EXACT)]
     pub(crate) index: Option<PathBuf>,
 
-    /// The field of LIST that its keys are in, as -f says it [default: the whole line]
+    /// The field of LIST that holds its keys, as for -f [default: where the filter's keys were, or
+    /// the whole line]
     #[arg(long, value_name = "N", requires = "confirm", allow_negative_numbers = true, help_heading = EXACT)]
     pub(crate) list_field: Option<String>,
 
-    /// The text between the fields of LIST, as --delimiter says it [default: a tab]
+    /// The text between the fields of LIST, as for --delimiter [default: a tab]
     #[arg(long, value_name = "TEXT", requires = "list_field", help_heading = EXACT)]
     pub(crate) list_delimiter: Option<Delimiter>,
 
@@ -261,20 +261,50 @@ impl QueryArgs {
         }
     }
 
-    /// How keys are found in LIST: as in the inputs, but for where they are in a line.
-    pub(crate) fn list_key(&self, key: &KeyArgs) -> KeyArgs {
+    /// How keys are found in LIST: as in the inputs, but for where they are in a line. Without
+    /// --list-field that is where the filter's keys were, which was built from the list.
+    pub(crate) fn list_key(&self, key: &KeyArgs, built: Option<&KeyArgs>) -> anyhow::Result<KeyArgs> {
         let tokens = self.tokens || self.extract.is_some();
-        KeyArgs {
-            field: self.list_field.clone(),
-            delimiter: self.list_delimiter.clone(),
-            null: key.null,
-            ignore_case: key.ignore_case,
+        // What is looked up is hashed, and the list holds hashes already, in any case of digits unless one is named.
+        let hashes = key.hash.is_some() && built.is_none_or(|built| built.hash.is_none());
+        let what = match hashes {
+            true => built.cloned().unwrap_or(KeyArgs { trim: key.trim, ..KeyArgs::default() }),
+            false => key.clone(),
+        };
+        let place = match (&self.list_field, built) {
+            (Some(field), _) => KeyArgs {
+                field: Some(field.clone()),
+                delimiter: self.list_delimiter.clone(),
+                ..KeyArgs::default()
+            },
+            (None, Some(built)) if built.csv => {
+                let reason = format!(
+                    "the filter was built with {}, and --confirm reads a list by lines",
+                    built.describe()
+                );
+                let hint = "write the keys to a file of lines, and add --list-field 0";
+                return Err(hinted(reason, hint));
+            }
+            (None, Some(KeyArgs { field, delimiter, json_key, null, .. })) => KeyArgs {
+                field: field.clone(),
+                delimiter: delimiter.clone(),
+                json_key: json_key.clone(),
+                null: *null,
+                ..KeyArgs::default()
+            },
+            // With -0 lines of the list are compared with records that end in NUL, as by grep -z.
+            (None, None) => KeyArgs::default(),
+        };
+        Ok(KeyArgs {
+            ignore_case: what.ignore_case || (hashes && !key.upper),
+            hash: what.hash,
+            upper: what.upper,
+            int: what.int,
             // A token has neither blanks nor carriage returns around it.
-            trim: key.trim || self.tokens,
+            trim: what.trim || self.tokens,
             crlf: key.crlf,
             skip_empty: key.skip_empty || tokens,
-            int: key.int,
-            ..KeyArgs::default()
-        }
+            ..place
+        })
     }
 }

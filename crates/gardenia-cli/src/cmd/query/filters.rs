@@ -5,7 +5,7 @@ use super::keys::TokenKeys;
 use super::tokens;
 use crate::cmd::points;
 use crate::foreign;
-use crate::input::{Batch, Block, KeyArgs, KeyTexts, Keys, Row, Scratch, has_cr, name};
+use crate::input::{Batch, Block, Inherited, KeyArgs, KeyTexts, Keys, Row, Scratch, has_cr, name};
 use crate::list::List;
 use crate::message::{hinted, say};
 use crate::open::{check_unchanged, is_dash, is_stream, try_open};
@@ -31,7 +31,6 @@ pub(super) struct Filters {
     tokens: Option<TokenKeys>,
     all: bool,
     invert: bool,
-    ignore_case: bool,
     /// Where the keys are is of interest.
     mark: bool,
     /// Some key was found.
@@ -64,14 +63,14 @@ impl Target {
 
     /// Warns where "not in the filter" is not certain, if the lines that are not in it are printed.
     fn warn(&self, args: &QueryArgs) {
-        let relies = (args.invert || args.unmatched.is_some()) && !args.quiet;
+        let relies = (args.invert || args.unmatched.is_some() || args.files_without_match) && !args.quiet;
         if let Some((path, Some((kind, _)))) = self.filter()
             && relies
             && kind.can(Ability::Miss)
         {
             let (path, kind) = (name(path), kind.name());
             message::say(&format!(
-                "gardenia: warning: {path}: a filter of kind {kind} may miss lines that went in: they are printed, too"
+                "gardenia: warning: {path}: a filter of kind {kind} may miss lines that were added, and treats them as not in the filter"
             ));
         }
     }
@@ -89,7 +88,8 @@ fn stored_keys(args: &QueryArgs, targets: &[Target]) -> anyhow::Result<KeyArgs> 
         if args.tokens || args.extract.is_some() {
             // Keys are anywhere in a line, wherever those of the filter were.
             let KeyArgs { field, delimiter, csv, no_header, json_key, null, .. } = args.key.clone();
-            keys = KeyArgs { field, delimiter, csv, no_header, json_key, null, ..keys };
+            let inherited = Inherited::default();
+            keys = KeyArgs { field, delimiter, csv, no_header, json_key, null, inherited, ..keys };
         }
         match &all {
             Some((first, others)) if *others != keys => {
@@ -104,6 +104,32 @@ fn stored_keys(args: &QueryArgs, targets: &[Target]) -> anyhow::Result<KeyArgs> 
         }
     }
     Ok(all.map_or_else(|| args.key.clone(), |(_, keys)| keys))
+}
+
+/// How the filters that are asked were built, if they say so: with the same options, or the list
+/// that confirms their hits cannot be read by them.
+fn built_with(args: &QueryArgs, targets: &[Target]) -> anyhow::Result<Option<KeyArgs>> {
+    let mut first: Option<KeyArgs> = None;
+    if args.stored.keys_as_given {
+        return Ok(None);
+    }
+    for (path, about) in targets.iter().filter_map(Target::filter) {
+        let Some((_, about)) = about else { continue };
+        let Some(found) = KeyArgs::stored_in(about).with_context(|| name(path))? else { continue };
+        match &first {
+            Some(first) if *first != found && args.list_field.is_none() => {
+                let (first, found) = (first.describe(), found.describe());
+                let reason = format!("the filters were built with {first} and with {found}");
+                return Err(hinted(
+                    reason,
+                    "say where the keys of the list are: --list-field N, or 0 for whole lines",
+                ));
+            }
+            Some(_) => {}
+            None => first = Some(found),
+        }
+    }
+    Ok(first)
 }
 
 /// What was found out about a block.
@@ -189,10 +215,15 @@ impl Filters {
         }
         targets.iter().for_each(|target| target.warn(args));
         let key = stored_keys(args, &targets)?;
-        let list_key = args.list_key(&key);
+        key.keys()?; // before a list is read
+        let built = if args.confirm.is_empty() { None } else { built_with(args, &targets)? };
+        let list_key = args.list_key(&key, built.as_ref())?;
         let findable: Option<fn(&[u8]) -> bool> = if args.tokens { Some(tokens::is_token) } else { None };
         let open = |path: &PathBuf| List::open(path, &list_key, args.index.as_deref(), findable, progress);
         let mut confirming = args.confirm.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
+        if key.null && !list_key.null {
+            confirming.iter().for_each(List::warn_of_nul);
+        }
         let labelled = if paths.is_empty() { &args.confirm } else { paths };
         if paths.is_empty() {
             let hashed = place(List::hasher());
@@ -210,7 +241,6 @@ impl Filters {
             tokens: TokenKeys::new(args, &key)?,
             all: args.all,
             invert: args.invert,
-            ignore_case: key.ignore_case,
             mark: !args.invert && (args.only_matching || args.coloured()),
             hit: AtomicBool::new(false),
         };
@@ -371,12 +401,13 @@ impl Filters {
         part: &mut Answers,
         mut has: impl FnMut(&[u8]) -> anyhow::Result<bool>,
     ) -> anyhow::Result<()> {
-        let Answers { answers, texts, spans, .. } = part;
+        let Answers { answers, texts, spans, scratch, .. } = part;
         let answers = &mut answers[which];
         answers.clear();
-        if self.tokens.is_some() {
+        if let Some(tokens) = &self.tokens {
             for &(start, end) in spans.iter() {
-                answers.push(has(&self.folded(&block.bytes()[start..end]))?);
+                let key = tokens.keys().text_of(&block.bytes()[start..end], scratch);
+                answers.push(key.map_or(Ok(false), &mut has)?);
             }
             return Ok(());
         }
@@ -436,11 +467,13 @@ impl Filters {
             Some(hashed) => batches[hashed].digests[at],
             None => List::hasher().digest(key),
         };
-        if self.tokens.is_some() {
+        if let Some(tokens) = &self.tokens {
             for (at, found) in found.iter_mut().enumerate().filter(|(_, found)| **found) {
                 let (start, end) = spans[at];
-                let key = self.folded(&block.bytes()[start..end]);
-                *found = keep(digest(at, &key), &key, &mut lines)?;
+                *found = match tokens.keys().bytes_of(&block.bytes()[start..end], scratch) {
+                    Some(key) => keep(digest(at, &key), &key, &mut lines)?,
+                    None => false,
+                };
             }
             return Ok(());
         }
@@ -456,11 +489,6 @@ impl Filters {
             }
         }
         Ok(())
-    }
-
-    /// A token as it is hashed.
-    fn folded<'a>(&self, token: &'a [u8]) -> Cow<'a, [u8]> {
-        if self.ignore_case { token.to_ascii_lowercase().into() } else { token.into() }
     }
 
     /// Which records have a token that is found, and where.

@@ -2,7 +2,7 @@
 
 use super::args::QueryArgs;
 use super::tokens;
-use crate::input::{Batch, Block, KeyArgs};
+use crate::input::{Batch, Block, KeyArgs, Keys, Scratch};
 use crate::message::hinted;
 use gardenia::KeyHasher;
 use regex_automata::meta::{Cache, Regex};
@@ -12,7 +12,8 @@ use regex_automata::util::syntax;
 /// Finds keys in lines.
 pub(super) struct TokenKeys {
     pattern: Option<Regex>,
-    ignore_case: bool,
+    /// Make keys of what is found, as whole records.
+    keys: Keys,
 }
 
 impl TokenKeys {
@@ -23,7 +24,14 @@ impl TokenKeys {
             None if args.tokens => None,
             None => return Ok(None),
         };
-        Ok(Some(Self { pattern, ignore_case: key.ignore_case }))
+        let KeyArgs { ignore_case, trim, crlf, hash, upper, int, .. } = *key;
+        let args = KeyArgs { ignore_case, trim, crlf, hash, upper, int, ..KeyArgs::default() };
+        Ok(Some(Self { pattern, keys: args.keys()? }))
+    }
+
+    /// How keys are made of what is found.
+    pub(super) fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// Finds the records of a block, the digests of all keys in them and, if wanted, where those
@@ -41,18 +49,17 @@ impl TokenKeys {
         }
         let bytes = block.bytes();
         let mut digests = std::mem::take(&mut batch.digests);
-        let mut folded = Vec::new();
+        let (plain, mut scratch) = (self.keys.is_plain(), Scratch::default());
         let mut take = |start: usize, end: usize| {
-            let key = match self.ignore_case {
-                false => &bytes[start..end],
-                true => {
-                    folded.clear();
-                    folded.extend_from_slice(&bytes[start..end]);
-                    folded.make_ascii_lowercase();
-                    &folded
-                }
+            let token = &bytes[start..end];
+            let digest = match plain {
+                true => hasher.digest(token),
+                false => match self.keys.bytes_of(token, &mut scratch) {
+                    Some(key) => hasher.digest(&key),
+                    None => return, // a number is asked for, and this is none
+                },
             };
-            digests.push(hasher.digest(key));
+            digests.push(digest);
             if let Some(spans) = &mut spans {
                 spans.push((start, end));
             }

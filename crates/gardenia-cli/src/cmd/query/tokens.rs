@@ -1,6 +1,7 @@
 //! What in a line may be an indicator: names, addresses, domains, URLs, hashes. The rules are in
 //! the help of `query`, and the tests below say them again.
 
+use crate::input::is_pattern;
 use memchr::{memchr_iter, memrchr};
 
 /// What a byte is to a token.
@@ -48,7 +49,7 @@ fn sort(byte: u8) -> Sort {
 pub(crate) fn is_token(key: &[u8]) -> bool {
     let mut whole = false;
     each(key, |start, end| whole |= (start, end) == (0, key.len()));
-    whole
+    whole && !is_pattern(key)
 }
 
 /// Hands the tokens of a line to `take`, each by where it starts and ends. Some are given twice.
@@ -282,7 +283,16 @@ mod tests {
         ] {
             assert!(is_token(key.as_bytes()), "{key}");
         }
-        for key in ["", "bad file.exe", "evil[.]example", "# addresses", "evil.example.", "-x"] {
+        for key in [
+            "",
+            "bad file.exe",
+            "evil[.]example",
+            "# addresses",
+            "evil.example.",
+            "-x",
+            "*.e.org",
+            "10.0.0.0/8",
+        ] {
             assert!(!is_token(key.as_bytes()), "{key}");
         }
     }
