@@ -9,9 +9,9 @@ use crate::kinds::{Ability, AnyFilter, Kind};
 use crate::spec::Spec;
 use crate::theory::bloom::Estimate;
 use crate::{Count, DecodeError, Filter, ReadOptions};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// A filter of any kind to query, in memory or in a mapped file.
@@ -49,8 +49,59 @@ enum Held {
 #[derive(Debug)]
 struct Source {
     file: File,
+    path: PathBuf,
+    state: State,
+}
+
+/// What tells whether a file was changed: its length, the time of its last change and, where the
+/// system has them, that of the last change of its inode, and how many names it has.
+#[derive(Debug, PartialEq, Eq)]
+struct State {
     len: u64,
     modified: Option<SystemTime>,
+    inode: Option<(i64, i64, u64)>,
+}
+
+impl State {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        let inode = {
+            use std::os::unix::fs::MetadataExt;
+            Some((metadata.ctime(), metadata.ctime_nsec(), metadata.nlink()))
+        };
+        #[cfg(not(unix))]
+        let inode = None;
+        Self { len: metadata.len(), modified: metadata.modified().ok(), inode }
+    }
+}
+
+impl Source {
+    fn is_unchanged(&self) -> io::Result<bool> {
+        let now = State::of(&self.file.metadata()?);
+        if now == self.state {
+            return Ok(true);
+        }
+        if (now.len, now.modified) != (self.state.len, self.state.modified) {
+            return Ok(false);
+        }
+        // The inode alone was changed: by a new name, or one less, which is how a file is replaced by another; or in
+        // place, by someone who set the time of the last change back.
+        let names = |state: &State| state.inode.map(|(_, _, names)| names);
+        Ok(names(&now) != names(&self.state) || !self.has_its_name()?)
+    }
+
+    /// Whether the path still names this file.
+    fn has_its_name(&self) -> io::Result<bool> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let ours = self.file.metadata()?;
+            let there = std::fs::metadata(&self.path);
+            Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
+        }
+        #[cfg(not(unix))]
+        Ok(true)
+    }
 }
 
 /// Does the same with either.
@@ -89,20 +140,18 @@ impl OpenFilter {
     pub unsafe fn map_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self, DecodeError> {
         // SAFETY: the caller's promise.
         let (filter, file) = unsafe { map_file(path.as_ref(), options) }?;
-        let metadata = file.metadata()?;
-        let source = Source { len: metadata.len(), modified: metadata.modified().ok(), file };
+        let source = Source { path: path.as_ref().to_owned(), state: State::of(&file.metadata()?), file };
         Ok(Self { held: Held::Mapped(filter, source) })
     }
 
-    /// Whether the file is as it was when it was mapped, by its length and the time of its last
-    /// change. Of a filter in memory of its own it always is.
+    /// Whether the file is as it was when it was mapped, by its length, the time of its last change
+    /// and, on Unix, that of its inode's. Of a filter in memory of its own it always is.
     ///
     /// Answers that were given before this said yes are those of the file that was opened. It costs
     /// a system call.
     pub fn is_unchanged(&self) -> io::Result<bool> {
         let Held::Mapped(_, source) = &self.held else { return Ok(true) };
-        let now = source.file.metadata()?;
-        Ok((now.len(), now.modified().ok()) == (source.len, source.modified))
+        source.is_unchanged()
     }
 
     /// The filter, if it is in memory of its own.

@@ -27,7 +27,6 @@ use std::path::{Path, PathBuf};
 pub(crate) fn run(args: &QueryArgs) -> anyhow::Result<Outcome> {
     let (filters, inputs) = operands(args)?;
     let sources = check_streams(args, filters, inputs)?;
-    args.key.keys()?;
     check_outputs(args, inputs)?;
     filters.iter().try_for_each(|path| args.verify.check(path, &sources))?;
     let (filters, keys) = Filters::open(args, filters, !args.quiet)?;
@@ -100,7 +99,7 @@ impl Query<'_> {
     fn search_one(&self, input: &Input, printer: &mut Printer<'_, '_>) -> anyhow::Result<(bool, Tally)> {
         printer.begin(input);
         if input.directory {
-            return Ok((true, printer.end(input)?));
+            return Ok((true, printer.end(input, false)?));
         }
         let reading = Reading {
             sources: std::slice::from_ref(&input.source),
@@ -112,7 +111,7 @@ impl Query<'_> {
             strict: self.writes_files(),
         };
         let failed = reading.run(|keys, block, part| self.filters.look(keys, block, part), printer)?;
-        Ok((failed, printer.end(input)?))
+        Ok((failed, printer.end(input, failed)?))
     }
 
     fn writes_files(&self) -> bool {

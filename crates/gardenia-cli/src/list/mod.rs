@@ -69,14 +69,63 @@ impl Stamp {
     }
 }
 
+/// A file that is mapped, and what it was like when that began.
+struct MappedFile {
+    file: File,
+    stamp: Stamp,
+    inode: Option<Inode>,
+}
+
+/// When an inode was changed, and how many names it has.
+type Inode = (i64, i64, u64);
+
+#[cfg(unix)]
+fn inode(metadata: &fs::Metadata) -> Option<Inode> {
+    use std::os::unix::fs::MetadataExt;
+    Some((metadata.ctime(), metadata.ctime_nsec(), metadata.nlink()))
+}
+
+#[cfg(not(unix))]
+fn inode(_: &fs::Metadata) -> Option<Inode> {
+    None
+}
+
+impl MappedFile {
+    fn of(file: File) -> io::Result<Self> {
+        Ok(Self { stamp: Stamp::of(&file)?, inode: inode(&file.metadata()?), file })
+    }
+
+    /// Whether the file is as it was. As `OpenFilter::is_unchanged`: a change of the inode alone
+    /// counts, unless the file got another number of names or another file took its place.
+    fn is_unchanged(&self, path: &Path) -> io::Result<bool> {
+        if Stamp::of(&self.file)? != self.stamp {
+            return Ok(false);
+        }
+        let metadata = self.file.metadata()?;
+        let (now, then) = (inode(&metadata), self.inode);
+        Ok(now == then || now.map(|now| now.2) != then.map(|then| then.2) || !is_at(&metadata, path))
+    }
+}
+
+#[cfg(unix)]
+fn is_at(metadata: &fs::Metadata, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn is_at(_: &fs::Metadata, _: &Path) -> bool {
+    true
+}
+
 /// A list of keys.
 pub(crate) struct List {
     path: PathBuf,
     keys: Keys,
     text: Held,
     index: Index,
-    /// The file that is mapped, and what it was like.
-    file: Option<(File, Stamp)>,
+    /// The file that is mapped.
+    file: Option<MappedFile>,
     /// The file that holds the index.
     index_path: Option<PathBuf>,
 }
@@ -107,7 +156,9 @@ impl List {
             return;
         }
         say(&format!("gardenia: warning: {name}: {lines} cannot be found with --tokens{which}"));
-        say("hint: remove comments and brackets, or use --extract REGEX: no token has such bytes");
+        say(
+            "hint: remove comments and brackets, write *.evil.example as evil.example and ranges as addresses, or use --extract REGEX",
+        );
     }
 
     fn try_open(
@@ -119,7 +170,7 @@ impl List {
         progress: bool,
     ) -> anyhow::Result<Self> {
         let (text, file) = text(path, &keys, progress)?;
-        input::refuse_archives(&text)?;
+        input::refuse_late(&text)?;
         if text.starts_with(input::MARK) {
             input::warn_of_mark(&input::name(path));
         }
@@ -132,7 +183,7 @@ impl List {
         let on_disk = match (index_path, &file) {
             (Some(path), Some(_)) => Some(path.to_owned()),
             (Some(_), None) => {
-                let reason = "the index of a pipe or a compressed list is not kept";
+                let reason = "the index of a pipe or a compressed list cannot be stored";
                 return Err(hinted(reason, "leave out --index, or unpack the list into a file first"));
             }
             (None, Some(_)) if lines > IN_MEMORY => Some(beside()),
@@ -141,7 +192,7 @@ impl List {
         let name = input::name(path);
         let list = index::Lines { text: &text, keys: &keys, lines, findable, name, progress };
         let index = match (&on_disk, &file) {
-            (Some(place), Some((_, stamp))) => {
+            (Some(place), Some(MappedFile { stamp, .. })) => {
                 // What a list's keys are depends on the options.
                 let options = args.describe() + if findable.is_some() { " --tokens" } else { "" };
                 let mark = stamp.mark(&text, &options);
@@ -175,6 +226,17 @@ impl List {
         self.keys.line_ends_matter() && memchr::memmem::find(start, b"\r\n").is_some()
     }
 
+    /// Warns of a list that seems to be separated by NUL: it is read by lines.
+    pub(crate) fn warn_of_nul(&self) {
+        if self.text[..self.text.len().min(1 << 16)].contains(&0) {
+            let name = self.name();
+            say(&format!(
+                "gardenia: warning: {name}: has NUL bytes, but is read by lines: no record that ends in NUL equals such a line"
+            ));
+            say("hint: tr '\\0' '\\n' <LIST | gardenia query -0 --confirm - …");
+        }
+    }
+
     /// The file of the index, if it has one.
     pub(crate) fn index_path(&self) -> Option<&Path> {
         self.index_path.as_deref()
@@ -196,7 +258,7 @@ impl List {
             let rest = usize::try_from(place).ok().and_then(|place| self.text.get(place..));
             let Some(rest) = rest else {
                 let index = self.index_path().map_or_else(|| self.path.display(), Path::display);
-                let reason = format!("{index}: the index is damaged");
+                let reason = format!("{index}: the index is corrupted");
                 return Err(hinted(reason, "remove it, and it will be built again"));
             };
             let line = &rest[..memchr(self.keys.form().end, rest).unwrap_or(rest.len())];
@@ -210,7 +272,7 @@ impl List {
     /// An error if the list was changed while it was in use.
     pub(crate) fn check_unchanged(&self) -> anyhow::Result<()> {
         match &self.file {
-            Some((file, stamp)) if Stamp::of(file)? != *stamp => {
+            Some(source) if !source.is_unchanged(&self.path)? => {
                 let reason =
                     format!("{}: the list was changed while it was being used", input::name(&self.path));
                 Err(hinted(reason, "run it again"))
@@ -221,13 +283,14 @@ impl List {
 }
 
 /// The text of a list: mapped, if it lies in a file as it is.
-fn text(path: &Path, keys: &Keys, progress: bool) -> anyhow::Result<(Held, Option<(File, Stamp)>)> {
+fn text(path: &Path, keys: &Keys, progress: bool) -> anyhow::Result<(Held, Option<MappedFile>)> {
     if !is_stream(path) {
         let file = File::open(path)?;
         if input::is_plain(&file)? {
-            let stamp = Stamp::of(&file)?;
-            let text = if stamp.bytes == 0 { Held::Memory(Vec::new()) } else { Held::map(&file)? };
-            return Ok((text, Some((file, stamp))));
+            let source = MappedFile::of(file)?;
+            let empty = source.stamp.bytes == 0;
+            let text = if empty { Held::Memory(Vec::new()) } else { Held::map(&source.file)? };
+            return Ok((text, Some(source)));
         }
     }
     let (sources, mut text) = (Source::all(&[path.to_owned()]), Vec::<u8>::new());

@@ -102,6 +102,11 @@ fn keys_of_the_list_are_made_as_those_of_the_lines() {
     assert_eq!(ask(b"a,b\n\"x\"\"\",\"Rose\"\n", &["-o", "--csv", "-fb"]), "a,b\nRose\n");
     shell.write("numbers", "7\n8\n");
     assert_eq!(text(shell.pipe(b"+7\n9\n", &["query", "--int", "--confirm", "numbers"]).out), "+7\n");
+    // With -0 a list is read by lines, as by grep -z, and one that is not is told.
+    assert_eq!(shell.pipe(b"7\08\n9\08\0", &["query", "-0", "--confirm", "numbers"]).quietly(), b"7\08\0");
+    shell.write("nul", b"7\08\0");
+    let run = shell.pipe(b"7\09\0", &["query", "-0", "--confirm", "nul"]);
+    assert!(run.err.contains("warning: nul: has NUL bytes, but is read by lines"), "{}", run.err);
     // A list of hashes, for passwords.
     shell.write("hashes", "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:10\n");
     let hashes = ["query", "--confirm", "hashes", "--list-field", "1", "--list-delimiter", ":"];
@@ -149,6 +154,24 @@ fn lines_of_a_list_that_no_token_can_equal_are_reported() {
 }
 
 #[test]
+fn keys_that_are_written_for_people_are_reported() {
+    let shell = shell();
+    for key in ["evil[.]example", "hxxp://evil.example/", "*.evil.example", "203.0.113.0/24", "2001:db8::/32"]
+    {
+        shell.write("list", format!("mail.example\n{key}\n"));
+        let run = shell.run(&["build", "-q", "--force", "-o", "list.gdn", "list"]);
+        let warning =
+            format!("list.gdn: keys are compared as they stand, and one is {key:?} (line 2)\nhint: ");
+        assert!(run.code == Some(0) && run.err.contains(&warning), "{}", run.err);
+        let run = shell.run(&["query", "--tokens", "--confirm", "list", "log"]);
+        let lost = "list: 1 line cannot be found with --tokens: line 2\n";
+        assert_eq!(run.err.contains(lost), !key.starts_with("hxxp"), "{key}: {}", run.err);
+    }
+    shell.write("list", "mail.example\n203.0.113.7\n/etc/x/24\n");
+    shell.run(&["build", "-q", "--force", "-o", "list.gdn", "list"]).quietly();
+}
+
+#[test]
 fn a_list_may_be_compressed_or_come_by_a_pipe() {
     use std::io::Write;
     let shell = Shell::new();
@@ -162,7 +185,7 @@ fn a_list_may_be_compressed_or_come_by_a_pipe() {
     let run = shell.pipe(b"7\n", &["query", "--confirm", "-"]);
     assert!(run.complaint().contains("cannot both come from stdin"), "{}", run.err);
     let run = shell.run(&["query", "--confirm", "list.gz", "--index", "i", "input"]);
-    assert!(run.complaint().contains("is not kept"), "{}", run.err);
+    assert!(run.complaint().contains("cannot be stored"), "{}", run.err);
     assert!(
         shell.run(&["query", "--confirm", "missing", "input"]).complaint().contains("missing: No such file")
     );
@@ -206,7 +229,7 @@ fn an_index_is_kept_and_built_again_when_the_list_changes() {
     let mut damaged = built.clone();
     damaged[64..64 + 160_000].chunks_mut(16).for_each(|entry| entry[15] = 1);
     shell.write("i.gdx", &damaged);
-    assert!(ask(&[]).1.contains("the index is damaged"), "{:?}", ask(&[]));
+    assert!(ask(&[]).1.contains("the index is corrupted"), "{:?}", ask(&[]));
     // Cut short, or of another version: built again.
     for broken in [&built[..1000], &[&built[..8], &[9], &built[9..]].concat(), &built[..40], &built[..8]] {
         shell.write("i.gdx", broken);
@@ -305,4 +328,74 @@ fn a_list_that_changes_while_it_is_used_is_an_error() {
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(message.contains("list: the list was changed while it was being used"), "{message}");
+}
+
+/// As `cp --preserve` over a file in use does: of the same length, and of the same time.
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_overwritten_with_the_same_length_and_time_is_an_error() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Stdio;
+    for (asked, name, message) in [
+        (&["query", "f.gdn"][..], "f.gdn", "f.gdn: the file was changed while it was being used"),
+        (&["query", "--confirm", "list"], "list", "list: the list was changed while it was being used"),
+    ] {
+        for overwrites in [true, false] {
+            let shell = Shell::new();
+            shell.write("list", numbers(0..1000));
+            shell.write("other", numbers(1000..2000));
+            shell.ok(&["build", "-q", "-n", "1000", "-o", "f.gdn", "list"]);
+            let old = shell.read(name);
+            let mut child = shell.command(asked).stdin(Stdio::piped()).spawn().unwrap();
+            let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+            let mut lines = BufReader::new(stdout).lines();
+            stdin.write_all(b"7\n").unwrap();
+            assert_eq!(lines.next().unwrap().unwrap(), "7");
+            if overwrites {
+                let time = std::fs::metadata(shell.path(name)).unwrap().modified().unwrap();
+                let file = File::options().write(true).open(shell.path(name)).unwrap();
+                (&file).write_all(&old).unwrap();
+                file.set_modified(time).unwrap();
+            } else {
+                // As it is to be replaced: the old one stays what it was.
+                shell.write("new", &old);
+                std::fs::rename(shell.path(name), shell.path("before")).unwrap();
+                std::fs::rename(shell.path("new"), shell.path(name)).unwrap();
+                std::fs::remove_file(shell.path("before")).unwrap();
+            }
+            stdin.write_all(b"8\n").unwrap();
+            drop(stdin);
+            let rest: Vec<String> = lines.map(Result::unwrap).collect();
+            let output = child.wait_with_output().unwrap();
+            let err = String::from_utf8_lossy(&output.stderr).into_owned();
+            if overwrites {
+                assert!(output.status.code() == Some(2) && err.contains(message), "{err}");
+                assert!(rest.is_empty());
+            } else {
+                assert_eq!((output.status.code(), &*err, rest), (Some(0), "", vec!["8".to_owned()]));
+            }
+        }
+    }
+}
+
+#[test]
+fn no_count_is_printed_of_an_input_that_was_not_read_to_its_end() {
+    use std::io::Write;
+    let shell = Shell::new();
+    shell.write("list", numbers(0..100_000));
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&numbers(0..100_000)).unwrap();
+    let packed = packed.finish().unwrap();
+    shell.write("short.gz", &packed[..packed.len() / 2]);
+    shell.write("none", "rose\n");
+    for (list, options, printed) in [
+        ("list", "-c", "list:100000\n"),
+        ("none", "-L", "list\n"),
+        ("none", "-c", "list:0\n"),
+        ("none", "-l", ""),
+    ] {
+        let run = shell.run(&["query", options, "--confirm", list, "short.gz", "list"]);
+        assert_eq!((run.code, run.text()), (Some(2), printed), "{list} {options}");
+        assert!(run.err.contains("short.gz: the compressed input is truncated"), "{}", run.err);
+    }
 }

@@ -86,10 +86,12 @@ impl<'a, 'w> Printer<'a, 'w> {
         }
     }
 
-    /// An input has ended: prints what can be said of it as a whole.
-    pub(super) fn end(&mut self, input: &Input) -> anyhow::Result<Tally> {
+    /// An input has ended: prints what can be said of it as a whole. If it was not read to its end,
+    /// or its answers cannot be trusted, that is no more than what was found.
+    pub(super) fn end(&mut self, input: &Input, failed: bool) -> anyhow::Result<Tally> {
         let mut output = std::mem::take(&mut self.output);
         match self.form {
+            Form::Counts | Form::Names { found: false } if failed => {}
             Form::Names { found } if found == (self.found > 0) => {
                 self.paint(&mut output, NAME, input.name());
                 output.push(b'\n');
