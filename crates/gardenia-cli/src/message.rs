@@ -18,7 +18,9 @@ pub(crate) fn difference(first: &Path, other: &Path, difference: &Mismatch) -> S
     if *what == "room for keys" {
         return format!("{other}: holds {theirs} keys, and {first} has room for {ours} more");
     }
-    format!("{other}: differs from {first} in {what}: {theirs}, not {ours}")
+    // What there are several of is a number, such as cells.
+    let what = if what.ends_with('s') { format!("numbers of {what}") } else { format!("{what}s") };
+    format!("{other} and {first} have different {what} ({theirs} and {ours})")
 }
 
 /// Says a decoding error in the words of the command line, where the library speaks of its own
@@ -70,7 +72,7 @@ pub(crate) fn decode(error: DecodeError) -> anyhow::Error {
             "build it again with --near 0.1% or more",
         ),
         DecodeError::Truncated { .. } | DecodeError::Trailing { .. } | DecodeError::Checksum { .. } => {
-            hinted(error, "the file is damaged: copy or build it again")
+            hinted(error, "the file is corrupted: copy it again, or rebuild it")
         }
         error => error.into(),
     }
@@ -83,7 +85,8 @@ const FULL: f64 = 0.75;
 pub(crate) fn insert(error: InsertError, filter: &AnyFilter) -> anyhow::Error {
     match error {
         InsertError::Fixed => {
-            let hint = "build it again with all lines, or take a kind that grows, such as --kind blocked";
+            let hint =
+                "build it again with all lines, or use a kind that accepts more, such as --kind infini";
             hinted(error, hint)
         }
         InsertError::Full(_) if filter.kind() == Kind::Cuckoo && filter.fill() < FULL => {
@@ -106,6 +109,24 @@ pub(crate) fn insert(error: InsertError, filter: &AnyFilter) -> anyhow::Error {
         ),
         error => error.into(),
     }
+}
+
+/// Warns of counters at the largest count, from half of those of one key: fewer are hardly any
+/// key's count.
+pub(crate) fn warn_of_saturation(name: &str, saturated: Option<(u64, u64)>, hashes: u32) {
+    let Some((cells, most)) = saturated.filter(|(cells, _)| 2 * cells >= u64::from(hashes)) else { return };
+    let (cells, most) = (human::plural(cells, "cell"), human::count(most));
+    say(&format!(
+        "gardenia: warning: {name}: {cells} reached the largest count, {most}: `gardenia count` marks such counts with ≥"
+    ));
+    say("hint: for larger counts build it with a larger --width, or --kind count-min or bitwise");
+}
+
+/// How many cells of a filter have lost count, and the largest count; none if there are no such
+/// cells, or if it does not count.
+pub(crate) fn saturated(filter: &AnyFilter) -> Option<(u64, u64)> {
+    let counts = filter.as_count()?;
+    Some((counts.saturated(), counts.max_count())).filter(|(cells, _)| *cells > 0)
 }
 
 /// Copies of lines that a filter holds as often as it can.
@@ -145,7 +166,7 @@ pub(crate) fn size(error: SizeError) -> anyhow::Error {
         SizeError::Width { .. } => "--width is the number of bits per cell; 4 suit sets, 16 suit counts",
         SizeError::TooManyCells { .. } => "lower --items or --bits, or raise --fpp",
         SizeError::Hashes { hashes, max } if hashes > max && *max < MAX_HASHES => {
-            "--kind bloom takes more of them; 5 or 6 suit 1%"
+            "--kind bloom accepts more of them; 5 or 6 suit 1%"
         }
         SizeError::Hashes { .. } => "--hashes is the number of bits that a key sets; 5 to 7 suit 1%",
         SizeError::Memory { .. } => "lower --items or --bits, or raise --fpp",

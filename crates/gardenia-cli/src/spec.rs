@@ -39,6 +39,11 @@ impl SpecArgs {
         self.kind.is_some()
     }
 
+    /// Whether the spec is in a file.
+    pub(crate) fn is_file(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Whether an option is given.
     pub(crate) fn has(&self, param: Param) -> bool {
         self.options.iter().any(|(given, _)| *given == param)
@@ -143,7 +148,7 @@ fn file() -> Arg {
     Arg::new("spec")
         .long("spec")
         .value_name("FILE")
-        .conflicts_with("kind")
+        .conflicts_with_all(std::iter::once("kind").chain(Param::ALL.iter().map(|param| param.word())))
         .value_parser(clap::value_parser!(PathBuf))
         .hide_short_help(true)
         .help_heading(HEADING)

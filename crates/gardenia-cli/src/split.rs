@@ -91,11 +91,10 @@ impl Target {
     /// How many cells have lost count, and the largest count; `None` if there are none, or if this
     /// kind does not count.
     pub(crate) fn saturated(&self) -> Option<(u64, u64)> {
-        let counts = match self {
-            Self::Whole(filter) => filter.as_count()?,
-            Self::Split(_) => return None,
-        };
-        Some((counts.saturated(), counts.max_count())).filter(|(cells, _)| *cells > 0)
+        match self {
+            Self::Whole(filter) => message::saturated(filter),
+            Self::Split(_) => None,
+        }
     }
 
     pub(crate) fn estimated_items(&self) -> Option<Estimate> {

@@ -64,6 +64,7 @@ pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
         say(&format!("gardenia: warning: {name}: {full}; it was planned for {planned}"));
         say("hint: build it again with a larger --items, or with --kind scalable, which grows");
     }
+    message::warn_of_saturation(&output(args).name(), filter.saturated(), filter.identity().hashes);
     filter.close()?;
     message::left_out(left_out, &output(args).name())
 }
@@ -101,13 +102,13 @@ pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {
     })?;
     let mut text = format!("{} read, {} removed", human::plural(keys, "key"), human::count(removed));
     if absent > 0 {
-        text += &format!(", {} not in", human::count(absent));
+        text += &format!(", {} not in the filter", human::count(absent));
     }
     if stuck > 0 {
         text += &format!(", {} could not be removed (their counters had overflowed)", human::count(stuck));
     }
     if ambiguous > 0 {
-        text += &format!(", {} kept because several layers hold them", human::count(ambiguous));
+        text += &format!(", {} could not be removed (several layers may hold them)", human::count(ambiguous));
     }
     report(args, &filter, &text);
     filter.close()?;
@@ -133,7 +134,6 @@ fn change(
     }
     foreign::refuse_change(&args.filter)?;
     let sources = Source::all(&args.keys);
-    args.key.keys()?; // what makes no sense is reported before anything is locked
     output.check()?;
     sources.iter().try_for_each(Source::check)?;
     // Until the changed filter is in its place: what another process adds meanwhile must not be lost.

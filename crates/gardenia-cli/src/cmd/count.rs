@@ -30,17 +30,20 @@ pub(crate) fn run(args: &CountArgs) -> anyhow::Result<Outcome> {
     let (progress, threads) = (!stdout.is_terminal(), args.threads.count());
     let reading =
         Reading { sources: &sources, keys: &keys, doing: "counting", progress, threads, strict: false };
+    let most = counts(&opened)?.max_count();
     let look = |keys: &Keys, block: Block<'_>, part: &mut Numbered| {
         keys.read(hasher, block, &mut part.batch)?;
         part.counts.resize(part.batch.digests.len(), 0);
         counts(&opened)?.count_digests(&part.batch.digests, &mut part.counts);
         check_unchanged(&opened, &args.filter)?;
         part.numbers.clear();
-        part.numbers.extend(part.counts.iter().map(|&count| (count >= args.min).then_some(count)));
+        // A counter at its top may stand for any larger count.
+        let wanted = |count: &u64| *count >= args.min || *count >= most;
+        part.numbers.extend(part.counts.iter().map(|count| wanted(count).then_some(*count)));
         part.keyless = (args.min == 0).then_some(0); // what has no key never went in
         Ok(())
     };
-    let (mut found, mut stuck, most) = (false, 0, counts(&opened)?.max_count());
+    let (mut found, mut stuck) = (false, 0);
     let note = |count| {
         found |= count > 0;
         stuck += u64::from(count >= most);

@@ -19,11 +19,12 @@ use std::path::PathBuf;
 
 /// Reduce the false positives of a choice filter
 ///
-/// Keys that were added one by one have taken the group of bits that was best at their time. With
-/// all keys known up front they choose again, in rounds: the filter keeps its size and finds the
-/// same keys, with fewer bits set. All keys are needed, or those that are left out would be lost;
-/// they are kept in memory, 8 bytes each. For the kind choice. A filter of an earlier version whose
-/// scheme needs a prime number of bits gets a few bits more.
+/// Keys added one by one used the best group of bits at the time. With all keys known, `improve`
+/// chooses again, in rounds: the filter keeps its size and finds the same keys, with fewer bits set.
+/// All keys are needed, or those that are left out would be lost; they are held in memory, 8 bytes
+/// each. For filters of kind choice that were built with --effort online, rounds or propagated; by
+/// default `build` places the keys together, which leaves nothing to improve. A filter of an earlier
+/// version whose scheme needs a prime number of bits gets a few bits more.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -123,11 +124,16 @@ pub(crate) fn run(args: &ImproveArgs) -> anyhow::Result<Outcome> {
         Some(_) => None,
     };
     let name = input::name(&args.filter);
-    let before = groups(load(&args.filter, &args.memory.options(args.secret.read()?))?)
+    let before = with_choices(load(&args.filter, &args.memory.options(args.secret.read()?))?)
         .with_context(|| name.clone())?;
+    if !matches!(before.form(), ChoiceForm::Groups { .. }) {
+        let keys = before.estimated_items().items as u64;
+        return Report::new(name, (keys, 0), &before, &before, None)
+            .print(args, "its keys were placed together already");
+    }
     let how = StoredArgs { keys_as_given: false };
     let keys = args.key.of_filter(before.about(), how).with_context(|| name.clone())?.keys()?;
-    let hint = "all keys are kept in memory, 8 bytes each";
+    let hint = "all keys are held in memory, 8 bytes each";
     let (doing, progress, threads) = ("reading", !args.quiet, 1);
     let reading = Reading { sources: &sources, keys: &keys, doing, progress, threads, strict: true };
     let mut digests = Collected::read(&reading, before.hasher().clone(), hint)?.pieces.concat();
@@ -140,34 +146,50 @@ pub(crate) fn run(args: &ImproveArgs) -> anyhow::Result<Outcome> {
     // with a high rate.
     let same_size = after.bits() == before.bits();
     let gained = if same_size { after.fill() < before.fill() } else { after.fpp() < before.fpp() };
-    let report = Report {
-        filter: name,
-        output: gained.then(|| output.name()),
-        keys,
-        bits: after.bits(),
-        hashes: after.hashes(),
-        choices: after.choices(),
-        rounds,
-        fill_before: before.fill(),
-        fill_after: after.fill(),
-        fpp_before: before.fpp(),
-        fpp_after: after.fpp(),
-    };
+    let report = Report::new(name, (keys, rounds), &before, &after, gained.then(|| output.name()));
     if gained {
         output.write(&AnyFilter::from(after))?;
     }
-    if args.json {
-        writeln!(io::stdout().lock(), "{}", serde_json::to_string(&report)?).context("stdout")?;
-    } else if !args.quiet {
-        report.say();
-    }
-    Ok(if gained { Outcome::Done } else { Outcome::Nothing })
+    report.print(args, "no improvement found")
 }
 
 impl Report {
-    fn say(&self) {
+    /// Of so many keys and rounds.
+    fn new(
+        filter: String,
+        (keys, rounds): (u64, u64),
+        before: &ChoiceBloom<AnyScheme>,
+        after: &ChoiceBloom<AnyScheme>,
+        output: Option<String>,
+    ) -> Self {
+        Self {
+            filter,
+            output,
+            keys,
+            bits: after.bits(),
+            hashes: after.hashes(),
+            choices: after.choices(),
+            rounds,
+            fill_before: before.fill(),
+            fill_after: after.fill(),
+            fpp_before: before.fpp(),
+            fpp_after: after.fpp(),
+        }
+    }
+
+    /// Prints it; `unchanged` if nothing was written.
+    fn print(&self, args: &ImproveArgs, unchanged: &str) -> anyhow::Result<Outcome> {
+        if args.json {
+            writeln!(io::stdout().lock(), "{}", serde_json::to_string(self)?).context("stdout")?;
+        } else if !args.quiet {
+            self.say(unchanged);
+        }
+        Ok(if self.output.is_some() { Outcome::Done } else { Outcome::Nothing })
+    }
+
+    fn say(&self, unchanged: &str) {
         let Some(output) = &self.output else {
-            return say(&format!("{}: no improvement found; nothing is written", self.filter));
+            return say(&format!("{}: {unchanged}; nothing is written", self.filter));
         };
         let keys = human::plural(self.keys, "key");
         let [fill, filled] = [self.fill_before, self.fill_after].map(human::percent);
@@ -180,20 +202,14 @@ impl Report {
     }
 }
 
-/// The filter, if its keys have something to choose.
-fn groups(filter: AnyFilter) -> anyhow::Result<ChoiceBloom<AnyScheme>> {
+/// The filter, if it is of the kind whose keys choose.
+fn with_choices(filter: AnyFilter) -> anyhow::Result<ChoiceBloom<AnyScheme>> {
     let kind = filter.kind().name();
     match filter {
-        AnyFilter::Choice(filter) => match filter.form() {
-            ChoiceForm::Groups { .. } => Ok(filter),
-            _ => Err(hinted(
-                "the filter is partitioned: its keys were placed together already",
-                "filters that were built with --effort 0, 1 or 3 can be improved",
-            )),
-        },
+        AnyFilter::Choice(filter) => Ok(filter),
         _ => Err(hinted(
             format!("a filter of kind {kind} has no choices to improve"),
-            "build it with --kind choice; --effort 2 has the fewest false positives",
+            "build it with --kind choice, which has the fewest false positives if all keys are known",
         )),
     }
 }
@@ -232,7 +248,7 @@ fn improve(
     let (keys, bits, hashes) = (digests.len() as u64, before.bits(), before.hashes());
     let (choices, scheme) = (before.choices(), before.identity().scheme.unwrap_or_default());
     let effort = Effort::from_level(args.effort).unwrap_or(Effort::Rounds);
-    let hint = "give more memory, or build it with --kind choice --effort 2 of fewer keys";
+    let hint = "give more memory, or build filters of fewer keys";
     memory::require(keys.saturating_mul(2).saturating_add(bits), "choosing among all keys", hint)?;
     let planned = before.about().planned_items();
     let builder = ChoiceBloom::builder()

@@ -109,6 +109,7 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     if !args.quiet {
         report(args, &output, &filter, overlap);
     }
+    message::warn_of_saturation(&output.name(), message::saturated(&filter), filter.identity().hashes);
     Ok(Outcome::Done)
 }
 
@@ -141,7 +142,7 @@ fn unable(path: &Path, filter: &AnyFilter, verb: &str) -> anyhow::Error {
     let reason = format!("{}: filters of kind {kind} cannot be {verb}", input::name(path));
     let hint = match filter {
         AnyFilter::Spectral(_) => "build them with --kind spectral-ms or spectral-mi",
-        AnyFilter::Choice(_) if verb == "merged" => "build them without --effort 2",
+        AnyFilter::Choice(_) if verb == "merged" => "build them with --effort online",
         AnyFilter::Counting(_) => "convert them first: gardenia convert --to bloom",
         _ => "build them with --kind blocked or bloom",
     };

@@ -149,6 +149,9 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<Outcome> {
             "hint: `gardenia bench --calibrate` writes it again; until then times are those of a reference machine",
         );
     }
+    if args.values.is_some() && args.items.is_none() && args.sample.is_empty() {
+        return Err(hinted("--values needs the number of keys", "add -n N, or --sample FILE"));
+    }
     let sample = if args.sample.is_empty() { None } else { Some(read_sample(args)?) };
     let need = need(args, sample.as_ref());
     let result = need.plan_with(&calibration);
@@ -277,8 +280,8 @@ fn heading(args: &PlanArgs, need: &Need, sample: Option<Estimate>) -> String {
             human::count(distinct as u64)
         };
         let seen = match most {
-            0 | 1 => "none came twice".to_owned(),
-            most => format!("one came {} times", human::count(most)),
+            0 | 1 => "no key occurs twice".to_owned(),
+            most => format!("the most frequent occurs {} times", human::count(most)),
         };
         text += &format!(
             "sample: {}, {about} distinct; {} repeat an earlier one, {seen}\n",
@@ -402,7 +405,7 @@ fn answer(args: &PlanArgs, need: &Need, sample: Option<Estimate>, impossible: &I
     let mut text = heading(args, need, sample);
     let reason = match &impossible.reason {
         Reason::Memory { needed, allowed } => format!(
-            "the smallest filter takes {}, and {} are allowed",
+            "the smallest filter takes {}, and --memory allows {}",
             human::bytes(*needed),
             human::bytes(*allowed)
         ),

@@ -297,3 +297,49 @@ fn a_directory_that_cannot_be_written_is_named_without_a_temporary_file() {
         run.err
     );
 }
+
+#[test]
+fn a_plan_of_values_asks_for_the_number_of_keys() {
+    let shell = Shell::new();
+    let run = shell.run(&["plan", "-q", "--values", "4"]);
+    assert_eq!(run.complaint(), "gardenia: --values needs the number of keys");
+    assert!(run.err.contains("hint: add -n N, or --sample FILE"), "{}", run.err);
+    let plan = shell.run(&["plan", "-q", "--no-plot", "--values", "4", "-n", "1000"]);
+    assert!(plan.code == Some(0) && plan.text().contains("gardenia build --kind bloomier"), "{}", plan.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn help_that_cannot_be_written_is_an_error() {
+    let shell = Shell::new();
+    if crate::common::has("/dev/full") {
+        for args in [&["--help"][..], &["query", "-h"], &["--version"]] {
+            let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+            let output = shell.command(args).stdout(full).output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn a_state_that_cannot_be_begun_leaves_no_file() {
+    let shell = Shell::new();
+    let run = shell.run(&["dedup", "--state", "s.gdn", "--fpp", "2", "missing"]);
+    assert_eq!(run.code, Some(2));
+    assert!(!shell.path("s.gdn").exists());
+}
+
+/// What the help, the README and the cookbook promise.
+#[test]
+fn dedup_takes_four_to_twelve_bytes_per_distinct_line() {
+    let shell = Shell::new();
+    for lines in [100_000, 130_000, 270_000] {
+        let input = numbers(0..lines).repeat(2);
+        shell.write("lines", &input);
+        for run in [shell.pipe(&input, &["dedup", "--json"]), shell.run(&["dedup", "--json", "lines"])] {
+            let report: Value = serde_json::from_str(&run.err).unwrap();
+            let bytes = report["memory_bytes"].as_f64().unwrap() / lines as f64;
+            assert!((3.5..12.0).contains(&bytes), "{lines}: {bytes}");
+        }
+    }
+}

@@ -151,8 +151,7 @@ fn wrong_kinds_and_files_are_errors_and_leave_all_as_it_is() {
     shell.write("short.gdn", &before[..before.len() - 1]);
     for (args, reason, hint) in [
         (&["bloom.gdn", "keys"][..], "bloom.gdn: a filter of kind bloom has no choices", "--kind choice"),
-        (&["parts.gdn", "keys"], "parts.gdn: the filter is partitioned", "--effort 0, 1 or 3"),
-        (&["short.gdn", "keys"], "short.gdn: truncated", "damaged"),
+        (&["short.gdn", "keys"], "short.gdn: truncated", "corrupted"),
         (&["missing.gdn", "keys"], "missing.gdn: No such file", ""),
         (&[".", "keys"], ".: ", ""),
         (&["f.gdn", "missing"], "missing: No such file", ""),
@@ -170,6 +169,23 @@ fn wrong_kinds_and_files_are_errors_and_leave_all_as_it_is() {
         assert!(run.err.contains(hint), "{args:?}: {}", run.err);
     }
     assert_eq!(shell.read("f.gdn"), before);
+}
+
+#[test]
+fn keys_that_were_placed_together_have_nothing_to_improve() {
+    let shell = shell(&[]);
+    shell.ok(&["build", "-q", "-o", "parts.gdn", "--kind", "choice", "keys"]);
+    let before = shell.read("parts.gdn");
+    let run = shell.run(&["improve", "parts.gdn", "keys"]);
+    assert_eq!(run.code, Some(1));
+    assert_eq!(run.err, "parts.gdn: its keys were placed together already; nothing is written\n");
+    let run = shell.run(&["improve", "--json", "parts.gdn", "keys"]);
+    let report: serde_json::Value = serde_json::from_slice(&run.out).unwrap();
+    assert_eq!(
+        (run.code, &report["output"], &report["rounds"]),
+        (Some(1), &serde_json::Value::Null, &0.into())
+    );
+    assert_eq!(shell.read("parts.gdn"), before);
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn whoever_asks_what_is_certainly_absent_is_told_of_filters_that_miss_lines() {
         shell.ok(&[&["build", "-q", "--force", "-k", kind, "-o", "f.gdn"], options, &["lines"]].concat());
         for option in [&["-v"][..], &["--unmatched", "none", "--force"]] {
             let run = shell.run(&[&["query"], option, &["f.gdn", "lines"]].concat());
-            assert!(run.err.contains("may miss lines that went in"), "{kind}: {}", run.err);
+            assert!(run.err.contains("may miss lines that were added"), "{kind}: {}", run.err);
         }
         assert_eq!(shell.run(&["query", "f.gdn", "lines"]).err, "", "{kind}");
     }
@@ -138,7 +138,7 @@ fn a_damaged_filter_is_noticed_where_that_costs_little() {
         shell.write("g.gdn", &bytes);
         let run = shell.run(&[command, "g.gdn", "lines"]);
         assert!(run.complaint().contains("g.gdn: corrupted: the checksum"), "{}", run.err);
-        assert!(run.err.contains("corrupted"), "{}", run.err);
+        assert!(run.err.contains("hint: the file is corrupted"), "{}", run.err);
         assert_ne!(shell.run(&[command, "--no-verify", "g.gdn", "lines"]).code, Some(2));
     }
     // A large filter, and few lines: only if asked for.
@@ -170,7 +170,7 @@ fn after_kill_9_no_more_is_lost_than_was_asked_for() {
     let (mut child, mut stdin) = start(&first, &shell);
     // Its own claim holds after each save.
     let other = shell.pipe(b"x\n", &["dedup", "--state", "s.gdn"]);
-    assert!(other.complaint().contains("another process is working with it"), "{}", other.err);
+    assert!(other.complaint().contains("another process is using it"), "{}", other.err);
     // One more block, so that the saves before it are done.
     stdin.write_all(b"last\n").unwrap();
     let mut last = [0; 5];
@@ -228,4 +228,60 @@ fn lines_that_occur_once_are_those_of_uniq() {
         let run = shell.run(&[&["dedup"], exact, &["lines"]].concat());
         assert!(run.quietly() == once.as_bytes(), "{exact:?}");
     }
+}
+
+#[test]
+fn counts_that_do_not_fit_their_cells_are_printed_and_reported() {
+    let shell = Shell::new();
+    shell.write("lines", "rose\n".repeat(12));
+    shell.write("asked", "rose\nlily\n");
+    for name in ["a", "b"] {
+        shell.ok(&["build", "-q", "-k", "counting", "-n", "10", "-o", &format!("{name}.gdn"), "lines"]);
+    }
+    let warning = "reached the largest count, 15: `gardenia count` marks such counts with ≥";
+    let run = shell.run(&["merge", "-q", "-o", "ab.gdn", "a.gdn", "b.gdn"]);
+    assert!(run.err.contains("warning: ab.gdn: ") && run.err.contains(warning), "{}", run.err);
+    let run = shell.run(&["add", "-q", "a.gdn", "lines"]);
+    assert!(run.err.contains("warning: a.gdn: ") && run.err.contains(warning), "{}", run.err);
+    // Any count of 15 or more.
+    let run = shell.run(&["count", "--min", "100", "a.gdn", "asked"]);
+    assert_eq!((run.code, run.text()), (Some(0), "≥15\trose\n"), "{}", run.err);
+    assert!(run.err.contains("1 line reached the largest count, 15"), "{}", run.err);
+    assert_eq!(shell.run(&["count", "--min", "13", "b.gdn", "asked"]).text(), "");
+}
+
+#[test]
+fn a_spec_in_a_file_is_the_whole_spec_and_its_filters_can_be_merged() {
+    let shell = Shell::new();
+    shell.write("lines", numbers(0..100));
+    shell.write("spec", "choice items=1k fpp=1%");
+    for name in ["a.gdn", "b.gdn"] {
+        shell.ok(&["build", "-q", "--spec", "spec", "-o", name, "lines"]);
+    }
+    shell.ok(&["merge", "-q", "-o", "ab.gdn", "a.gdn", "b.gdn"]);
+    for option in [["--fpp", "5%"], ["-n", "7"], ["--seed", "7"]] {
+        let run = shell.run(&[&["build", "--spec", "spec", "-o", "c.gdn", "lines"], &option[..]].concat());
+        assert!(run.complaint().contains("'--spec <FILE>' cannot be used with"), "{option:?}: {}", run.err);
+    }
+    let told = shell.run(&["kinds", "choice"]);
+    assert!(told.text().contains("`gardenia build` uses partitioned unless --spec FILE"), "{}", told.text());
+    // By default keys choose together, and such filters are told how others are built.
+    for name in ["a.gdn", "b.gdn"] {
+        shell.ok(&["build", "-q", "--force", "-k", "choice", "-n", "1k", "-o", name, "lines"]);
+    }
+    let run = shell.run(&["merge", "-o", "c.gdn", "a.gdn", "b.gdn"]);
+    assert!(run.err.contains("hint: build them with --effort online"), "{}", run.err);
+    // There is nothing to improve, which is no error.
+    let run = shell.run(&["improve", "a.gdn", "lines"]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("its keys were placed together already; nothing is written"), "{}", run.err);
+}
+
+#[test]
+fn names_of_files_without_a_line_are_not_certain_where_lines_may_be_missed() {
+    let shell = Shell::new();
+    shell.write("lines", numbers(0..100));
+    shell.ok(&["build", "-q", "-k", "stable", "--cells", "100k", "-o", "f.gdn", "lines"]);
+    let run = shell.run(&["query", "-L", "f.gdn", "lines"]);
+    assert!(run.err.contains("a filter of kind stable may miss lines that were added"), "{}", run.err);
 }
