@@ -11,9 +11,14 @@ use std::ffi::OsString;
 /// Wider than this nothing gets, as clap has it.
 const MOST: usize = 100;
 
-/// Examples stand this far from the margin, and the remark on them behind it, where both do not fit
-/// one line.
+/// Remarks on examples stand this far from the margin, where both do not fit one line.
 const INDENT: usize = 6;
+
+/// For the commands that read filters.
+const IN_USE: &str = "\
+To replace a filter that is in use, write a new file and mv it over the old one, as gardenia's own commands do. If a \
+filter is truncated or overwritten in place (by cp, say), the command that uses it ends with an error and prints no \
+answers from it.";
 
 /// Reads the command line.
 pub(crate) fn parse() -> Result<Cli, clap::Error> {
@@ -57,8 +62,10 @@ fn laid_out(command: Command, width: usize) -> Command {
     let after = command.get_after_long_help().or_else(|| command.get_after_help());
     let examples = after.map(StyledStr::to_string).map(|text| match &*name {
         "query" => {
-            format!("{text}\n\nKinds that may miss lines that went in: {}.", kinds_that(Ability::Miss))
+            let kinds = kinds_that(Ability::Miss);
+            format!("{text}\n\nKinds that may miss lines that were added: {kinds}.\n\n{IN_USE}")
         }
+        "count" | "diff" | "eval" | "get" | "info" => format!("{text}\n\n{IN_USE}"),
         _ => text,
     });
     let top = command.get_subcommands().next().is_some();
@@ -72,37 +79,85 @@ fn laid_out(command: Command, width: usize) -> Command {
     command.after_help(format!("More options, and examples: gardenia {name} --help{kinds}"))
 }
 
-/// The text with each command and the remark on it on one line, or, where one of them does not fit,
-/// on lines of their own.
+/// The text with each section of examples or of a table laid out for this width.
 fn columns(text: &str, width: usize) -> String {
-    let pairs: Vec<Option<(&str, &str)>> = text.lines().map(pair).collect();
-    let fits =
-        |(command, remark): (&str, &str)| 2 + command.chars().count() + 2 + remark.chars().count() <= width;
+    let lines: Vec<&str> = text.lines().collect();
+    let sections = lines.split(|line| line.is_empty()).map(|lines| section(lines, width).join("\n"));
+    sections.collect::<Vec<_>>().join("\n\n")
+}
+
+/// A line of a section.
+enum Line {
+    Text(String),
+    /// A command or a word, and the remark on it, which may be empty.
+    Pair(String, String),
+}
+
+/// The lines of a section. A command stays on one line, so that it can be copied, and a remark
+/// that is not in a column of its own has the mark of a comment.
+fn section(text: &[&str], width: usize) -> Vec<String> {
+    let examples = text.first() == Some(&"Examples:");
     let mut lines = Vec::new();
-    for (line, found) in text.lines().zip(&pairs) {
-        match found {
-            Some((command, remark))
-                if remark.is_empty() || pairs.iter().flatten().all(|pair| fits(*pair)) =>
-            {
-                let column = pairs.iter().flatten().filter(|(_, remark)| !remark.is_empty());
-                let most =
-                    pairs.iter().flatten().map(|(_, remark)| remark.chars().count()).max().unwrap_or(0);
-                let column = column.map(|(command, _)| command.chars().count()).max().unwrap_or(0);
-                // Aligned if all fit that way, and else each behind its own command.
-                let column = if 4 + column + most <= width { column } else { command.chars().count() };
-                match remark.is_empty() {
-                    true => lines.extend(wrapped(command, 2, width)),
-                    false => lines.push(format!("  {command:column$}  {remark}")),
-                }
+    for line in text {
+        match (pair(line), lines.last_mut()) {
+            (Some((name, remark)), _) => lines.push(Line::Pair(name.to_owned(), remark.to_owned())),
+            // The remark goes on.
+            (None, Some(Line::Pair(_, remark))) if line.starts_with("   ") => {
+                remark.push(' ');
+                remark.push_str(line.trim_start());
             }
-            Some((command, remark)) => {
-                lines.extend(wrapped(command, 2, width));
-                lines.extend(wrapped(remark, INDENT, width));
-            }
-            None => lines.push((*line).to_owned()),
+            (None, _) => lines.push(Line::Text((*line).to_owned())),
         }
     }
-    lines.join("\n")
+    let len = |text: &str| text.chars().count();
+    let remarked = || {
+        lines.iter().filter_map(|line| match line {
+            Line::Pair(name, remark) if !remark.is_empty() => Some((len(name), len(remark))),
+            _ => None,
+        })
+    };
+    let column = remarked().map(|(name, _)| name).max().unwrap_or(0);
+    let in_columns = remarked().all(|(_, remark)| 4 + column + remark <= width);
+    let in_lines = remarked().all(|(name, remark)| 6 + name + remark <= width);
+    let mut out = Vec::new();
+    for line in lines {
+        match line {
+            Line::Text(text) => out.push(text),
+            Line::Pair(name, remark) if remark.is_empty() && examples => out.push(whole(&name)),
+            Line::Pair(name, remark) if remark.is_empty() => out.extend(wrapped(&name, 2, INDENT, width)),
+            Line::Pair(name, remark) if in_columns => out.push(format!("  {name:column$}  {remark}")),
+            Line::Pair(name, remark) if examples && in_lines => out.push(format!("  {name}  # {remark}")),
+            Line::Pair(name, remark) if examples => {
+                out.push(whole(&name));
+                let lines = wrapped(&remark, INDENT + 2, INDENT + 2, width);
+                out.extend(lines.iter().map(|line| format!("{:INDENT$}# {}", "", line.trim_start())));
+            }
+            Line::Pair(name, remark) if column <= width / 4 => {
+                let lines = wrapped(&remark, 4 + column, 4 + column, width);
+                let first = lines.first().map_or("", |line| line.trim_start());
+                out.push(format!("  {name:column$}  {first}"));
+                out.extend(lines.into_iter().skip(1));
+            }
+            Line::Pair(name, remark) => {
+                out.push(format!("  {name}"));
+                out.extend(wrapped(&remark, INDENT, INDENT, width));
+            }
+        }
+    }
+    out
+}
+
+/// Stands for a blank at which clap is not to wrap a line.
+const BLANK: char = '\u{a0}';
+
+/// A command on a line of its own, however long it is.
+fn whole(command: &str) -> String {
+    format!("  {command}").replace(' ', &BLANK.to_string())
+}
+
+/// Help as it is printed.
+pub(crate) fn printed(text: &str) -> String {
+    text.replace(BLANK, " ")
 }
 
 /// A line of examples or of a table: a command, and the remark on it behind two spaces.
@@ -112,13 +167,13 @@ fn pair(line: &str) -> Option<(&str, &str)> {
     Some((command, remark.trim_start()))
 }
 
-/// Words in lines that begin `indent` columns from the margin, the others farther on.
-fn wrapped(text: &str, indent: usize, width: usize) -> Vec<String> {
+/// Words in lines, of which the first begins `indent` columns from the margin and the others `rest`.
+fn wrapped(text: &str, indent: usize, rest: usize, width: usize) -> Vec<String> {
     let (mut lines, mut line) = (Vec::new(), " ".repeat(indent));
     let mut empty = true;
     for word in text.split(' ') {
         if !empty && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(std::mem::replace(&mut line, " ".repeat(INDENT)));
+            lines.push(std::mem::replace(&mut line, " ".repeat(rest)));
             empty = true;
         }
         if !empty {
@@ -149,16 +204,36 @@ mod tests {
 
     #[test]
     fn examples_stay_in_their_columns_at_any_width() {
+        let commands = |text: &str| -> Vec<String> {
+            let lines = text.lines().skip_while(|line| *line != "Examples:").skip(1);
+            let lines = lines.take_while(|line| !line.is_empty());
+            lines.filter_map(pair).map(|(command, _)| command.to_owned()).collect()
+        };
+        let mut written = std::collections::HashMap::new();
+        let mut all = vec![Cli::command()];
+        while let Some(command) = all.pop() {
+            all.extend(command.get_subcommands().cloned());
+            let help = command.get_after_help().map(StyledStr::to_string).unwrap_or_default();
+            written.insert(command.get_name().to_owned(), commands(&help));
+        }
         for width in [40, 60, 80, 100] {
             each(&mut laid_out(Cli::command(), width), &mut |name, _, long| {
+                let long = printed(&long);
                 let examples = long.lines().skip_while(|line| *line != "Examples:").skip(1);
-                for line in examples.take_while(|line| !line.is_empty()) {
-                    assert!(
-                        line.starts_with("  ") && !line.starts_with("   ") || line.starts_with("      "),
-                        "{name} at {width}: {line:?}"
-                    );
+                let examples: Vec<&str> = examples.take_while(|line| !line.is_empty()).collect();
+                for line in &examples {
+                    let (command, remark) = (pair(line).is_some(), line.starts_with("      # "));
+                    assert!(command || remark, "{name} at {width}: {line:?}");
                     let words = line.split_whitespace().count();
-                    assert!(line.chars().count() <= width || words == 1, "{name} at {width}: {line:?}");
+                    let fits = line.chars().count() <= width || words <= 2;
+                    // Only a command alone may be longer than the line: it is never parted.
+                    let alone = command && !line[2..].contains("  ");
+                    assert!(fits || alone, "{name} at {width}: {line:?}");
+                }
+                for command in &written[name] {
+                    let line = format!("  {command}");
+                    let found = |given: &&str| *given == line || given.starts_with(&format!("{line}  "));
+                    assert!(examples.iter().any(found), "{name} at {width}: {command:?} in\n{long}");
                 }
             });
         }
@@ -186,9 +261,20 @@ mod tests {
             "Examples:\n  gardenia tour  see all of it\n  gardenia x -o y\n\nExit codes: 0 done."
         );
         assert_eq!(
-            columns(text, 22),
-            "Examples:\n  gardenia tour\n      see all of it\n  gardenia x -o y\n\nExit codes: 0 done."
+            printed(&columns(text, 22)),
+            "Examples:\n  gardenia tour\n      # see all of it\n  gardenia x -o y\n\nExit codes: 0 done."
         );
-        assert_eq!(columns("  gardenia build --force out", 20), "  gardenia build\n      --force out");
+        let text = "Examples:\n  gardenia build --force out";
+        assert_eq!(printed(&columns(text, 20)), text);
+        // Side by side, but not in columns.
+        let text = "Examples:\n  a  first of all, and this is the longest\n  gardenia build  b";
+        assert_eq!(
+            columns(text, 50),
+            "Examples:\n  a  # first of all, and this is the longest\n  gardenia build  # b"
+        );
+        // What words mean, on several lines.
+        let text = "Words are:\n  name    the first\n          of all\n  b       x";
+        assert_eq!(columns(text, 40), "Words are:\n  name  the first of all\n  b     x");
+        assert_eq!(columns(text, 20), "Words are:\n  name  the first of\n        all\n  b     x");
     }
 }

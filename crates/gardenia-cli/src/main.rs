@@ -24,7 +24,7 @@ mod verbs;
 
 use args::Command;
 use gardenia_terminal::exit_code;
-use gardenia_terminal::message::{problem, usage};
+use gardenia_terminal::message::{problem, usage_as};
 pub(crate) use gardenia_terminal::{Outcome, human, progress};
 use message::hinted;
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         Ok(cli) => exit_code(run(cli.command)),
         Err(error) => match help::from_grep(&error) {
             Some(hint) => exit_code(Err(hinted(problem(&error), hint))),
-            None => usage(&error),
+            None => usage_as(&error, help::printed),
         },
     }
 }

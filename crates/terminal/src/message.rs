@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ErrorKind};
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 /// An error with advice: printed as a line of its own, `hint: …`.
@@ -83,9 +83,17 @@ pub fn problem(error: &clap::Error) -> String {
 
 /// Prints help, version, or what is wrong with the command line, in the form of all other errors.
 pub fn usage(error: &clap::Error) -> ExitCode {
+    usage_as(error, str::to_owned)
+}
+
+/// As [`usage`], with help that is printed as `printed` makes it.
+pub fn usage_as(error: &clap::Error, printed: impl Fn(&str) -> String) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            return match error.print().and_then(|()| io::stdout().flush()) {
+            let text = error.render();
+            let text = if crate::colour() { text.ansi().to_string() } else { text.to_string() };
+            let mut stdout = io::stdout().lock();
+            return match stdout.write_all(printed(&text).as_bytes()).and_then(|()| stdout.flush()) {
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                     complain(&anyhow::Error::from(error).context("stdout"));
                     ExitCode::from(2)
@@ -94,7 +102,10 @@ pub fn usage(error: &clap::Error) -> ExitCode {
             };
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = error.print();
+            let text = error.render();
+            let colour = crate::colour() && io::stderr().is_terminal();
+            let text = if colour { text.ansi().to_string() } else { text.to_string() };
+            let _ = io::stderr().write_all(printed(&text).as_bytes());
             return ExitCode::from(2);
         }
         _ => {}
