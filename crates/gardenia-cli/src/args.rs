@@ -103,7 +103,7 @@ pub(crate) enum Command {
 /// lines are read twice instead.
 ///
 /// The options that make keys from records (-f, -i, --trim, --hash, --int …) are stored in the
-/// filter. Other commands use them unless you give options of your own.
+/// filter. Other commands use each of them unless you give that option yourself.
 ///
 /// A line that occurs several times is stored that often by the kinds whose lines can be removed. A
 /// cuckoo filter holds 8 copies of a line: further copies are left out and reported, the filter is
@@ -155,7 +155,7 @@ pub(crate) struct BuildArgs {
     #[command(flatten)]
     pub(crate) spec: SpecArgs,
 
-    /// If more distinct keys are added than planned [default: warn]
+    /// What to do if more distinct keys are added than planned [default: warn]
     #[arg(long, value_enum, value_name = "WHAT", hide_short_help = true)]
     pub(crate) on_full: Option<OnFull>,
 
@@ -247,14 +247,14 @@ impl ThreadArgs {
 
 /// Add lines to a filter file
 ///
-/// The file is replaced when all lines are in: whole or not at all. Kinds whose lines can be
+/// The file is replaced once all lines are added, or not at all. Kinds whose lines can be
 /// removed store every copy of a line. A cuckoo filter holds 8 copies of a line: further copies are
 /// left out and reported, the file is replaced, and the exit code is 2.
 ///
 /// A filter of kind split is changed in place, line by line. Queries see the old filter until the
 /// last line is in. If the command is killed, other commands refuse the filter until
-/// `gardenia recover` has repaired it. If an input cannot be read, the lines before it stay in, and
-/// their number is reported.
+/// `gardenia recover` has repaired it. If an input cannot be read, the lines before it stay in the
+/// filter, and their number is reported.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -264,7 +264,7 @@ Examples:
 
 Exit codes: 0 done, 2 error, or copies of lines were left out.")]
 pub(crate) struct AddArgs {
-    /// If more distinct keys are added than planned [default: warn]
+    /// What to do if more distinct keys are added than planned [default: warn]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) on_full: Option<OnFull>,
 
@@ -277,19 +277,19 @@ pub(crate) struct AddArgs {
 /// For kinds that can: counting, split, spectral-ms, spectral-rm, cuckoo, dynamic, quotient. A line
 /// that was added several times must be removed as often. Only remove what was added: a line that
 /// is not in the filter is refused, but a false positive passes that check, and removing it can
-/// hide a line that is in the filter. The file is replaced when all lines are removed: whole or not
-/// at all. A filter of kind split is changed in place, as by `add`: if the command is killed, do
+/// hide a line that is in the filter. The file is replaced once all lines are removed, or not at
+/// all. A filter of kind split is changed in place, as by `add`: if the command is killed, do
 /// not remove the same lines again, but continue where `gardenia recover` says.
 ///
-/// Some lines stay: those whose cells lost count, and those that several layers of a dynamic filter
-/// claim. They are reported, and nothing is lost.
+/// Some lines cannot be removed: those whose counters reached their maximum, and those that several
+/// layers of a dynamic filter may hold. They are reported, and stay in the filter.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   gardenia remove stock.gdn sold.txt
   gardenia remove -o left.gdn stock.gdn sold.txt
 
-Exit codes: 0 a line was removed, 1 none was in, 2 error.")]
+Exit codes: 0 a line was removed, 1 none was in the filter, 2 error.")]
 pub(crate) struct RemoveArgs {
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
@@ -355,7 +355,7 @@ pub(crate) struct CountArgs {
     /// Files of lines to look up; none, or -, is stdin
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// Print only lines with at least this count
+    /// Print only lines that may have been added this often
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true,
           value_parser = human::parse_count, allow_negative_numbers = true)]
     pub(crate) min: u64,
@@ -405,7 +405,7 @@ Examples:
 
 Without a terminal: at least, at most and line, with tabs between them.
 
-Exit codes: 0 lines came, 1 none did, 2 error. An input that cannot be read does not stop the others.")]
+Exit codes: 0 lines were read, 1 the input was empty, 2 error. An input that cannot be read does not stop the others.")]
 pub(crate) struct TopArgs {
     /// Files of lines, or counts saved by -o; none, or -, is stdin
     pub(crate) inputs: Vec<PathBuf>,
@@ -548,7 +548,7 @@ pub(crate) struct InfoArgs {
 
 /// Guided tour with built-in examples
 ///
-/// Builds two kinds of filter, asks them, saves and reopens them, deduplicates a million log lines
+/// Builds two kinds of filter, queries them, saves and reopens them, deduplicates a million log lines
 /// against an exact set, counts, removes and forgets keys, shows what choosing bits saves, counts a
 /// stream of any length, compares the other kinds, and measures the time per key. Takes a few
 /// seconds and leaves nothing behind.
@@ -561,9 +561,9 @@ pub(crate) struct TourArgs {}
 
 /// Measure the time per key on this machine
 ///
-/// Fills and asks filters of random keys, by one call per key and by batches of 8192. Every repeat
-/// has fresh keys. Filters are empty and their memory is in use before the clock starts; keys are
-/// hashed while it runs. Below 1000 keys the clock itself takes part of the time.
+/// Fills and queries filters with random keys, one call per key and in batches of 8192. Each repeat
+/// uses fresh keys. Filters start empty, with their memory already in use; keys are hashed while the
+/// clock runs. Below 1000 keys the clock itself takes part of the time.
 /// `cargo run --profile dist -p peers` compares with other libraries.
 #[derive(Debug, Args)]
 #[command(after_help = "\

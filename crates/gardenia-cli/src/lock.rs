@@ -39,7 +39,7 @@ fn lock(path: &Path, quiet: bool) -> io::Result<Option<File>> {
         let locked = match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 if !said {
-                    say(&format!("{}: waiting for another process that changes it", input::name(path)));
+                    say(&format!("{}: waiting for another process to finish changing it", input::name(path)));
                     said = true;
                 }
                 file.lock()
@@ -49,7 +49,7 @@ fn lock(path: &Path, quiet: bool) -> io::Result<Option<File>> {
         };
         if let Err(error) = locked {
             let name = input::name(path);
-            say(&format!("gardenia: warning: {name}: no lock can be had here: {error}"));
+            say(&format!("gardenia: warning: {name}: cannot lock the file: {error}"));
             say("hint: let no other process change it meanwhile");
             return Ok(None);
         }
@@ -104,11 +104,11 @@ fn claim_file(path: &Path) -> anyhow::Result<Option<File>> {
         let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                let hint = "wait until it ends; two cannot go on from one state";
-                return Err(hinted("another process is working with it", hint));
+                let hint = "wait for it to finish: only one process can use a state";
+                return Err(hinted("another process is using it", hint));
             }
             Err(TryLockError::Error(error)) => {
-                say(&format!("gardenia: warning: {}: no lock can be had here: {error}", input::name(path)));
+                say(&format!("gardenia: warning: {}: cannot lock the file: {error}", input::name(path)));
                 return Ok(None);
             }
             Ok(()) => {}

@@ -222,7 +222,7 @@ impl Verdict {
         let mut line = |name: &str, value: String| lines.push(format!("{name:<18}{value}\n"));
         let rate = |part: u64, whole: u64, of: &str| {
             if whole == 0 {
-                return format!("not known: the truth has no {of} lines");
+                return format!("unknown: the truth has no {of} lines");
             }
             let Rate { rate, low, high } = interval(part, whole);
             format!(
@@ -234,7 +234,7 @@ impl Verdict {
                 human::percent(high)
             )
         };
-        line("found by mistake", rate(self.found, self.absent, "absent"));
+        line("false positives", rate(self.found, self.absent, "absent"));
         line("missed", rate(self.missed, self.present, "present"));
         if self.counts && self.present > 0 {
             line("counted too high", rate(self.over, self.present, "present"));

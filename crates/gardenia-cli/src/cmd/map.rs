@@ -16,8 +16,8 @@ use std::path::PathBuf;
 /// Look up the number stored for each line
 ///
 /// Each line of the input that is in the map is printed after its number and a tab. A line that was
-/// never put in may be taken for one that was, as seldom as the map was built for, and then has
-/// some number.
+/// never added is reported with an arbitrary number at the false-positive rate the map was built
+/// for.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

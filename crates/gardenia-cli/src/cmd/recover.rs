@@ -19,9 +19,9 @@ use std::path::PathBuf;
 /// not at all.
 ///
 /// Prints how many operations the killed command had completed. Each line that `add` stores is one,
-/// and each line that `remove` removes. Continue behind them. If the system stopped, nothing is
-/// printed: what ended with exit code 0 is in the filter, and of the last command any part may be.
-/// Add its lines again, but do not remove its lines again.
+/// and each line that `remove` removes. Continue after them. After a system crash nothing is
+/// printed: commands that exited with 0 are complete; the last one may be partly done. Add its
+/// lines again, but do not remove its lines again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

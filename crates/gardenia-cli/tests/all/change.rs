@@ -39,7 +39,11 @@ fn removing_is_never_having_added() {
     shell.pipe(b"7\n7\n", &["add", "-q", "f.gdn"]).quietly();
     let run = shell.pipe(b"7\n7\nthistle\n", &["remove", "f.gdn", "-", "more"]);
     assert_eq!(run.code, Some(0));
-    assert!(run.err.starts_with("f.gdn: 503 keys read, 502 removed, 1 not in; estimated"), "{}", run.err);
+    assert!(
+        run.err.starts_with("f.gdn: 503 keys read, 502 removed, 1 not in the filter; estimated"),
+        "{}",
+        run.err
+    );
     assert_eq!(shell.read("f.gdn"), before);
     assert_eq!(shell.pipe(b"thistle\n", &["remove", "-q", "f.gdn"]).code, Some(1));
     assert_eq!(shell.read("f.gdn"), before);

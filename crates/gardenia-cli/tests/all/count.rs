@@ -67,7 +67,7 @@ fn a_filter_is_compared_with_the_truth() {
     assert_eq!(found["false_positive_rate"]["rate"], 0.0);
     let text = shell.pipe(truth.as_bytes(), &["eval", "f.gdn"]).quietly();
     let text = String::from_utf8(text).unwrap();
-    assert!(text.starts_with("found by mistake  0 of 2 absent lines, 0% (95% interval 0% to "), "{text}");
+    assert!(text.starts_with("false positives   0 of 2 absent lines, 0% (95% interval 0% to "), "{text}");
     assert!(text.ends_with("error of a count  1.7500 on average, 5 at most\n"), "{text}");
 }
 

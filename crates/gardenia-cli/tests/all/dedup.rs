@@ -510,7 +510,7 @@ fn two_processes_do_not_work_with_one_state() {
     stdin.write_all(b"rose\n").unwrap();
     stdout.read_line(&mut String::new()).unwrap(); // now it certainly has the lock
     let said = complaint(&shell.pipe(b"rose\n", &["dedup", "--state", "s.gdn"]));
-    assert_eq!(said, "gardenia: s.gdn: another process is working with it");
+    assert_eq!(said, "gardenia: s.gdn: another process is using it");
     kill(&first, "-KILL");
     end(first);
     // It died without a word: its lock is given back, and what it printed is not in the state.
@@ -716,7 +716,7 @@ fn a_filter_that_is_full_says_so() {
     assert_eq!((run.code, said.len()), (Some(0), 3), "{}", run.err);
     assert!(
         said[0].starts_with("gardenia: the filter is full: after ")
-            && said[1].starts_with("hint: more --memory")
+            && said[1].starts_with("hint: raise --memory")
     );
     assert!(said[2].starts_with("100,000 lines read, ") && said[2].contains("lost"));
     assert_eq!(shell.pipe(&text, &["dedup", "--memory", "10kB", "--quiet"]).err, "");

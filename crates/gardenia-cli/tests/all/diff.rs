@@ -118,7 +118,7 @@ fn unlike_filters_and_other_files_are_errors() {
     let whole = shell.read("b.gdn");
     shell.write("short.gdn", &whole[..whole.len() / 2]);
     for (a, b, reason) in [
-        ("a.gdn", "seed.gdn", "seed.gdn: differs from a.gdn in seed"),
+        ("a.gdn", "seed.gdn", "seed.gdn and a.gdn have different seeds"),
         ("a2.gdn", "a2.gdn", "a2.gdn: a filter of kind a2 cannot estimate it"),
         ("choice.gdn", "choice.gdn", "choice.gdn: a filter of kind choice cannot estimate it"),
         ("a.gdn", "missing.gdn", "missing.gdn: No such file"),

@@ -323,9 +323,13 @@ fn filters_of_one_program_are_merged_compared_and_evaluated() {
     assert!((diff["common"].as_f64().unwrap() - 300.0).abs() < 60.0, "{diff}");
     assert!((diff["union"].as_f64().unwrap() - 900.0).abs() < 40.0, "{diff}");
     let run = shell.run(&["merge", "-o", "x", "a", "spark_bloom_v2_i64.bin"]);
-    assert!(run.complaint().contains("differs from a in bits"), "{}", run.err);
+    assert!(
+        run.complaint().contains("spark_bloom_v2_i64.bin and a have different numbers of bits"),
+        "{}",
+        run.err
+    );
     let run = shell.run(&["merge", "-o", "x", "a", "guava_mitz64_i64.bin"]);
-    assert!(run.complaint().contains("in format: guava, not spark"), "{}", run.err);
+    assert!(run.complaint().contains("have different formats (guava and spark)"), "{}", run.err);
     let truth: String = (0..1000).map(|key| format!("{} {key}\n", u64::from(key < 600))).collect();
     let run = shell.pipe(truth.as_bytes(), &["eval", "--json", "--as", "long", "a"]);
     let verdict: Value = serde_json::from_slice(&run.out).unwrap();

@@ -59,7 +59,7 @@ fn what_two_processes_add_at_once_is_all_in() {
     for other in others {
         let run = finish_by_itself(other);
         assert_eq!(run.code, Some(0));
-        assert!(run.err.contains(".gdn: waiting for another process that changes it\n"), "{}", run.err);
+        assert!(run.err.contains(".gdn: waiting for another process to finish changing it\n"), "{}", run.err);
     }
     assert_eq!(answers(&shell.filter("f.gdn"), &["rose", "tulip0", "tulip1", "999"]), [true; 4]);
 }

@@ -154,9 +154,9 @@ fn a_sample_is_counted_first() {
     let run = planner.run(&["plan", "--sample", "it's all.txt", "--fpp", "1%", "-q"]);
     let text = run.text();
     assert!(text.starts_with("1,000 keys, 1% false positives\n"), "{text}");
-    assert!(
-        text.contains("sample: 2,250 keys, 1,000 distinct; 55.6% repeat an earlier one, one came 3 times")
-    );
+    assert!(text.contains(
+        "sample: 2,250 keys, 1,000 distinct; 55.6% repeat an earlier one, the most frequent occurs 3 times"
+    ));
     assert!(text.contains(r"-o OUT.gdn 'it'\''s all.txt'"), "{text}");
     let plan = planner.json(&["--sample", "it's all.txt"]);
     assert!(plan["sample"]["keys"] == 2_250 && plan["sample"]["distinct"] == 1_000.0, "{plan}");
@@ -218,7 +218,8 @@ fn what_is_impossible_is_said_with_the_nearest_that_is_not() {
     assert_eq!(run.code, Some(1));
     let text = run.text();
     assert!(
-        text.contains("\nimpossible: the smallest filter takes 1") && text.contains("and 1 kB are allowed")
+        text.contains("\nimpossible: the smallest filter takes 1")
+            && text.contains("and --memory allows 1 kB")
     );
     assert!(text.contains("nearest, in more memory: "), "{text}");
 

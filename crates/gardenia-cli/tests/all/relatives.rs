@@ -109,7 +109,8 @@ fn a_line_that_several_layers_claim_stays_and_that_is_reported() {
     shell.ok(&["build", "--kind", "dynamic", "--fpp", "1e-6", "--items", "10000", "-o", "f.gdn", "twice"]);
     let run = shell.pipe(b"5\nrose\n", &["remove", "f.gdn"]);
     assert_eq!(run.code, Some(1), "{}", run.err);
-    let report = "2 keys read, 0 removed, 1 not in, 1 kept because several layers hold them;";
+    let report =
+        "2 keys read, 0 removed, 1 not in the filter, 1 could not be removed (several layers may hold them);";
     assert!(run.err.contains(report), "{}", run.err);
     assert_eq!(shell.pipe(b"5\n", &["count", "f.gdn"]).text(), "2\t5\n");
 }

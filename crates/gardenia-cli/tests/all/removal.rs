@@ -151,7 +151,11 @@ fn a_ninth_copy_is_reported_and_the_rest_is_stored() {
     // What is stored comes out again, and no more than that.
     let roses = b"rose\n".repeat(9);
     let run = shell.pipe(&roses, &["remove", "f.gdn"]);
-    assert!(run.code == Some(0) && run.err.contains("9 keys read, 8 removed, 1 not in;"), "{}", run.err);
+    assert!(
+        run.code == Some(0) && run.err.contains("9 keys read, 8 removed, 1 not in the filter;"),
+        "{}",
+        run.err
+    );
     assert_eq!(shell.pipe(b"rose\n", &["query", "f.gdn"]).text(), "");
 
     // The same when lines are added.

@@ -300,7 +300,7 @@ fn two_commands_change_one_after_the_other() {
     for other in &mut others {
         let mut line = String::new();
         BufReader::new(other.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(line.ends_with("f.counters: waiting for another process that changes it\n"), "{line}");
+        assert!(line.ends_with("f.counters: waiting for another process to finish changing it\n"), "{line}");
     }
     // Meanwhile it is asked as it was.
     assert_eq!((count(&shell, "held"), count(&shell, "rose")), (HELD, 0));

@@ -198,7 +198,7 @@ fn counts_that_cannot_be_saved_or_merged_are_refused() {
     refused(&["top", "-o", "a.gdn", "log.txt"], "--force");
     refused(&["top", "-o", "a.gdn", "--force", "a.gdn"], "is one of the inputs");
     refused(&["top", "--state", "a.gdn", "--memory", "1MiB", "log.txt"], "leave out --memory");
-    refused(&["top", "a.gdn", "b.gdn"], "differs from a.gdn in cells");
+    refused(&["top", "a.gdn", "b.gdn"], "b.gdn and a.gdn have different numbers of cells");
     refused(&["merge", "-o", "c.gdn", "a.gdn", "b.gdn"], "one --memory");
     refused(&["merge", "--intersect", "-o", "c.gdn", "a.gdn", "a.gdn"], "intersect");
     refused(&["top", "-o", "c.gdn", "absent.txt", "log.txt"], "absent.txt");

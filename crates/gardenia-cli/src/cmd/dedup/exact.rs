@@ -196,7 +196,7 @@ impl Kept {
         }
         self.bytes += text.len() as u64 + OVERHEAD;
         if self.bytes > self.allowed {
-            let what = format!("keeping {} that came again", human::plural(self.lines.len() as u64, "line"));
+            let what = format!("storing {}", human::plural(self.lines.len() as u64, "repeated line"));
             memory::require(STEP, &what, "without --exact it takes some 30 bits per line")?;
             self.allowed = self.bytes + STEP;
         }
