@@ -40,7 +40,7 @@ pub(super) struct Filters {
 /// What is asked.
 enum Target {
     /// A filter of keys, hashed by this hash function.
-    Keys(OpenFilter, PathBuf, usize),
+    Keys(Box<OpenFilter>, PathBuf, usize),
     /// A filter of points.
     Points(DistanceSensitiveBloom, PathBuf),
     /// A filter of another program, whose keys are of this type.
@@ -201,7 +201,7 @@ impl Filters {
             targets.push(match try_open(path, &options) {
                 Ok(filter) => {
                     let hashed = place(filter.hasher().clone());
-                    Target::Keys(filter, path.clone(), hashed)
+                    Target::Keys(Box::new(filter), path.clone(), hashed)
                 }
                 Err(DecodeError::Kind { found, .. })
                     if found == Kind::DistanceSensitive.name() && !is_stream(path) =>
