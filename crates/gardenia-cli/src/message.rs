@@ -139,7 +139,7 @@ pub(crate) fn copies(lines: u64) -> anyhow::Error {
     )
 }
 
-/// How a command ends that left out so many copies of lines, and wrote the filter.
+/// How a command ends that left out copies of lines, and wrote the filter.
 pub(crate) fn left_out(lines: u64, name: &str) -> anyhow::Result<Outcome> {
     if lines == 0 {
         return Ok(Outcome::Done);

@@ -47,7 +47,7 @@ pub(crate) fn load_and_tell(path: &Path, options: &ReadOptions) -> anyhow::Resul
     read_any(path, options).map_err(message::decode).with_context(|| crate::input::name(path))
 }
 
-/// Whether the file at `path` is one of DCSO's bloom program; of pipes it cannot be told.
+/// Whether the file at `path` is one of DCSO's bloom program; of pipes that is not known.
 pub(crate) fn is_dcso(path: &Path) -> bool {
     let head = || -> io::Result<bool> {
         let mut head = [0; dcso::HEADER];

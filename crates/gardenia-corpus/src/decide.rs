@@ -311,7 +311,7 @@ impl Decider {
     }
 }
 
-/// Whether so many known n-grams are too many.
+/// Whether `hits` known n-grams are too many.
 fn removes(hits: u64, total: u64, overlap: f64) -> bool {
     hits as f64 > overlap * total as f64
 }

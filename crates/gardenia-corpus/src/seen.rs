@@ -174,7 +174,7 @@ impl Store {
         }
     }
 
-    /// How often it takes a new unit for known when it holds so many: of a filter by the theory of
+    /// How often it takes a new unit for known when it holds `items`: of a filter by the theory of
     /// its shape, because looking at all of its cells takes long.
     fn rate_at(&self, items: u64) -> f64 {
         let Self::Fixed(filter) = self else { return self.rate() };
@@ -362,7 +362,7 @@ impl Seen {
             return Ok(());
         }
         let reason = format!(
-            "the set of {} is full: after {} it takes {}, above --memory, of which it has {}",
+            "the set of {} is full: after {} it takes {}, above the {} of --memory",
             self.set.name(),
             human::plural(self.items, "unit"),
             human::bytes(bytes),
@@ -372,14 +372,14 @@ impl Seen {
         Err(hinted(reason, hint))
     }
 
-    /// Notes that so many units were found new, each of which the current rate could have removed
+    /// Notes that `units` units were found new, each of which the current rate could have removed
     /// with this probability.
     pub fn kept(&mut self, units: u64, probability: f64) {
         self.lost += units as f64 * probability / (1.0 - probability).max(1e-9);
     }
 }
 
-/// Bytes that so many units take.
+/// Bytes that `units` units take.
 pub fn bytes_for(units: u64, fpp: f64, items: Option<u64>, exact: bool) -> anyhow::Result<u64> {
     if exact {
         return Ok(units.saturating_mul(EXACT_BYTES));
@@ -397,7 +397,7 @@ pub fn bytes_for(units: u64, fpp: f64, items: Option<u64>, exact: bool) -> anyho
     })
 }
 
-/// A number that one run in a thousand exceeds, where so many are expected: Poisson's quantile.
+/// A number that one run in a thousand exceeds, where `expected` are expected: Poisson's quantile.
 pub fn upper_bound(expected: f64) -> u64 {
     if expected > 500.0 {
         return (expected + 3.2 * expected.sqrt()).ceil() as u64; // near enough to normal there

@@ -68,7 +68,7 @@ impl<'a> Source<'a> {
         }))
     }
 
-    /// Whether both are the same filter. Rows that share their bytes in memory are told without
+    /// Whether both are the same filter. Rows that share their bytes in memory are compared without
     /// reading them.
     pub(crate) fn is(self, other: Self) -> bool {
         match (self, other) {

@@ -141,7 +141,7 @@ fn texts<'a, K: AsRef<[u8]> + ?Sized + 'a>(
     }
 }
 
-/// The instant that is so many ticks after 1970, or before.
+/// The instant that is `ticks` ticks after 1970, or before.
 fn moment(ticks: i64, per_second: i64) -> SystemTime {
     let seconds = ticks.div_euclid(per_second);
     let after = Duration::from_nanos((ticks.rem_euclid(per_second) * (1_000_000_000 / per_second)) as u64);

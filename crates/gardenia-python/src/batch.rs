@@ -158,7 +158,7 @@ impl From<Trouble> for PyErr {
 
 /// What is done with the keys of a batch.
 pub(crate) trait Work {
-    /// Room for the answers to so many more rows; called before any of them is handled.
+    /// Room for the answers to `rows` more rows; called before any of them is handled.
     fn grow(&mut self, py: Python<'_>, rows: usize) -> PyResult<()>;
 
     /// Handles rows `from` on of a column. Releases the GIL.
@@ -312,7 +312,7 @@ fn run_objects<'py>(
 /// Counts rows, reports progress and lets signals through.
 pub(crate) struct Ticker<'a, 'py> {
     progress: Option<&'a Bound<'py, PyAny>>,
-    /// Whether it is a bar that is told of new rows, as tqdm's is.
+    /// Whether it is a bar that gets the number of new rows, as tqdm's does.
     bar: bool,
     total: Option<usize>,
     done: u64,

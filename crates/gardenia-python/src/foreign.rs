@@ -346,7 +346,7 @@ impl Foreign {
         Ok(py.detach(|| filter.fpp()))
     }
 
-    /// How many distinct keys are in the filter, estimated; None if that cannot be told.
+    /// How many distinct keys are in the filter, estimated; None if that is not known.
     #[getter]
     fn estimated_items(&self, py: Python<'_>) -> PyResult<Option<f64>> {
         let guard = self.0.read(py)?;

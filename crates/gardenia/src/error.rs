@@ -136,7 +136,7 @@ pub struct Full {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InsertError {
-    /// The filter is static: it was made of all its keys at once.
+    /// The filter is static: it was built from all its keys at once.
     #[error("the filter is static: its keys are fixed, so build it again with the new ones")]
     Fixed,
     /// See [`Full`].

@@ -442,8 +442,7 @@ pub(crate) fn measure(spec: &Spec) -> Result<Measure, SizeError> {
     each_type!(spec.kind(), This => <This as FromSpec>::measure(spec))
 }
 
-/// The designs of a kind for what is asked, or why there is none; nothing if the kind is of no use
-/// for it.
+/// The designs of a kind for what is asked, or why there is none; nothing if the kind does not fit.
 pub(crate) fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
     let designs: Result<_, SizeError> = each_type!(kind, This => Ok(<This as FromSpec>::designs(kind, goal)));
     if kind.holds_keys() { designs.unwrap_or_default() } else { Vec::new() }

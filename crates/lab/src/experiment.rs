@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// Hears how far a run is. It is called by all threads at once.
 pub trait Progress: Sync {
-    /// So many of `total` units of work are done. Calls of several threads may overtake each other.
+    /// `done` of `total` units of work are done. Calls of several threads may overtake each other.
     fn at(&self, done: u64, total: u64);
 }
 

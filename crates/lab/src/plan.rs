@@ -43,7 +43,7 @@ impl Plan {
         Self { quick: true, ..Self::default() }
     }
 
-    /// The trials to make, where an experiment takes `full` by itself and `quick` in a hurry.
+    /// The trials to make, where an experiment takes `full` by itself and `quick` with `--quick`.
     #[must_use]
     pub fn trials(&self, full: u64, quick: u64) -> u64 {
         self.trials.unwrap_or(if self.quick { quick } else { full })
@@ -133,7 +133,7 @@ pub struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     /// A run of `experiment` that will take `total` units of work: any unit, as long as it is the
-    /// one that [`trials`](Self::trials) is told.
+    /// one that [`trials`](Self::trials) gets.
     pub fn new(plan: &'a Plan, experiment: &'static str, progress: &'a dyn Progress, total: u64) -> Self {
         progress.at(0, total);
         Self { plan, experiment, progress, tried: Mutex::default(), done: AtomicU64::new(0), total }

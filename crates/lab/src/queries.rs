@@ -6,7 +6,7 @@ use gardenia::{Digest, Filter};
 /// Keys asked at a time: their digests and answers stay in the cache.
 const BATCH: u64 = 4096;
 
-/// How many of so many random digests a filter finds. That one of them is that of a key happens
+/// How many of `queries` random digests a filter finds. That one of them is that of a key happens
 /// less often than once in 10⁷ runs of 10⁸ queries and 10,000 keys.
 pub(crate) fn found(filter: &impl Filter, queries: u64, stream: &mut Stream) -> u64 {
     let mut digests = vec![Digest(0); BATCH as usize];

@@ -111,7 +111,7 @@ impl Mean {
     }
 }
 
-/// The errors allowed with so many degrees of freedom.
+/// The errors allowed with `freedom` degrees of freedom.
 fn student(freedom: f64) -> f64 {
     // With x = √ν·tan φ the tail is ∫cos^(ν-1) φ dφ from the angle up to π/2, over the same from 0.
     let area = |from: f64| {
@@ -170,7 +170,7 @@ pub fn poisson_tail(found: u64, mean: f64) -> (f64, f64) {
     }
 }
 
-/// How likely a chi-square number with so many degrees of freedom is at least `statistic`: the
+/// How likely a chi-square number with `freedom` degrees of freedom is at least `statistic`: the
 /// upper incomplete gamma function, by its series or its continued fraction, whichever is short.
 ///
 /// ```

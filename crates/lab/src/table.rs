@@ -6,11 +6,11 @@ use serde::{Serialize, Serializer};
 /// How a number is shown to people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// So many digits behind the point.
+    /// This number of digits after the point.
     Fixed(usize),
-    /// So many digits behind the point, and a power of ten: `2.159e-2`.
+    /// This number of digits after the point, and a power of ten: `2.159e-2`.
     Power(usize),
-    /// Percent with a sign, so many digits behind the point: `+0.15%`.
+    /// Percent with a sign, and this number of digits after the point: `+0.15%`.
     Percent(usize),
 }
 

@@ -169,7 +169,7 @@ fn report(rows: &[(&Entry, Figures)], items: usize, keys: usize) -> String {
     text
 }
 
-/// Which of ours are faster than every peer, err a tenth, or both.
+/// Which of ours are faster than every peer, have a tenth of the error, or both.
 fn goals(rows: &[(&Entry, Figures)], items: usize, keys: usize, fastest: (f64, f64), mean: f64) -> String {
     let fast = |f: &Figures| f.times(items, keys).0 < fastest.0 && f.times(items, keys).1 < fastest.1;
     let exact = |f: &Figures| f.mean <= mean / 10.0;

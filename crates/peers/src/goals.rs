@@ -47,7 +47,7 @@ pub(crate) struct Verdict {
     pub(crate) met: Option<bool>,
 }
 
-/// The measurements of one case, with the ratios that goals are made of.
+/// The measurements of one case, with the ratios that goals are computed from.
 struct Measured<'a> {
     table: &'a Table,
     case: Case,

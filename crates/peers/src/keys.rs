@@ -1,4 +1,4 @@
-//! The keys: random numbers from a seeded stream, and texts made of them.
+//! The keys: random numbers from a seeded stream, and texts made from them.
 
 use gardenia::{Key, KeyHasher};
 use serde::Serialize;

@@ -26,7 +26,7 @@ pub(crate) struct Work<'a, K> {
     pub(crate) mixed: &'a [K],
 }
 
-/// The work of one repeat, with the numbers that its keys were made of beside it: the machine's
+/// The work of one repeat, with the numbers that its keys were made from beside it: the machine's
 /// limit reads memory at random, and hashes nothing to find its places.
 pub(crate) struct Round<'a, K> {
     pub(crate) work: Work<'a, K>,

@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn only_the_number_at_the_end_of_a_message_goes() {
         assert_eq!(without_number("a: No such file (os error 2)"), "a: No such file");
-        assert_eq!(without_number("a (os error 2): damaged"), "a (os error 2): damaged");
+        assert_eq!(without_number("a (os error 2): corrupted"), "a (os error 2): corrupted");
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl Progress {
         Self::with_template(template, what, total, wanted)
     }
 
-    /// For a job of so many steps.
+    /// For a job of `total` steps.
     pub fn steps(total: u64) -> Self {
         Self::with_template("{bar:24} {msg}", String::new(), Some(total), true)
     }
@@ -39,7 +39,7 @@ impl Progress {
         Self::with_template("{msg}  {bar:24} {percent}%, {eta} left", what, Some(0), true)
     }
 
-    /// Notes that so much of `total` is done. It never goes back: threads may overtake each other.
+    /// Notes that `done` of `total` is done. It never goes back: threads may overtake each other.
     pub fn at(&mut self, done: u64, total: u64) {
         self.advance(|bar| {
             bar.set_length(total);

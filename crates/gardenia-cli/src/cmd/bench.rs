@@ -146,7 +146,7 @@ impl Contender {
         }
     }
 
-    /// Memory alone has nothing to hash: its places come from the `numbers` that the keys were made
+    /// Memory alone has nothing to hash: its places come from the `numbers` that the keys come
     /// of.
     fn measure<K: Key + Sync>(
         &mut self,

@@ -115,7 +115,7 @@ pub(crate) fn remove(args: &ChangeArgs) -> anyhow::Result<Outcome> {
     Ok(if removed > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
-/// Hands the digests of all keys to `work`, and stores what it made of the filter. How many keys
+/// Hands the digests of all keys to `work`, and stores the filter as it changed it. How many keys
 /// there were.
 fn change(
     args: &ChangeArgs,

@@ -108,7 +108,7 @@ impl To {
     }
 }
 
-/// What it can be made of.
+/// What it can be converted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum From {
     /// A filter file, ours or DCSO's
@@ -147,7 +147,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Options that are of no use are said so, not ignored.
+/// Options without an effect are refused, not ignored.
 fn check_options(args: &ConvertArgs) -> anyhow::Result<()> {
     match (args.from, args.to) {
         (From::Keys, To::Format(Format::Dcso))

@@ -519,7 +519,7 @@ fn count(answers: &[bool]) -> u64 {
     answers.iter().map(|&answer| u64::from(answer)).sum()
 }
 
-/// Above this rate it cannot be told how many lines are lost: the estimate is a sum of odds, and
+/// Above this rate it is not known how many lines are lost: the estimate is a sum of odds, and
 /// these rise without bound.
 const FULL: f64 = 0.5;
 
@@ -531,7 +531,7 @@ struct Report {
     printed: u64,
     dropped: u64,
     /// Expected number of lines that were dropped though they should have been printed; none if the
-    /// filter is so full that it cannot be told.
+    /// filter is so full that it is not known.
     lost: Option<f64>,
     /// The number is between these, 95 times in 100.
     lost_low: Option<u64>,

@@ -12,11 +12,11 @@ use gardenia::Digest;
 /// Up to this many keys are sorted.
 const FEW: u64 = 1 << 16;
 
-/// Bits for more keys than can be kept aside: 16 MiB. They tell up to a thousand million of them
+/// Bits for more keys than can be kept aside: 16 MiB. They tell up to a billion of them
 /// within 0.1 %.
 const LARGE: u32 = 27;
 
-/// Of fewer zeros than this nothing can be told.
+/// With fewer zeros than this there is no estimate.
 const LEAST_ZEROS: f64 = 1000.0;
 
 /// How many distinct digests there are, to plan for: no fewer, but for one time in a million.

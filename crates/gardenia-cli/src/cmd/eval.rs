@@ -161,7 +161,7 @@ struct Verdict {
     tp: u64,
     fp: u64,
     fn_: u64,
-    /// Lines that are not in, and those of them that were found.
+    /// Absent lines, and those of them that were found.
     absent: u64,
     found: u64,
     /// Lines that are in, and those of them that were missed.

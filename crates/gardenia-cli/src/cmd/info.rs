@@ -93,7 +93,7 @@ struct Report {
     capacity: Option<u64>,
     full: Option<bool>,
     fpp: Option<f64>,
-    /// How keys were made of records, as options of `gardenia build`; null if nobody knows.
+    /// How keys were made from records, as options of `gardenia build`; null if nobody knows.
     keys: Option<String>,
     /// If it is text.
     metadata: Option<String>,

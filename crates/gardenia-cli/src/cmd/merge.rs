@@ -267,7 +267,7 @@ pub(crate) fn overlap_of(a: AnyFilter, b: &AnyFilter) -> Result<Overlap, Why> {
     a.overlap(b).ok_or(Why::Kind)?.map_err(Why::Mismatch)
 }
 
-/// Why it cannot be told what two filters have in common.
+/// Why it is not known what two filters have in common.
 pub(crate) enum Why {
     /// Filters of this kind do not show it.
     Kind,

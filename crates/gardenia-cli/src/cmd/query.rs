@@ -134,7 +134,7 @@ fn operands(args: &QueryArgs) -> anyhow::Result<(&[PathBuf], &[PathBuf])> {
     }
 }
 
-/// Whether a file holds a filter, even a damaged one. A pipe is not read for that.
+/// Whether a file holds a filter, even a corrupted one. A pipe is not read for that.
 fn is_filter(path: &Path) -> bool {
     use DecodeError::{Io, Magic, Truncated};
     path.is_file()

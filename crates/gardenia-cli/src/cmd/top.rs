@@ -153,9 +153,9 @@ fn empty(args: &TopArgs) -> anyhow::Result<Top> {
 /// What is to be printed.
 struct Found {
     hitters: Vec<Hitter>,
-    /// A line that came more often than this is surely among those asked for.
+    /// A line that occurred more often than this is surely among those asked for.
     bar: u64,
-    /// Every line that came more often is listed.
+    /// Every line that occurred more often is listed.
     floor: u64,
     lines: u64,
 }
@@ -268,7 +268,7 @@ fn shown(c: char) -> impl Iterator<Item = char> {
 struct Json {
     /// Lines read.
     read: u64,
-    /// Every line that came more often than this is known to the table.
+    /// Every line that occurred more often than this is known to the table.
     floor: u64,
     lines: Vec<JsonLine>,
 }

@@ -13,7 +13,7 @@ pub(super) enum Odd {
     Keyless,
     /// It is no number, and has to be one.
     NoNumber,
-    /// It is to be passed over.
+    /// It is to be skipped.
     LeftOut,
 }
 
@@ -75,13 +75,13 @@ impl Batch {
         self.ends.len()
     }
 
-    /// Records but for headers and those that are to be passed over.
+    /// Records but for headers and those that are to be skipped.
     pub(crate) fn lines(&self) -> u64 {
         let keyless = self.odd.iter().filter(|(_, why)| matches!(why, Odd::Keyless | Odd::NoNumber)).count();
         (self.digests.len() + keyless) as u64
     }
 
-    /// The records in order, less those that are to be passed over.
+    /// The records in order, less those that are to be skipped.
     pub(crate) fn records<'a>(&'a self, block: Block<'a>) -> impl Iterator<Item = Record<'a>> {
         let (mut start, mut key, mut odd) = (0, 0, self.odd.iter().peekable());
         self.ends.iter().enumerate().filter_map(move |(at, &end)| {

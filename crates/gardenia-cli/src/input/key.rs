@@ -266,7 +266,7 @@ fn json_path(text: &str) -> anyhow::Result<Vec<String>> {
 #[derive(Clone, Debug)]
 enum KeyPart {
     Whole,
-    /// So many delimiters come before it.
+    /// This many delimiters come before it.
     Field(usize, u8),
     /// Several, or of a delimiter that is no single byte.
     Fields(Vec<Pick>, Delimiter),

@@ -135,7 +135,7 @@ struct Opened {
 pub(crate) trait Work<P> {
     /// An input begins.
     fn begin(&mut self) {}
-    /// Takes whole records, and what was made of them before. A break, or an error, ends it all.
+    /// Takes whole records, and what was made from them before. A break, or an error, ends it all.
     fn take(&mut self, block: Block<'_>, part: &mut P) -> anyhow::Result<ControlFlow<()>>;
 }
 
@@ -171,7 +171,7 @@ impl Reading<'_> {
         self.run_and_tell(look, work, true)
     }
 
-    /// As [`run`](Self::run), of inputs that were read before: what was said of their records is
+    /// As [`run`](Self::run), of inputs that were read before: what was reported of their records is
     /// not said again.
     pub(crate) fn run_again<P: Default + Send + 'static>(
         &self,

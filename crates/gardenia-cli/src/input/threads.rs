@@ -17,7 +17,7 @@ enum Event<P> {
     Seen(u64, Seen<P>),
 }
 
-/// A block, what was made of it, and whether that failed.
+/// A block, what was made from it, and whether that failed.
 struct Seen<P> {
     buffer: Buffer,
     part: P,

@@ -1248,7 +1248,7 @@ class Foreign:
         """The current false-positive rate, by how full the filter is."""
     @property
     def estimated_items(self) -> float | None:
-        """How many distinct keys are in the filter, estimated; None if that cannot be told."""
+        """How many distinct keys are in the filter, estimated; None if that is not known."""
 
 class Top:
     """The most frequent keys of a stream, with bounds on their counts.

@@ -14,7 +14,7 @@ __all__ = ["register"]
 def register(connection, filter, name, type="VARCHAR", **options):
     """Makes `name(key)` a function of this connection: true if the key may be in the filter, null if it is null.
 
-    `type` is the SQL type of the keys, such as VARCHAR, BIGINT or BLOB. It decides which key a value is: '7' and 7 are different keys.
+    `type` is the SQL type of the keys, such as VARCHAR, BIGINT or BLOB. It decides which key a value is: '7' and 7 are two keys.
     Options are those of `contains_many`: threads.
     """
 

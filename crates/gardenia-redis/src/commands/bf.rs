@@ -359,7 +359,7 @@ fn with_filter<R>(
     find(&mut key).filter().map(|filter| ask(&filter))
 }
 
-/// What a filter was made of.
+/// What a filter was built with.
 enum Made {
     Ours(BloomPlan),
     RedisBloom(BloomReserve),
@@ -392,7 +392,7 @@ fn pass_on(ctx: &Context<'_>, key: Str<'_>, made: &Made) {
     }
 }
 
-/// Passes on that a filter of our own was made, with everything that it was made of.
+/// Passes on that a filter of our own was made, with everything that it was built with.
 pub(super) fn pass_on_creation(ctx: &Context<'_>, key: Str<'_>, plan: &BloomPlan) {
     ctx.replicate_made(c"BF.RESERVE", key, &words_of(plan));
 }
@@ -494,7 +494,7 @@ fn insert(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
     add_many(ctx, keys, *name, &rest[items..], create.then_some(asked), false)
 }
 
-/// Adds items, to a filter that is made of `asked` if there is none. What was accepted is passed
+/// Adds items, to a filter that is built as `asked` if there is none. What was accepted is passed
 /// on: as it came if it came `plain` as BF.MADD and all of it was, else as BF.MADD of the accepted
 /// items.
 fn add_many<'a>(

@@ -431,7 +431,7 @@ fn with_filter<R>(
     find(&mut key).filter().map(|filter| ask(&filter))
 }
 
-/// What a filter was made of.
+/// What a filter was built with.
 enum Made {
     Ours(CuckooPlan),
     RedisBloom(CuckooReserve),
@@ -453,7 +453,7 @@ fn make(ctx: &Context<'_>, key: &mut Key<'_>, asked: CuckooReserve) -> Result<Ma
     if key.set(Cuckoos::Whole(chain)) { Ok(Made::Ours(plan)) } else { Err(NOT_MADE) }
 }
 
-/// Passes on that a filter was made, with everything that it was made of.
+/// Passes on that a filter was made, with everything that it was built with.
 fn pass_on(ctx: &Context<'_>, key: Str<'_>, made: &Made) {
     let args = match made {
         Made::Ours(plan) => creation(plan),

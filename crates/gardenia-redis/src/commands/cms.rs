@@ -8,7 +8,7 @@
 //! passed on with it. So one that comes from a primary or a file without it was made by RedisBloom,
 //! and is made in its layout: else it could not be merged with those that came before.
 //!
-//! CMS.MERGE has as many keys as its second argument says. The engine is told all of them, so that
+//! CMS.MERGE has as many keys as its second argument says. The engine gets all of them, so that
 //! access to sources is checked, and sources in another slot are refused.
 
 use super::{commands, parse_integer, parse_number};

@@ -54,7 +54,7 @@ const INCREMENT: Failure = Failure::Text(
     c"TopK: increment must be an integer greater or equal to 0 and smaller or equal to 100,000",
 );
 
-/// What a table is made of.
+/// What a table is built with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TopKReserve {
     k: u32,

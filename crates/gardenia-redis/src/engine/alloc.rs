@@ -50,8 +50,8 @@ pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     (result, HELD.get().1 - before)
 }
 
-/// Bytes that are asked of the engine for an array of so many, in whole cache lines and aligned to
-/// one.
+/// Bytes that are asked of the engine for an array of `bytes` bytes, in whole cache lines and
+/// aligned to one.
 ///
 /// ```
 /// assert_eq!(gardenia_redis::engine::alloc::aligned_bytes(100), 128 + 64);

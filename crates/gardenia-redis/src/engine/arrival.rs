@@ -3,7 +3,7 @@
 //! The engine stores what arrives in a file, empties the database, and loads the file, which has
 //! taken the place of its own by then; it ends at a value that no module can load. Then its data
 //! are gone, and a restart meets the same value again. So the file is read before: keys and values
-//! are passed over by their lengths. A file with something unknown in it is left to the engine.
+//! are skipped by their lengths. A file with something unknown in it is left to the engine.
 
 use std::ffi::CStr;
 use std::fs::{self, File};

@@ -421,7 +421,7 @@ impl<'a> Ctx<'a> {
         Self { raw, api: api(), due }
     }
 
-    /// Sends a reply of so many elements, which are due after it; nothing if no reply is due.
+    /// Sends a reply of `elements` elements, which are due after it; nothing if no reply is due.
     #[inline]
     fn reply(self, elements: usize, send: impl FnOnce(&Api, *mut RawCtx) -> c_int) {
         match self.due.get().checked_sub(1) {
@@ -471,13 +471,13 @@ impl<'a> Ctx<'a> {
         self.reply(0, |api, ctx| unsafe { (api.ReplyWithStringBuffer)(ctx, start, len) });
     }
 
-    /// The head of an array; so many replies follow.
+    /// The head of an array; `len` replies follow.
     pub fn reply_array(self, len: usize) {
         // SAFETY: see above.
         self.reply(len, |api, ctx| unsafe { (api.ReplyWithArray)(ctx, len as c_long) });
     }
 
-    /// The head of a map, which is an array in RESP2; so many pairs follow.
+    /// The head of a map, which is an array in RESP2; `pairs` pairs follow.
     pub fn reply_map(self, pairs: usize) {
         // SAFETY: see above.
         self.reply(2 * pairs, |api, ctx| unsafe { (api.ReplyWithMap)(ctx, pairs as c_long) });
@@ -502,7 +502,7 @@ impl<'a> Ctx<'a> {
         self.reply(0, |api, ctx| unsafe { (api.ReplyWithDouble)(ctx, value) });
     }
 
-    /// Tells the engine which of so many arguments are keys, if it asks for that in place of
+    /// Tells the engine which of `args` arguments are keys, if it asks for that in place of
     /// running the command: the first, which is changed, and the `sources`, which are read.
     fn tells_keys(self, args: usize, sources: impl FnOnce() -> Range<usize>) -> bool {
         const OVERWRITTEN: c_int = 1 << 2 | 1 << 5;
@@ -1300,7 +1300,7 @@ impl Loading<'_> {
     }
 }
 
-/// Something that happens to the server, and the version of what is told about it.
+/// Something that happens to the server, and the version of the data about it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Event {

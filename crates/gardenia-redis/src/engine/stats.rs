@@ -121,7 +121,7 @@ counters! {
 }
 
 impl Counter {
-    /// Counts so many more. Commands run in one thread, so that reading and writing in two steps
+    /// Adds to the count. Commands run in one thread, so that reading and writing in two steps
     /// loses nothing.
     #[inline]
     pub fn add(self, by: usize) {

@@ -40,7 +40,7 @@ pub struct Arg {
     pub optional: bool,
     /// Whether it can be repeated.
     pub multiple: bool,
-    /// The arguments of a block, or those of which one is given.
+    /// The arguments of a block, or the alternatives, one of them given.
     pub parts: Vec<Arg>,
 }
 

@@ -33,7 +33,7 @@ pub type Any = Stored<AnyFilter>;
 
 static HANDLE: TypeHandle<Stored<AnyFilter>> = TypeHandle::new();
 
-/// A filter may take so many times its bytes in memory, while it is read: spectral filters with
+/// A filter may take this many times its bytes in memory while it is read: spectral filters with
 /// compact cells do.
 const COMPACT: u64 = 4;
 
@@ -131,7 +131,7 @@ pub fn load(bytes: &[u8], limit: u64) -> Result<Loaded, DecodeError> {
 /// Why an item was not added, or not removed. Nothing has changed by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The filter is made of all its items at once.
+    /// The filter is built from all its items at once.
     Fixed,
     /// It has no room left.
     Full,
@@ -268,7 +268,7 @@ impl Kept<'_> {
         }
     }
 
-    /// Takes the item with this digest out once; false if it is not in.
+    /// Removes the item with this digest once; false if it is absent.
     pub fn remove(&mut self, digest: Digest) -> Result<bool, Refused> {
         let before = self.grown_bytes();
         let removed = match self {

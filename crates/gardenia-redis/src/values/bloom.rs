@@ -31,7 +31,7 @@ use std::io::{self, Read, Write};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a filter is made of: two filters of one plan agree in everything after the same items.
+/// What a filter is built from: two filters of one plan agree in everything after the same items.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BloomPlan {
     /// The error rate that is kept.
@@ -196,7 +196,7 @@ impl Few {
 pub enum Shown<'a> {
     /// Kept under the key.
     Kept(&'a ScalableBloom),
-    /// Made of digests.
+    /// Built from digests.
     Made(Box<ScalableBloom>),
 }
 
@@ -306,7 +306,7 @@ impl Scaling {
         Ok(new)
     }
 
-    /// The filter, made of the digests if there was none.
+    /// The filter, built from the digests if there was none.
     #[inline]
     fn many(&mut self) -> Result<&mut ScalableBloom, Refused> {
         if let State::Few(few) = &self.state {

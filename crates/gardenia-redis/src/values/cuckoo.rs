@@ -61,7 +61,7 @@ const MOST_MOVED: u64 = 1 << 17;
 /// Places of a bucket.
 const SLOTS: u64 = 4;
 
-/// What a filter is made of: two filters of one plan agree in everything after the same commands.
+/// What a filter is built from: two filters of one plan agree in everything after the same commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CuckooPlan {
     /// Keys of the first filter.
@@ -394,7 +394,7 @@ impl Chain {
         result
     }
 
-    /// Removes `key` once; false, and nothing changes, if it is not in. Remove only what was
+    /// Removes `key` once; false, and nothing changes, if it is absent. Remove only what was
     /// inserted.
     pub fn remove(&mut self, key: &[u8]) -> bool {
         let print = self.print(key);
@@ -470,7 +470,7 @@ impl Chain {
         self.layers.len()
     }
 
-    /// How often it takes a key for known that is not in, now.
+    /// The current false-positive rate.
     #[must_use]
     pub fn fpp(&self) -> f64 {
         compound(self.layers.iter().map(|layer| layer.filter.fpp()))

@@ -290,7 +290,7 @@ impl TopK {
         self.place(Self::digest(item)).is_some()
     }
 
-    /// How often an item came, estimated: by the table, or by the cells if it is not in it.
+    /// How often an item occurred, estimated: by the table, or by the cells if the table lacks it.
     #[must_use]
     pub fn count(&self, item: &[u8]) -> u32 {
         let digest = Self::digest(item);

@@ -92,7 +92,7 @@ impl Latch for AtomicU8 {
 }
 
 /// Sets the bits of `masks` in the words of a block; true if one of them was clear. Of several
-/// calls at once with the same new bits exactly one is told so.
+/// calls at once with the same new bits exactly one returns true.
 ///
 /// Bits that are all set are only read, so that threads which insert known keys do not wait for
 /// each other.
@@ -331,7 +331,7 @@ mod tests {
             },
             |new, words| {
                 assert_eq!(words, [0b111, 0b101]);
-                assert!(new[0] + new[1] >= 1, "a new key was told to nobody");
+                assert!(new[0] + new[1] >= 1, "no thread learned that a key was new");
                 assert_eq!(new[2], 1, "the other key has a bit of its own");
             },
         );
@@ -362,7 +362,7 @@ mod tests {
             let here = set_block(&shared.0, &shared.1, &[1, 2]);
             let there = thread.join().unwrap();
             assert_eq!([shared.0[0].load(Relaxed), shared.0[1].load(Relaxed)], [5, 2]);
-            assert_ne!(here, there, "exactly one is told that the key is new");
+            assert_ne!(here, there, "exactly one learns that the key is new");
         });
         model.check(|| {
             let shared =
@@ -449,7 +449,7 @@ mod tests {
             let rose = turn.insert(words, 1, ROSE.into_iter());
             let tulip = turn.insert(words, 1, TULIP.into_iter());
             assert!(!rose, "the rose is in one of the lanes all the time");
-            assert!(writer.join().unwrap() != tulip, "exactly one is told that the tulip is new");
+            assert!(writer.join().unwrap() != tulip, "exactly one learns that the tulip is new");
             assert!(ask(turn, words, TULIP) && ask(turn, words, ROSE));
             assert_eq!(turn.lap().count, 1);
         });

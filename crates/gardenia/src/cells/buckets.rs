@@ -236,7 +236,7 @@ fn word_at(memory: &impl Memory, start: u64) -> u64 {
 }
 
 impl Buckets {
-    /// So many buckets, all empty.
+    /// This number of buckets, all empty.
     pub(crate) fn new(buckets: u64, width: u32) -> Result<Self, SizeError> {
         let layout = Layout::new(buckets, width)?;
         let words = usize::try_from(layout.words())

@@ -8,7 +8,7 @@
 //! shifts and without a branch.
 //!
 //! What a merged counter starts from decides what the sketch promises. With the *sum* of its parts
-//! a counter is what all its keys were raised by, whatever their order, so that uniting two
+//! a counter is what all its keys were raised by, whatever their order, so that merging two
 //! sketches equals counting both streams. With the *larger* part it still is at least the count of
 //! each key, and the error is smaller.
 //!

@@ -726,7 +726,7 @@ impl<L: Lane> Pages<L> {
     }
 
     /// The pages that were written as these numbers; those that are left over are zero, and fewer
-    /// than `spare`. `allowed` is told how many bytes are needed, before they are taken.
+    /// than `spare`. `allowed` gets the number of bytes needed before they are allocated.
     pub(crate) fn read<E: From<Unread>>(
         numbers: &[u16],
         spare: usize,

@@ -2,7 +2,7 @@
 //! neighbours.
 //!
 //! A *region* is a run of cells that may merge: one cell of 32 or 64 bits, or eight cells of 4 or 8
-//! bits (see `merging.rs`). What is rare (overflow, uniting sketches) is written once over regions;
+//! bits (see `merging.rs`). What is rare (overflow, merging sketches) is written once over regions;
 //! what is frequent goes by [`Slot`], the place of one counter in its word.
 
 use super::Memory;

@@ -155,7 +155,7 @@ impl About {
         Ok(())
     }
 
-    /// How keys were made of records by whoever filled the filter; `None` if that is not known, as
+    /// How keys were made from records by whoever filled the filter; `None` if that is not known, as
     /// of keys that a program inserted.
     ///
     /// The bytes are the writer's own. `gardenia build` writes its key options as a JSON object,

@@ -19,7 +19,7 @@ pub(crate) struct Request {
     pub(crate) hashes: Option<u32>,
     pub(crate) hasher: KeyHasher,
     pub(crate) scheme: SchemeId,
-    /// How many threads may build; 0 where nothing was said.
+    /// How many threads may build; 0 if the caller did not choose.
     pub(crate) threads: usize,
 }
 
@@ -51,7 +51,7 @@ impl Request {
         self.threads.max(1)
     }
 
-    /// [`shape`](Self::shape) for filters that err as a Bloom filter of their scheme does.
+    /// [`shape`](Self::shape) for filters with the rate of a Bloom filter of their scheme.
     pub(crate) fn bloom_shape<S: Scheme>(&self, scheme: impl Fn(u32) -> S) -> Result<Shape, SizeError> {
         let fit = |shape: Shape| scheme(shape.hashes).fit(shape.cells);
         let rate = |shape: Shape, items| scheme(shape.hashes).planned_fpp(shape.cells, items);

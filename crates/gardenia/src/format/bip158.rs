@@ -13,7 +13,7 @@ use siphasher::sip::SipHasher24;
 
 /// Bits of a remainder, P.
 const P: u32 = 19;
-/// One false positive in so many, M.
+/// M: one query of an absent key in M is a false positive.
 const M: u64 = 784_931;
 /// `OP_RETURN`, which begins scripts that nobody can spend.
 const OP_RETURN: u8 = 0x6a;
@@ -172,7 +172,7 @@ fn hash(key: &[u8; 16], script: &[u8], range: u64) -> u64 {
     ((u128::from(SipHasher24::new_with_key(key).hash(script)) * u128::from(range)) >> 64) as u64
 }
 
-/// The numbers of a filter, ascending. Ends early where the code is damaged.
+/// The numbers of a filter, ascending. Ends early where the code is corrupted.
 struct Values<'a> {
     bytes: &'a [u8],
     at: u64,

@@ -55,7 +55,7 @@ pub(crate) enum Left {
     Closed(u64),
     /// Not closed; the system has been running since the counters were last on the disk as a whole.
     Unclosed,
-    /// Not closed, and the system was started since, or it cannot be told.
+    /// Not closed, and the system was started since, or that is not known.
     Stopped,
 }
 

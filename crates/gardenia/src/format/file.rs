@@ -148,8 +148,8 @@ pub(crate) fn save(filter: &impl Stored, path: &Path) -> Result<(), EncodeError>
     replace_file(path, |writer| write_to(filter, writer))
 }
 
-/// Opens a file, reads its header, and checks the length of what follows; false if that cannot be
-/// told.
+/// Opens a file, reads its header, and checks the length of what follows; false if the length
+/// is not known.
 fn open(path: &Path) -> Result<(Reader<BufReader<File>>, Header, bool), DecodeError> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;

@@ -579,7 +579,7 @@ pub trait Foreign: Send + Sync + sealed::Sealed {
     /// The share of absent keys that it reports as present, as it is now.
     fn fpp(&self) -> f64;
 
-    /// About how many distinct keys it holds; `None` if that cannot be told.
+    /// About how many distinct keys it holds; `None` if that is not known.
     fn estimated_items(&self) -> Option<f64>;
 
     /// Its tables of cells, to be drawn; none of a format whose cells are not looked at.

@@ -86,7 +86,7 @@ impl Header {
         })
     }
 
-    /// The header with the kind's own parameters: so many 64-bit numbers.
+    /// The header with the kind's own parameters, as 64-bit numbers.
     pub(crate) fn with_params(self, words: &[u64]) -> Self {
         Self { params: words.iter().flat_map(|word| word.to_le_bytes()).collect(), ..self }
     }

@@ -56,7 +56,7 @@ pub(crate) trait Restore: Sized {
     fn sections_mut(&mut self) -> Vec<&mut [u64]>;
     /// What must hold of the words once they are filled.
     fn check(&self) -> Result<(), DecodeError>;
-    /// The filter that the header describes, with the words that `fill` puts where it is told.
+    /// The filter that the header describes, with the words that `fill` puts into the given place.
     fn read(
         header: &Header,
         options: &ReadOptions,

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 /// The most bytes of all notes.
 pub(crate) const MAX: usize = 64 << 10;
-/// How keys were made of records.
+/// How keys were made from records.
 pub(crate) const KEYS: u32 = 1;
 /// Bytes before those of a note.
 const HEAD: usize = 8;

@@ -3,8 +3,8 @@
 //! A file ends in its footer, a postscript and the postscript's length, all of Protocol Buffers.
 //! The footer lists stripes and types; each stripe has a footer of its own, which lists the streams
 //! of its index: those of kind 8 hold one filter for each 10,000 rows of a column. The hash
-//! functions are Hive's ([`HiveBloom`]). Streams of kind 7, of writers before 2016, are passed
-//! over: how they hashed text depended on the writer's machine.
+//! functions are Hive's ([`HiveBloom`]). Streams of kind 7, of writers before 2016, are
+//! skipped: how they hashed text depended on the writer's machine.
 //!
 //! Compressed files need an [`Unpack`], because the library has no decompressors.
 //!
@@ -66,7 +66,7 @@ impl Codec {
 }
 
 /// Unpacks one block of at most this many bytes; `None` if the codec is not known or the block is
-/// damaged.
+/// corrupted.
 pub type Unpack<'a> = &'a dyn Fn(Codec, &[u8], usize) -> Option<Vec<u8>>;
 
 /// An [`Unpack`] for files that are not compressed.

@@ -43,7 +43,7 @@ pub struct Design {
     pub confidence: f64,
     /// What counts as an error.
     pub error: ErrorMeans,
-    /// Cache lines that a query touches on average, at the share of present keys that was told.
+    /// Cache lines that a query touches on average, at the given share of present keys.
     pub lines: f64,
     /// Nanoseconds of a query in a batch, by the calibration.
     pub ns: f64,

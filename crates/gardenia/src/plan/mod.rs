@@ -35,7 +35,7 @@
 //!   spread: the bound holds for certain.
 //! * `bytes` is the memory of the cells when the planned keys are in. That of static sets depends
 //!   on their keys a little: there it is an upper estimate.
-//! * `lines` are cache lines touched per query, for the share of present keys that was told; `ns`
+//! * `lines` are cache lines touched per query, for the given share of present keys; `ns`
 //!   is what they take by a [`Calibration`], in batches.
 
 mod calibration;

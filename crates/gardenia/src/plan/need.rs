@@ -120,7 +120,7 @@ impl Need {
         self
     }
 
-    /// Insertions of so many distinct keys, and the most of one key.
+    /// Insertions of `items` distinct keys, and the most of one key.
     pub(crate) fn insertions(&self, items: u64) -> (u64, u64) {
         self.repeated.map_or((items, 1), |(total, most)| (total.max(items), most))
     }

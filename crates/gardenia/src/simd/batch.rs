@@ -119,7 +119,7 @@ impl Source for Given<'_> {
     }
 }
 
-/// The loop behind [`Source::each`]; `between` is told how many digests were visited, after each
+/// The loop behind [`Source::each`]; `between` gets the number of digests visited, after each
 /// group.
 #[inline(always)]
 fn probe<const AHEAD: usize>(

@@ -141,7 +141,7 @@ impl Blocks {
         insert_plainly(*pattern, digest, words)
     }
 
-    /// Inserts digests in order; `new` is told of each whether it was certainly new.
+    /// Inserts digests in order; `new` receives for each whether it was certainly new.
     pub(crate) fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         let (pattern, far) = (self.pattern, self.is_far());
         level::insert(pattern, self.bits.words_mut(), far, digests, new);

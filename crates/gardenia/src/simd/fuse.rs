@@ -1,7 +1,7 @@
 //! Which cells of a binary fuse table a key has, and their sum.
 //!
 //! Here, and not beside the table, for the sake of one loop: a query that checks each of its reads
-//! takes a tenth longer, and why they need no check can be told by the arithmetic below alone.
+//! takes a tenth longer, and why they need no check follows from the arithmetic below alone.
 #![allow(unsafe_code)] // reads that are checked together
 
 use crate::hash::Digest;

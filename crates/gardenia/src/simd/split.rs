@@ -180,7 +180,7 @@ impl SplitBlocks {
         insert(self.blocks, digest, words)
     }
 
-    /// Inserts digests in order; `new` is told of each whether it was certainly new.
+    /// Inserts digests in order; `new` receives for each whether it was certainly new.
     pub(crate) fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         let (blocks, far) = (self.blocks, self.is_far());
         let words = self.bits.words_mut();

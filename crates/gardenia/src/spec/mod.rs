@@ -80,7 +80,7 @@ pub(crate) trait FromSpec: core::marker::Sized {
     fn from_digests(_: &Spec, _: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
         Err(SizeError::Conflict("a filter of this kind needs more than keys").into())
     }
-    /// Designs for what is asked, or why there is none; nothing if the kind is of no use for it.
+    /// Designs for what is asked, or why there is none; nothing if the kind does not fit.
     fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
         goal.if_able(kind, || goal.by_spec(kind))
     }
@@ -108,7 +108,7 @@ pub struct Step {
     pub fill: f64,
 }
 
-/// Who is told how far building has come.
+/// Called with the progress of building.
 pub type Watch<'a> = dyn FnMut(Step) + 'a;
 
 /// See [`FromSpec::measure`].

@@ -1,7 +1,7 @@
 //! Two buffers that take turns: a window over the last keys of a stream, in two plain filters.
 //!
 //! Keys go to the active buffer. When it holds n_a of them the other one is cleared, and the two
-//! swap. An answer is yes if either says so, and so each buffer may err half as much as the whole,
+//! swap. An answer is yes if either says so, and so each buffer may have half the rate of the whole,
 //! a little more exactly: `φ_a = 1 - √(1 - φ)` (a budget for one buffer and not, as sometimes read,
 //! the filter's error). The passive buffer is always full, so the rate is worst just before a swap;
 //! it is that moment which must keep φ.
@@ -28,7 +28,7 @@ pub struct Shape {
     pub capacity: u64,
 }
 
-/// What one buffer may err so that both together err `fpp`: `1 - √(1 - φ)`.
+/// The rate that one buffer may have so that both together have `fpp`: `1 - √(1 - φ)`.
 ///
 /// Computed as `-expm1(log1p(-φ)/2)`, for the plain form has no digits left where φ is small.
 /// Outside 0 to 1 it is that of the nearer end; NaN gives NaN.
@@ -46,8 +46,8 @@ pub fn buffer_fpp(fpp: f64) -> f64 {
 /// The hashes and the capacity of a filter of `bits` bits that holds most keys at `fpp`, even
 /// before a swap.
 ///
-/// In the limit of many keys `n_a(k) = ⌊-(m/2k)·ln(1 - φ_a^(1/k))⌋` less the keys that are passed
-/// over. The truth for finite size, [`bloom::fpp_exact`] of the keys [`stored`] in one buffer at
+/// In the limit of many keys `n_a(k) = ⌊-(m/2k)·ln(1 - φ_a^(1/k))⌋` less the keys that are
+/// skipped. The truth for finite size, [`bloom::fpp_exact`] of the keys [`stored`] in one buffer at
 /// most [`buffer_fpp`], is a key or a few below that, and is what counts here; the k with the
 /// largest capacity is taken, of equal ones the smallest. (`k = ⌊-log2 φ_a⌋` with
 /// `n_a = ⌊(m/2k)·ln 2⌋`, as printed, assumes half fill and misses its target: 1.56% for 1%.) An
@@ -137,7 +137,7 @@ pub fn size(window: u64, fpp: f64) -> Result<Shape, SizeError> {
 /// keys [`stored`].
 ///
 /// The keys of both buffers are taken as different. Keys of the passive buffer that came again have
-/// set the same bits in the active one; then both err together more often, and the rate is lower.
+/// set the same bits in the active one; then both are wrong together more often, and the rate is lower.
 /// Before the first swap the passive buffer is empty: use `capacity` 0. No hashes, or fewer than
 /// two bits, give 1.
 ///
@@ -173,7 +173,7 @@ pub fn mean_fpp(bits: u64, hashes: u32, capacity: u64) -> f64 {
     passive + mean_over(buffer, hashes, capacity) * (1.0 - passive)
 }
 
-/// How many keys a buffer of `cells` bits has met once it has counted so many: `counted/(1 - f̄)`.
+/// How many keys a buffer of `cells` bits has met once it has counted `counted`: `counted/(1 - f̄)`.
 ///
 /// A new key that the buffer reports, at its own false-positive rate, is not counted and need not
 /// be put in, since all its bits are set: it is as if it were in. f̄ is the mean of

@@ -59,7 +59,7 @@ pub fn size_factor(items: u64, arity: u32) -> f64 {
     }
 }
 
-/// The table for so many distinct keys.
+/// The table for `items` distinct keys.
 ///
 /// ```
 /// use gardenia::theory::binary_fuse::shape;

@@ -139,7 +139,7 @@ pub fn overcount(count: u64, levels: &[Digit]) -> f64 {
     })
 }
 
-/// One level of one-bit digits: what it holds, what it may err, and how large it is.
+/// One level of one-bit digits: what it holds, its rate, and how large it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// The keys that have this bit in their count.

@@ -91,7 +91,7 @@ fn bits_in(lane: usize, hashes: u32) -> u8 {
     u8::from(lane < hashes.min(LANES)) + u8::from(lane + LANES < hashes)
 }
 
-/// The signed weights of missing 0, 1, … of the targets of a lane with so many of them.
+/// The signed weights of missing 0, 1, … of the targets of a lane with `targets` of them.
 fn lane_weights(targets: u8) -> &'static [f64] {
     /// Two targets of one lane coincide with this probability, and are then one.
     const SAME: f64 = 1.0 / LANE_BITS;
@@ -140,8 +140,8 @@ fn miss_chance(missed: &[u8; LANES], hashes: u32) -> f64 {
 }
 
 /// The smallest blocked filter for `items` keys at `fpp`, digest floor included: its cells are a
-/// multiple of [`BLOCK_BITS`], and its hashes the best for so many. Whole blocks are more than a
-/// few keys need, which then err far less than was asked: two keys at 1 % once in 10¹¹.
+/// multiple of [`BLOCK_BITS`], and its hashes the best for their number. Whole blocks are more than a
+/// few keys need, which then have a far lower rate than was asked: two keys at 1 % once in 10¹¹.
 ///
 /// # Errors
 ///

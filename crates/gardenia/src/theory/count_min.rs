@@ -148,7 +148,7 @@ fn powered(p: f64, n: u32) -> f64 {
     if p < 1.0 { libm::pow(p.max(0.0), f64::from(n)) } else { 1.0 }
 }
 
-/// The ε that so many columns are made for: e/w, or 2e/w in the modified form.
+/// The ε that this number of columns is made for: e/w, or 2e/w in the modified form.
 ///
 /// ```
 /// use gardenia::index::Form;

@@ -9,7 +9,7 @@ use super::count_min::SketchShape;
 use crate::SizeError;
 use crate::index::{MAX_CELLS, MAX_HASHES};
 
-/// The probability that at least half of `rows` rows err that do so with probability `p` each,
+/// The probability that at least half of `rows` rows are wrong, each with probability `p`,
 /// independently.
 ///
 /// ```

@@ -20,7 +20,7 @@ use crate::index::MAX_HASHES;
 use crate::index::wrap;
 use alloc::vec::Vec;
 
-/// Up to so many positions, of all keys that differ, triple hashing is counted: some 0.3 ms.
+/// Up to this many positions, triple hashing is counted over all keys that differ: some 0.3 ms.
 const COUNTED: u64 = 1 << 18;
 
 /// The law of the number of distinct cells among the k positions of one key.

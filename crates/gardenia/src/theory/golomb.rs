@@ -85,7 +85,7 @@ pub fn bits(mean: f64, divisor: u64) -> f64 {
     unary + f64::from(width) - 1.0 + long
 }
 
-/// How many different values `items` keys have in a range of `range`: those that coincide are coded
+/// How many distinct values `items` keys have in a range of `range`: those that coincide are coded
 /// once.
 ///
 /// ```

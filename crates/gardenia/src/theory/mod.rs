@@ -9,13 +9,13 @@
 //! | which false-positive probability to expect? | [`bloom::fpp_exact`] and its neighbours |
 //! | what does deriving all positions from two values cost? | [`distinct`], [`kirsch_mitzenmacher`] |
 //! | how surely is the rate of one filter near that probability? | [`concentration::rate_at_most`] and its neighbours |
-//! | how many keys are in a filter with so many ones? | [`bloom::estimate_items`] |
+//! | how many keys are in a filter with a given number of ones? | [`bloom::estimate_items`] |
 //! | the same from some of its cells, and a rate from some queries? | [`sample`] |
 //! | how are bits spread over blocks, and slots over buckets? | [`load`] |
 //! | how many keys do two filters have in common? | [`overlap::overlap`] |
 //! | how wide must a counter be? | [`counting::width`] |
 //! | how often is a count wrong, a minimum alone, and how many bits do counters hold? | [`spectral`] |
-//! | how large is a table of static keys, and how often does it err? | [`binary_fuse`] |
+//! | how large is a table of static keys, and what is its rate? | [`binary_fuse`] |
 //! | how large is each level of a count kept bit by bit? | [`bitwise::shapes`] |
 //! | how long does a filter that forgets remember, at which fpp? | [`stable::shape`], [`stable::memory`] |
 //! | how large are two buffers for a window of keys? | [`a2::size`] |

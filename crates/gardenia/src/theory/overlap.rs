@@ -2,7 +2,7 @@
 //!
 //! With a, b and u the numbers of keys estimated from the ones of A, of B and of A|B (see
 //! [`estimate_items`](super::bloom::estimate_items)), the common keys are a + b − u and the Jaccard
-//! index is that by u. The three estimates err together: keys in both sets err in the same way. For
+//! index is that by u. The errors of the three estimates depend on each other: keys in both sets cause the same ones. For
 //! any sets X and Y of keys in arrays with the same hash functions the covariance of two estimates
 //! is the variance V of an estimate of the *common* keys,
 //!
@@ -39,7 +39,7 @@ pub struct Overlap {
 
 /// What two filters have in common, from the estimated keys of each and of their union. All three
 /// come from arrays of one shape; their own standard errors tell that of the result. A full filter,
-/// of which the keys cannot be told, makes everything NaN or infinite.
+/// whose keys cannot be estimated, makes everything NaN or infinite.
 ///
 /// ```
 /// use gardenia::{Bloom, theory::overlap::overlap};

@@ -1,12 +1,12 @@
 //! The scalable filter: a series of slices whose rates add up to less than the target.
 //!
-//! Slice i may err with P_i = P·(1 − r)·r^i. The sum over all slices that may ever come is P,
+//! Slice i may have the rate P_i = P·(1 − r)·r^i. The sum over all slices that may ever come is P,
 //! whatever their number, as long as the tightening r is below 1.
 //!
 //! Source: Almeida, Baquero, Preguiça and Hutchison, "Scalable Bloom Filters" (2007), equations 3
 //! and 4.
 
-/// The rate of slice `number`, counted from 0, of a filter that shall not err more often than
+/// The rate of slice `number`, counted from 0, of a filter whose rate must not exceed
 /// `fpp`: P·(1 − r)·r^i.
 ///
 /// ```
@@ -19,7 +19,7 @@ pub fn slice_fpp(fpp: f64, tightening: f64, number: u32) -> f64 {
     fpp * (1.0 - tightening) * libm::pow(tightening, f64::from(number))
 }
 
-/// The rate of slice `number` of a filter whose slice `peak` may err most, and the others less by
+/// The rate of slice `number` of a filter whose slice `peak` has the highest, and the others less by
 /// the tightening for each step away from it: P·r^|i − j|·(1 − r)/(1 + r − r^(j+1)). The sum over
 /// all slices is P again, and with j = 0 it is [`slice_fpp`].
 ///

@@ -23,7 +23,7 @@ pub const BLOCK_BITS: u64 = 256;
 /// Bits that a key sets: one in each word of its block.
 pub const HASHES: u32 = 8;
 
-/// The most blocks: their index is made of 32 bits.
+/// The most blocks: their index is computed from 32 bits.
 pub const MAX_BLOCKS: u64 = MAX_CELLS / BLOCK_BITS;
 
 /// The false-positive probability of a split-block filter of `blocks` blocks after `items` keys.

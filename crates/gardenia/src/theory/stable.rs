@@ -85,7 +85,7 @@ pub fn stable_fpp(cells: u64, hashes: u32, max: u32, decrements: u64) -> f64 {
     libm::pow(set, f64::from(hashes))
 }
 
-/// The fraction of zeros after so many inserts of distinct keys into an empty filter: w_N of the
+/// The fraction of zeros after `inserts` insertions of distinct keys into an empty filter: w_N of the
 /// module.
 ///
 /// It only falls, from 1 to [`zero_fraction`]. Repeated keys set the same cells again, which keeps
@@ -109,7 +109,7 @@ pub fn zero_fraction_after(inserts: u64, cells: u64, hashes: u32, max: u32, decr
     }
 }
 
-/// The false-positive probability after so many inserts into an empty filter: `(1 - w_N)^K`.
+/// The false-positive probability after `inserts` insertions into an empty filter: `(1 - w_N)^K`.
 ///
 /// ```
 /// use gardenia::theory::stable::{fpp_after, stable_fpp};
@@ -163,7 +163,7 @@ pub fn convergence(cells: u64, hashes: u32, max: u32, decrements: u64, relative:
 ///
 /// # Errors
 ///
-/// [`SizeError::Conflict`] if P would be more than all cells: there are too few of them for so many
+/// [`SizeError::Conflict`] if P would be more than all cells: there are too few of them for that many
 /// hashes. Otherwise what is wrong with a parameter.
 ///
 /// ```
@@ -181,7 +181,7 @@ pub fn decrements(cells: u64, hashes: u32, max: u32, fpp: f64) -> Result<u64, Si
     let meets = |decrements: u64| stable_fpp(cells, hashes, max, decrements) <= fpp;
     if !meets(cells) {
         return Err(SizeError::Conflict(
-            "too few cells for so many hashes: even lowering all of them would miss the false-positive rate",
+            "too few cells for that many hashes: even lowering all of them would miss the false-positive rate",
         ));
     }
     // By search and not by the formula: it cannot be off by rounding, and takes microseconds.
@@ -365,14 +365,14 @@ impl Law {
         -self.max * libm::log1p(self.set / (self.lowered * self.unset))
     }
 
-    /// Settings and lowerings together, in so many inserts.
+    /// Settings and lowerings together, in `inserts` insertions.
     fn events(&self, inserts: u64) -> Binomial {
         // 1 - (s + d) = (1 - s)(1 - P/m)
         let hit = self.set + self.lowered * self.unset;
         Binomial { trials: inserts as f64, hit, miss: self.unset * self.kept }
     }
 
-    /// Lowerings, whether the cell is also set or not, in so many inserts.
+    /// Lowerings, whether the cell is also set or not, in `inserts` insertions.
     fn lowerings(&self, inserts: u64) -> Binomial {
         Binomial { trials: inserts as f64, hit: self.lowered, miss: self.kept }
     }
@@ -386,7 +386,7 @@ impl Law {
         (ever - (zero - never * self.lowerings(inserts).tails(self.max).from)).clamp(0.0, 1.0)
     }
 
-    /// Never set in so many inserts, and lowered less than Max times.
+    /// Never set in `inserts` insertions, and lowered less than Max times.
     fn untouched(&self, inserts: u64) -> f64 {
         let never = libm::exp(ln_none(inserts as f64, self.set, self.unset));
         never * self.lowerings(inserts).tails(self.max).below

@@ -163,7 +163,7 @@ impl<'a> Rounds<'a> {
         self.counters[at as usize] > 0
     }
 
-    /// How many of so many random keys, whose groups follow this law, are found.
+    /// How many of `queries` random keys, whose groups follow this law, are found.
     pub(crate) fn found(&mut self, law: Law, queries: u64) -> u64 {
         let Self { setting, stream, counters, .. } = self;
         let mut all_set = || {

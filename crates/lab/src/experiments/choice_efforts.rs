@@ -1,7 +1,7 @@
 //! How far can choices go? All efforts of `ChoiceBloom`, by real queries, all bits counted.
 //!
 //! Filters are built as the library's builder builds them, with the hashes it chooses and its
-//! default scheme. Each rate is told twice: by the fill of the filters, which is exact to a
+//! default scheme. Each rate is measured twice: by the fill of the filters, which is exact to a
 //! fraction of a percent and must meet the goal, and by real queries, which must confirm it. Times
 //! stand in a table of their own: they depend on the machine, and no verdict hangs on them.
 

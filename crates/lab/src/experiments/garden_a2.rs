@@ -83,7 +83,7 @@ impl Point {
     fn formula(&self, filled: u64) -> f64 {
         a2::fpp(BITS, self.hashes, self.capacity, filled)
     }
-    /// The rate of random keys, those that were passed over included.
+    /// The rate of random keys, those that were skipped included.
     fn rate(&self, filled: u64) -> f64 {
         self.rates[filled as usize - 1]
     }
@@ -231,7 +231,7 @@ impl Experiment for GardenA2 {
         let title = format!(
             "False positives over a period: {trials} filters, {queries} queries at each moment, 10 times as many before the swap"
         );
-        let columns = ["filter", "active buffer", "simulated", "library", "formula", "with keys passed over"];
+        let columns = ["filter", "active buffer", "simulated", "library", "formula", "with keys skipped"];
         let mut rates = Table::new(title, &columns);
         let mut figures = Vec::new();
         for point in &ours {
@@ -296,7 +296,7 @@ impl Experiment for GardenA2 {
     }
 }
 
-/// The share of phases in which a key with so many newer ones is not stored, and found by a false
+/// The share of phases in which a key with `newer` newer ones is not stored, and found by a false
 /// positive.
 fn by_mistake(capacity: u64, rates: &[f64], newer: u64) -> f64 {
     let n = capacity;

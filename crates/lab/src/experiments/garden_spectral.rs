@@ -1,4 +1,4 @@
-//! The spectral filter: how often, and how far, its three algorithms err.
+//! The spectral filter: how often, and how far, its three algorithms are wrong.
 //!
 //! A trial draws how often each key comes (once, and then by Zipf's law), shuffles the stream, and
 //! gives it to all algorithms, simulated and of the library. The simulated minimum selection and
@@ -45,7 +45,7 @@ const RM_BARE: usize = 3;
 const RM_PRINTED: usize = 4;
 const MS_PRIMARY: usize = 5;
 
-/// What one way made of a stream: keys whose count is too high, too low, and the sum of all errors.
+/// How one algorithm counted a stream: keys whose count is too high, too low, and the sum of all errors.
 #[derive(Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 struct Errors {
     above: u64,

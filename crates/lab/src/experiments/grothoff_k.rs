@@ -118,7 +118,7 @@ fn simulated(point: Point, stream: &mut Stream) -> [f64; 3] {
     [floor, mixed, libm::pow(bits.fill(), f64::from(k + 1))]
 }
 
-/// The library's filter with each of the two: its rate by the fill, and by so many queries.
+/// The library's filter with each of the two: its rate by the fill, and by queries.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Trial {
     by_fill: [f64; 2],

@@ -50,7 +50,7 @@ impl Keys {
     }
 }
 
-/// What one sketch made of a stream: how many keys are above the truth by more than each share of
+/// How one sketch counted a stream: how many keys are above the truth by more than each share of
 /// the total, the sum of what all are above, how many are below the truth, and sums of relative
 /// errors by rank.
 #[derive(serde::Serialize, serde::Deserialize)]

@@ -208,7 +208,7 @@ fn claims(points: &[Point]) -> Table {
     }
     table.note(
         "The paper sees no difference between the schemes at small c: within 2% of p, the farthest n of each scheme. At 12 and \
-         16 bits per key it finds the partition scheme of little use for few keys, and the others still good. A row agrees if \
+         16 bits per key it finds the partition scheme less suited to few keys, and the others still good. A row agrees if \
          the rate is within four standard errors of the theory, the theory is in the range of the claim, and the rate is \
          above p by more than four standard errors where the claim says so. Claims are in whole percents.",
     );

@@ -26,7 +26,7 @@ pub struct KmFigure2 {
 /// How likely a histogram must be: as likely as four standard errors.
 const RARE: f64 = 6.3e-5;
 
-/// How many trials found 0, 1, 2 … of so many queries.
+/// How many trials found 0, 1, 2 … of `queries` queries.
 fn histogram(found: &[u64], queries: u64) -> Vec<f64> {
     let mut counts = vec![0.0; queries as usize + 1];
     found.iter().for_each(|&found| counts[found as usize] += 1.0);

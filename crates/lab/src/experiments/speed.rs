@@ -30,7 +30,7 @@ const FULL: [u32; 8] = [12, 14, 16, 18, 20, 22, 24, 26];
 const QUICK: [u32; 3] = [12, 15, 18];
 /// Above this, fixed sets would take gigabytes while they are made.
 const LARGEST_FIXED: u32 = 24;
-/// The time of building is the best of so many.
+/// The time of building is the best of this many runs.
 const REPEATS: u32 = 3;
 const KINDS: [Kind; 7] = [
     Kind::Blocked,

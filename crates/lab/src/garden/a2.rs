@@ -57,7 +57,7 @@ impl TwoBuffers {
         all(&self.active) || all(&self.passive)
     }
 
-    /// How many of so many random keys seem to be there.
+    /// How many of `queries` random keys seem to be there.
     pub(crate) fn found(&self, hashes: u32, queries: u64, stream: &mut Stream) -> u64 {
         let mut key = vec![0; hashes as usize];
         let half = self.half();

@@ -14,7 +14,7 @@ impl RandomBits {
         Self { words: vec![0; cells.div_ceil(64) as usize], cells }
     }
 
-    /// Sets so many at random; they may be the same.
+    /// Sets `throws` bits at random, some perhaps twice.
     pub(crate) fn throw(&mut self, throws: u64, stream: &mut Stream) {
         for _ in 0..throws {
             let at = stream.below(self.cells);

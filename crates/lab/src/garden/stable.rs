@@ -68,7 +68,7 @@ impl StableCells {
         self.cells.iter().filter(|age| **age == 0).count() as f64 / self.cells.len() as f64
     }
 
-    /// How many of so many random keys seem to have come.
+    /// How many of `queries` random keys are reported as seen.
     pub(crate) fn found(&self, queries: u64, stream: &mut Stream) -> u64 {
         let hit = |stream: &mut Stream| self.cells[stream.below(self.aging.cells) as usize] > 0;
         (0..queries).filter(|_| (0..self.aging.hashes).all(|_| hit(stream))).count() as u64

@@ -2,7 +2,7 @@
 //!
 //! With a step (and a bend) given, the positions of a query are those of h1 = 0 moved by h1. So the
 //! queries with that step that pass are the ones of the AND of k rotated copies of the bits, 64 of
-//! them to a word: a query costs a tenth of a nanosecond, and rates are told to a thousandth and
+//! them to a word: a query costs a tenth of a nanosecond, and rates are accurate to a thousandth and
 //! better.
 
 use super::{Filter, Size, Way};
@@ -47,7 +47,7 @@ impl AllFirst {
         (rate * m - self.passed(0, 0) as f64 / m) / (m - 1.0)
     }
 
-    /// The filter's rate, from all queries of so many random steps.
+    /// The filter's rate, from all queries of `steps` random steps.
     pub(crate) fn rate(&mut self, steps: u64, stream: &mut Stream) -> f64 {
         let mut passed = 0;
         for _ in 0..steps {

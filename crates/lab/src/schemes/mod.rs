@@ -21,7 +21,7 @@ use crate::Mean;
 pub(crate) const KIRSCH: &str =
     "Kirsch and Mitzenmacher, Less Hashing, Same Performance: Building a Better Bloom Filter (2006; 2008)";
 
-/// How k positions are made of few hash values; all sums are modulo the range.
+/// How k positions are computed from few hash values; all sums are modulo the range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// k hash values.
@@ -101,7 +101,7 @@ impl Size {
     }
 }
 
-/// The mean rate of filters that found so many of so many queries each. Its error is not below that
+/// The mean rate of filters that found `found` of `queries` queries each. Its error is not below that
 /// of the count, which the spread of a few trials may well be.
 pub(crate) fn mean_rate(found: &[u64], queries: u64) -> Mean {
     let rates: Vec<f64> = found.iter().map(|&found| found as f64 / queries as f64).collect();

@@ -1,4 +1,4 @@
-//! The rows of `peers static`: how each filter is made of keys, and asked.
+//! The rows of `peers static`: how each filter is built from keys, and queried.
 //!
 //! Loops are inside the rows, so that calls are inlined as a caller's would be.
 
@@ -79,7 +79,7 @@ const BYTE: Rate = Rate::Is(1.0 / 256.0);
 const EIGHT_PLACES: Rate = Rate::AtMost(8.0 / 255.0);
 const GROWING: f64 = 0.01;
 
-/// sux's filters are built by its calls for slices, in a pool of so many threads.
+/// sux's filters are built by its calls for slices, in a pool of that number of threads.
 macro_rules! sux {
     ($filter:ty, $keys:expr, $threads:expr) => {{
         let pool = rayon::ThreadPoolBuilder::new().num_threads($threads).build()?;

@@ -44,7 +44,7 @@ impl Growing {
         self.filter.contains_digests(digests, known);
     }
 
-    /// An error unless there is memory for so many more keys.
+    /// An error unless there is memory for that many more keys.
     fn allow(&mut self, keys: u64) -> anyhow::Result<()> {
         let bytes = keys.saturating_mul(u64::from(self.rule.width) / 8 + 1);
         if bytes > LARGE {

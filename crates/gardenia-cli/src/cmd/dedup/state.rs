@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 pub(crate) enum Mode {
     /// As many as come.
     Growing,
-    /// So many, at the rate.
+    /// This many, at the rate.
     Items(u64),
     /// As many as fit this many bytes, at the rate.
     Memory(u64),
-    /// The last so many different ones.
+    /// The last distinct ones, this many.
     Window(u64),
     /// The latest, in this many bytes.
     Decay(u64),

@@ -145,7 +145,7 @@ fn words_of(spec: &Spec) -> Vec<String> {
 pub(super) enum Made {
     /// A key of `GD.*`.
     Any(AnyFilter),
-    /// A key of `BF.*`, and the plan that it was made of.
+    /// A key of `BF.*`, and the plan that it was built from.
     Scaling(BloomPlan, Scaling),
 }
 

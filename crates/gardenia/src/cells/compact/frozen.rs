@@ -79,8 +79,8 @@ impl Compact {
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
-/// Only the length of the words was checked. Damaged ones give wrong counts but no panic, and
-/// [`to_compact`](Self::to_compact) tells.
+/// Only the length of the words was checked. Corrupted ones give wrong counts but no panic, and
+/// [`to_compact`](Self::to_compact) reports them.
 ///
 /// # The canonical form
 ///
@@ -267,7 +267,7 @@ impl<M: Memory> CompactView<M> {
         (self.memory.load(ENTRY * segment), if number == 0 { 0 } else { end(number - 1) }, end(number))
     }
 
-    /// The words of a group; of a damaged directory, some.
+    /// The words of a group; arbitrary ones if the directory is corrupted.
     #[inline(always)]
     fn group(&self, segment: usize, number: usize) -> (usize, usize) {
         let (base, start, end) = self.entry(segment, number);

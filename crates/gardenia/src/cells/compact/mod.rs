@@ -65,7 +65,7 @@ pub struct Compact {
     len: u64,
 }
 
-/// The number of segments of `len` counters, if there may be so many.
+/// The number of segments of `len` counters, unless there are too many.
 fn segments_for(len: u64) -> Result<usize, SizeError> {
     if len == 0 {
         return Err(SizeError::ZeroCells);

@@ -91,7 +91,7 @@ impl Segment {
         prefetch(&self.bytes, 8 * (start + MIN_WORDS - 1) + blocks * block);
     }
 
-    /// Gives group `number` so many words, at its end; new ones are zero.
+    /// Resizes group `number` to `words` words, at its end; new ones are zero.
     fn resize(&mut self, number: usize, words: usize) {
         let (end, used) = (8 * usize::from(self.ends[number]), 8 * usize::from(self.ends[GROUPS - 1]));
         let new_end = 8 * (self.start(number) + words);

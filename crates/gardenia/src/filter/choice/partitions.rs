@@ -8,7 +8,7 @@
 //! byte, modulo 64, and each later one further than the one before it, by 0, 17, 34 or 51 according
 //! to the two upper bits of the byte. So the words that a query loads do not depend on the table,
 //! which is loaded beside them; only the last shift waits for it. And one look at the k words of a
-//! key tells for all 256 sets which bits they would find, which makes so many sets, and many
+//! key tells for all 256 sets which bits they would find, which makes 256 sets, and many
 //! passes, affordable. (Sets that choose other words were 2 % better at 8 bits per key, and a query
 //! took a third longer.)
 //!
@@ -71,13 +71,13 @@ fn turned(at: u64, by: u64) -> u64 {
 }
 
 impl Partitions {
-    /// So many partitions in a filter of `bits` bits, table included.
+    /// This number of partitions in a filter of `bits` bits, table included.
     #[inline]
     pub(super) fn in_bits(bits: u64, partitions: u64) -> Self {
         Self { cells: bits - Self::table_bits(partitions), partitions }
     }
 
-    /// Bits that the table of so many partitions takes.
+    /// Bits that the table of this number of partitions takes.
     pub(super) fn table_bits(partitions: u64) -> u64 {
         partitions * 8
     }
@@ -165,7 +165,7 @@ impl Choose for Partitions {
     }
 }
 
-/// One pass, in blocks: each partition compares all sets, as if its keys were not in, and takes the
+/// One pass, in blocks: each partition compares all sets, as if its keys were absent, and takes the
 /// cheapest; of several, one at random. In the first pass no key is in.
 pub(super) struct Pass<'a> {
     pub(super) form: Partitions,

@@ -93,7 +93,7 @@ const FAINT: f32 = -60.0;
 /// How many times faster minds are made up towards the end.
 const HURRY: f32 = 20.0;
 
-/// Chooses a group for each key; `report` is told the iterations done.
+/// Chooses a group for each key; `report` gets the iterations done.
 pub(super) fn propagate(
     how: &Propagation,
     form: Groups,

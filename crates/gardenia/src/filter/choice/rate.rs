@@ -110,7 +110,7 @@ impl<M: Memory> SchemeVisitor for GroupRate<'_, M> {
 }
 
 impl ChoiceForm {
-    /// Bits that positions fall on, of so many in all.
+    /// Bits that positions fall on, of `bits` in all.
     pub(super) fn cells(self, bits: u64) -> u64 {
         match self {
             Self::Groups { .. } => bits,

@@ -1,7 +1,7 @@
 //! Golomb's code of gaps, as a stream of bits in 64-bit words, from the lowest bit of each word
 //! upwards.
 //!
-//! A gap g has the quotient ⌊g/b⌋ as so many zeros and a one, and the remainder r in truncated
+//! A gap g has the quotient ⌊g/b⌋ as that many zeros and a one, and the remainder r in truncated
 //! binary: with l = ⌈log₂ b⌉ and s = 2ˡ − b, remainders below s take l − 1 bits; others have the l
 //! − 1 high bits of r + s first, and then its lowest. For b = 2ˡ (Rice's code) all take l bits.
 

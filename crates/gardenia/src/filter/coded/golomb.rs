@@ -34,7 +34,7 @@ use core::fmt;
 const MAX_RANGE: u64 = 1 << 62;
 /// Bits of code that a run has unless asked for otherwise: the index then takes 0.8 %.
 const RUN_BITS: f64 = 2400.0;
-/// Runs whose places are told relative to one word.
+/// Runs whose places are stored relative to one word.
 const GROUP: u64 = 16;
 /// A static set in about log₂(1/fpp) + 1.5 bits per key: two thirds of a Bloom filter, with slower
 /// queries.
@@ -161,7 +161,7 @@ impl Builder<GolombSet> {
         self
     }
 
-    /// Bytes that a set of so many distinct keys takes, about: the mean over all such sets, index
+    /// Bytes that a set of `items` distinct keys takes, about: the mean over all such sets, index
     /// included.
     ///
     /// ```
@@ -351,7 +351,7 @@ impl<M: Memory> GolombSet<M> {
         digests.each::<{ ahead::LINES }>(far, fetch, |digest| self.contains_digest(digest), answers);
     }
 
-    /// First bit and end of the code of a run; nothing if the index is damaged.
+    /// First bit and end of the code of a run; nothing if the index is corrupted.
     #[inline]
     fn place(&self, run: u64) -> (u64, u64) {
         let shape = &self.shape;

@@ -20,7 +20,7 @@ const TOTAL_BITS: u32 = 24;
 const TOTAL: u32 = 1 << TOTAL_BITS;
 /// Give out bits below this width.
 const LEAST: u64 = 1 << 32;
-/// Symbols with so many ones.
+/// How many symbols have 0, 1, … ones.
 const CHOOSE: [u32; 9] = [1, 8, 28, 56, 70, 56, 28, 8, 1];
 
 /// Symbols by their number of ones, those of one number in ascending order; and the place of each
@@ -45,11 +45,11 @@ const ORDER: ([u8; 256], [u8; 256]) = {
 
 /// How likely symbols are.
 pub(super) struct Model {
-    /// Of one symbol with so many ones.
+    /// Of one symbol with 0, 1, … ones.
     frequency: [u32; 9],
     /// Of all symbols with fewer ones.
     below: [u32; 10],
-    /// Place in [`ORDER`] of the first symbol with so many ones.
+    /// Place in [`ORDER`] of the first symbol with 0, 1, … ones.
     first: [u32; 9],
     /// All ones if bits are inverted.
     invert: u8,
@@ -79,7 +79,7 @@ impl Model {
         Self { frequency, below, first, invert: if invert { 0xff } else { 0 } }
     }
 
-    /// The fewest bits that so many symbols can take.
+    /// The fewest bits that this number of symbols can take.
     pub(super) fn least_bits(&self, symbols: u64) -> f64 {
         let likeliest = f64::from(self.frequency[0]) / f64::from(TOTAL);
         -(symbols as f64) * libm::log2(likeliest)

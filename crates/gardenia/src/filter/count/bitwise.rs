@@ -11,7 +11,7 @@
 //!
 //! A key's digit is the least of its cells, and no more than 2^w − 1. Where other keys share all
 //! its cells it reads too high, and then the key carries too early and takes from those cells what
-//! is the others'. So counts err both ways: too high for the share φ of keys that a level's
+//! is the others'. So counts are wrong both ways: too high for the share φ of keys that a level's
 //! false-positive rate tells, and, behind their carries, too low for keys that share a single cell
 //! with one of them, of which there may be k times as many. Wide digits carry seldom: with four
 //! bits and φ = 0.8 % some 0.6 % of counts from 1 to 20 were too low, with two bits 5 %. Placing
@@ -159,7 +159,7 @@ impl BitwiseBloom {
         base.scheme.dispatch(Touch { cells: &mut base.cells, digest, work })
     }
 
-    /// Adds digests in order; `new` is told of each whether it was absent.
+    /// Adds digests in order; `new` receives for each whether it was absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         let Self { base, above, .. } = self;
         let full = base.full();

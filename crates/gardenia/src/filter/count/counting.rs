@@ -160,7 +160,7 @@ impl CountingBloom {
         self.scheme.dispatch(Touch { cells: &mut self.cells, digest, work: raise })
     }
 
-    /// Adds digests in order; `new` is told of each whether it was certainly absent.
+    /// Adds digests in order; `new` receives for each whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         self.scheme.dispatch(TouchMany { cells: &mut self.cells, digests, work: raise, answers: new });
     }

@@ -81,7 +81,7 @@ pub struct SplitBloom {
     settled: Option<u64>,
 }
 
-/// The two files of a [`SplitBloom`], made of a path: of `bed.gdn` also `bed.counters`.
+/// The two files of a [`SplitBloom`], named after one path: `bed.gdn` and `bed.counters`.
 ///
 /// ```
 /// use gardenia::filter::SplitFiles;
@@ -188,14 +188,14 @@ pub enum SplitOpening {
         replayed: bool,
     },
     /// It was not closed, and the system has stopped since the last [`sync`](SplitBloom::sync) (or
-    /// it cannot be told). What was synced is there. What was done later may be there, or not, or
+    /// that is not known). What was synced is there. What was done later may be there, or not, or
     /// by half. Insert again what was inserted since then, which costs at most false positives; but
     /// do not repeat removals, of which half may have been done: a cell that is lowered twice can
     /// hide another key.
     Stopped,
     /// The file of bits was gone.
     BitsMissing,
-    /// The file of bits was damaged.
+    /// The file of bits was corrupted.
     BitsDamaged,
     /// The file of bits was not the one that had been closed together with the counters.
     BitsDiffer,
@@ -552,7 +552,7 @@ impl SplitBloom {
     /// file.
     ///
     /// A caller that was killed inside an operation learns here whether it was done, and so whether
-    /// to repeat it. To repeat a removal that was done is to remove a key that is not in, which can
+    /// to repeat it. To repeat a removal that was done is to remove a key that is no longer stored, which can
     /// hide others.
     ///
     /// ```
@@ -561,7 +561,7 @@ impl SplitBloom {
     /// # let mut bed = gardenia::SplitBloom::create(directory.path().join("bed.gdn"), builder)?;
     /// bed.insert_many(&["rose", "tulip"]);
     /// bed.remove("rose")?;
-    /// assert!(bed.remove("thistle").is_err()); // it was not in: no operation
+    /// assert!(bed.remove("thistle").is_err()); // it was absent: no operation
     /// assert_eq!(bed.operations(), 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -680,7 +680,7 @@ fn bits_header(path: &Path) -> Result<Option<Header>, DecodeError> {
     }
 }
 
-/// The bits, whose header has been read; `None` if they are damaged.
+/// The bits, whose header has been read; `None` if they are corrupted.
 fn load_bits(path: &Path, options: &ReadOptions) -> Result<Option<Bloom<AnyScheme>>, DecodeError> {
     match Bloom::load_as::<AnyScheme>(path, options) {
         Ok(plain) => Ok(Some(plain)),

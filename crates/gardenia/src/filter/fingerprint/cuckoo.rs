@@ -230,7 +230,7 @@ impl Cuckoo {
         by_width!(self.put(digest))
     }
 
-    /// Adds digests in order, up to the first that does not fit; `new` is told of each whether it
+    /// Adds digests in order, up to the first that does not fit; `new` receives for each whether it
     /// was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
         with_best(|| by_width!(self.put_each(digests, new, false))).map(|_| ())
@@ -260,7 +260,7 @@ impl Cuckoo {
 
     /// Adds `key` unless it seems to be in already; true if it was added.
     ///
-    /// For sets that keys are not removed from: a key that is passed over, because another has its
+    /// For sets that keys are not removed from: a key that is skipped, because another has its
     /// fingerprint, would go with that one.
     ///
     /// ```
@@ -275,7 +275,7 @@ impl Cuckoo {
         if self.contains_digest(digest) { Ok(false) } else { self.insert_digest(digest) }
     }
 
-    /// Takes the key with this digest out once. If it is not in, nothing has changed.
+    /// Removes the key with this digest once. If it is absent, nothing changes.
     #[inline]
     pub fn remove_digest(&mut self, digest: Digest) -> Result<(), RemoveError> {
         by_width!(self.take(digest))

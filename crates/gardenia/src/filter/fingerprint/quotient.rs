@@ -199,7 +199,7 @@ impl Quotient {
         self.insert_fingerprint(self.fingerprint(digest))
     }
 
-    /// Adds digests in order, up to the first that does not fit; `new` is told of each whether it
+    /// Adds digests in order, up to the first that does not fit; `new` receives for each whether it
     /// was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
         let (shape, far) = (self.shape, ahead::is_far(self.slots.memory().words()));
@@ -382,7 +382,7 @@ impl<M: Memory> Quotient<M> {
         if at == 0 { self.shape.cells - 1 } else { at - 1 }
     }
 
-    /// The slot so many after `at`.
+    /// The slot `by` places after `at`.
     fn step(&self, at: u64, by: u64) -> u64 {
         let sum = at + by;
         if sum >= self.shape.cells { sum - self.shape.cells } else { sum }

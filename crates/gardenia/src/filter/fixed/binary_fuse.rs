@@ -109,7 +109,7 @@ impl Builder<BinaryFuse> {
         }
     }
 
-    /// The table for so many distinct keys, before any memory is taken.
+    /// The table for `items` distinct keys, before any memory is allocated.
     pub fn shape(&self, items: u64) -> Result<Shape, SizeError> {
         binary_fuse::shape(items, self.options.arity)
     }

@@ -1,4 +1,4 @@
-//! The digests of a static set: made of keys, freed of duplicates, and tried with numbered seeds.
+//! The digests of a static set: made from keys, without duplicates, and tried with numbered seeds.
 
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::simd::{self, Source};

@@ -6,7 +6,7 @@
 //! up when their keys fit one.
 //!
 //! The subtle rule: a key is removed only if exactly one layer claims it. If several do, one of
-//! them is right and the others err, and nobody knows which: lowering the wrong one would hide
+//! them is right and the others are wrong, and nobody knows which: lowering the wrong one would hide
 //! other keys. That is refused with [`RemoveError::Ambiguous`]. A layer that has lost a key takes
 //! the next one.
 //!
@@ -228,7 +228,7 @@ impl DynamicBloom {
         self.active = from + full;
     }
 
-    /// Adds digests in order, up to the first for which there is no memory; `new` is told of each
+    /// Adds digests in order, up to the first for which there is no memory; `new` receives for each
     /// whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
         let (mut taken, mut full) = (0, false);

@@ -231,7 +231,7 @@ impl InfiniFilter {
         self.add_each::<false>(Given(digests), &mut Bools::of(digests, new))
     }
 
-    /// Adds digests in order, up to the first that does not fit; `new` is told of each whether it
+    /// Adds digests in order, up to the first that does not fit; `new` receives for each whether it
     /// was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
         self.add_each::<true>(digests, new)
@@ -391,7 +391,7 @@ impl InfiniFilter {
         self.rule.fpp
     }
 
-    /// The most keys that it was made for, if that was said.
+    /// The most keys that it was made for, if a limit was given.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         self.rule.max

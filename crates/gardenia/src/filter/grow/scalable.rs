@@ -6,7 +6,7 @@
 //! the target at every size.
 //!
 //! The subtle rules: a key that any slice claims is not inserted again, so that a slice is full by
-//! the keys in it and not by attempts. The keys that are passed over for that reason do not count,
+//! the keys in it and not by attempts. The keys that are skipped for that reason do not count,
 //! so the ones that do are those that found a zero bit, and a slice of n of them is a little fuller
 //! than n keys make it: slices are sized for all that they meet. And each slice has positions of
 //! its own, or a key's neighbours in one slice would be its neighbours in all.
@@ -92,7 +92,7 @@ pub(super) struct Rule {
     pub(super) fpp: f64,
     pub(super) tightening: f64,
     pub(super) growth: u32,
-    /// The slice that may err most.
+    /// The slice with the highest rate.
     pub(super) peak: u32,
     /// Keys that the first slice takes.
     pub(super) first: u64,
@@ -119,7 +119,7 @@ impl Rule {
         }
         if self.peak as usize >= MAX_SLICES {
             return Err(SizeError::Conflict(
-                "the slice that may err most must be one of the 64 that there can be",
+                "the slice with the highest rate must be one of the 64 that there can be",
             ));
         }
         match self.first {
@@ -129,7 +129,7 @@ impl Rule {
         }
     }
 
-    /// Keys that slice `number` takes; as many as can be told where they do not fit 64 bits.
+    /// Keys that slice `number` takes; `u64::MAX` where they do not fit 64 bits.
     pub(super) fn capacity(&self, number: usize) -> u64 {
         capacity(self.first, self.growth, number as u32).unwrap_or(u64::MAX)
     }
@@ -252,7 +252,7 @@ impl Builder<ScalableBloom> {
         self
     }
 
-    /// The slice, counted from 0, that may err most: 0 (unless set) as in the paper, 63 at most.
+    /// The slice, counted from 0, with the highest rate: 0 (unless set) as in the paper, 63 at most.
     ///
     /// For a filter that starts far smaller than it will be: the slices before the peak are small,
     /// so that their strictness costs little, and leave the largest shares of the rate to those
@@ -435,7 +435,7 @@ impl ScalableBloom {
         }
     }
 
-    /// Adds digests in order, up to the first for which there is no memory; `new` is told of each
+    /// Adds digests in order, up to the first for which there is no memory; `new` receives for each
     /// whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
         let (mut taken, mut full) = (0, false);
@@ -571,7 +571,7 @@ impl<M: Memory> ScalableBloom<M> {
         self.rule.tightening
     }
 
-    /// The slice, counted from 0, that may err most.
+    /// The slice, counted from 0, with the highest rate.
     #[must_use]
     pub fn peak(&self) -> u32 {
         self.rule.peak
@@ -653,7 +653,7 @@ impl<M: Memory> ScalableBloom<M> {
     }
 
     /// The number of distinct keys in the filter: those that were certainly absent when they were
-    /// inserted. The error is what may have been passed over, at the rate that the filter has now.
+    /// inserted. The error is what may have been skipped, at the rate that the filter has now.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         let items = self.items() as f64;

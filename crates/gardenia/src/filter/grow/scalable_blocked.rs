@@ -93,7 +93,7 @@ impl Builder<ScalableBlocked> {
         self
     }
 
-    /// The slice, counted from 0, that may err most: 0 unless set, 63 at most. See
+    /// The slice, counted from 0, with the highest rate: 0 unless set, 63 at most. See
     /// [`ScalableBloom`](crate::ScalableBloom).
     pub fn peak(mut self, peak: u32) -> Self {
         self.options.peak = peak;
@@ -227,7 +227,7 @@ impl ScalableBlocked {
         }
     }
 
-    /// Adds digests in order, up to the first for which there is no memory; `new` is told of each
+    /// Adds digests in order, up to the first for which there is no memory; `new` receives for each
     /// whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
         let (mut taken, mut full) = (0, false);
@@ -371,8 +371,8 @@ impl<M: Memory> ScalableBlocked<M> {
         }))
     }
 
-    /// How many distinct keys are in: those that were certainly absent when they came. The error is
-    /// what may have been passed over, at the current rate.
+    /// The number of distinct keys: those that were certainly absent when inserted. The error is
+    /// what may have been skipped, at the current rate.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         let items = self.items() as f64;

@@ -137,7 +137,7 @@ impl BlockedBloom {
         self.blocks.insert(digest)
     }
 
-    /// Adds digests in order; `new` is told of each whether it was certainly absent.
+    /// Adds digests in order; `new` receives for each whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         self.blocks.insert_each(digests, new);
     }
@@ -237,7 +237,7 @@ impl AtomicBlockedBloom {
     }
 
     /// Adds `key`; true if it was certainly absent before. Of threads that add one new key at once,
-    /// exactly one is told so.
+    /// exactly one gets true.
     ///
     /// A thread that adds a new key holds the latch of its block for a dozen instructions; keys
     /// that are in, and queries, take none. Other threads see the key once they synchronise with

@@ -157,7 +157,7 @@ impl<S: Scheme> Bloom<S> {
         self.scheme.dispatch(Set { bits: &mut self.bits, digest })
     }
 
-    /// Adds digests in order; `new` is told of each whether it was certainly absent.
+    /// Adds digests in order; `new` receives for each whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         self.scheme.dispatch(SetMany { bits: &mut self.bits, digests, new });
     }
@@ -222,7 +222,7 @@ impl<S: Scheme> Bloom<S> {
 impl<S: Scheme> AtomicBloom<S> {
     /// Adds `key`; true if this call set one of its bits.
     ///
-    /// Of threads that add one new key at once, at least one is told true. Other threads see the
+    /// Of threads that add one new key at once, at least one gets true. Other threads see the
     /// key once they synchronise with this one (a join, a channel, a lock), as with any relaxed
     /// store.
     #[inline]

@@ -385,7 +385,7 @@ fn restore(
     let scheme = header.scheme()?;
     let [cleared, elements, lost] = header.param_words()?;
     DecodeError::check("cleared", cleared, cleared <= header.identity.cells, "there are fewer bits")?;
-    DecodeError::check("lost", lost, lost <= elements, "there are not so many elements")?;
+    DecodeError::check("lost", lost, lost <= elements, "there are fewer elements")?;
     let tally = Tally { cleared, elements, lost };
     Ok((header.hasher(options)?, scheme, tally, header.about()))
 }

@@ -173,7 +173,7 @@ impl SplitBlockBloom {
         self.blocks.insert(digest)
     }
 
-    /// Adds digests in order; `new` is told of each whether it was certainly absent.
+    /// Adds digests in order; `new` receives for each whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         self.blocks.insert_each(digests, new);
     }

@@ -134,7 +134,7 @@ impl Builder<DistanceSensitiveBloom> {
         self
     }
 
-    /// The probability of either error, once so many points are in; 1 % unless set.
+    /// The probability of either error with that many points in the filter; 1 % unless set.
     pub fn error(mut self, error: f64) -> Self {
         self.options.error = Some(error);
         self
@@ -441,7 +441,7 @@ impl<M: Memory> Stored for DistanceSensitiveBloom<M> {
     }
 }
 
-/// A stored filter with the bits that `bits` makes for so many, checked.
+/// A stored filter with the bits that `bits` makes for a number of them, checked.
 fn restore<M: Memory>(
     header: &Header,
     options: &ReadOptions,

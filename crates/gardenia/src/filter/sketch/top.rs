@@ -422,7 +422,7 @@ impl Top {
         let [slots, candidates, floor, total] = [slots, candidates, floor, total].map(u64::from_le_bytes);
         let shape = Shape::with(header, sketch)?;
         if slots == 0 || candidates > slots {
-            return Err(wrong("candidates", candidates, "there is no room for so many"));
+            return Err(wrong("candidates", candidates, "there is no room for that many"));
         }
         let (stored, records) = (header.payload_len, candidates.saturating_mul(8 * RECORD as u64));
         let table = stored.checked_sub(shape.bytes).filter(|table| *table >= records);

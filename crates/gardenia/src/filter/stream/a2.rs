@@ -54,8 +54,8 @@ use core::fmt;
 /// It cannot be merged with another, and its keys cannot be removed or counted:
 ///
 /// ```compile_fail,E0277
-/// fn unites<F: gardenia::Merge>() {}
-/// unites::<gardenia::A2Bloom>();
+/// fn merges<F: gardenia::Merge>() {}
+/// merges::<gardenia::A2Bloom>();
 /// ```
 /// ```compile_fail,E0277
 /// fn removes<F: gardenia::Remove>() {}
@@ -251,7 +251,7 @@ impl A2Bloom {
         new
     }
 
-    /// Adds digests in order; `new` is told of each whether it was absent, or forgotten.
+    /// Adds digests in order; `new` receives for each whether it was absent, or forgotten.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         let mut lap = self.turn.lap();
         let (pair, capacity) = (&mut self.pair, self.capacity);
@@ -288,7 +288,7 @@ impl AtomicA2Bloom {
     }
 
     /// Adds `key`; true if it was absent, or forgotten. Of threads that add one new key at once
-    /// exactly one is told so.
+    /// exactly one gets true.
     #[inline]
     pub fn insert(&self, key: impl Key) -> bool {
         self.about.took_key(&key);

@@ -44,8 +44,8 @@ use core::hint::select_unpredictable;
 /// A filter for endless streams that never fills up: it may forget keys, older ones more surely.
 ///
 /// Its rate of false positives settles at [`stable_fpp`](Self::stable_fpp), however long the
-/// stream; how surely a key is still known after so many others,
-/// [`forgotten_after`](Self::forgotten_after) tells.
+/// stream; how surely a key is still known after a number of others,
+/// [`forgotten_after`](Self::forgotten_after) computes.
 ///
 /// ```
 /// let mut seen = gardenia::StableBloom::new(1_000, 0.01)?;
@@ -61,8 +61,8 @@ use core::hint::select_unpredictable;
 /// It cannot be merged with another, its keys cannot be removed, and it does not count:
 ///
 /// ```compile_fail,E0277
-/// fn unites<F: gardenia::Merge>() {}
-/// unites::<gardenia::StableBloom>();
+/// fn merges<F: gardenia::Merge>() {}
+/// merges::<gardenia::StableBloom>();
 /// ```
 /// ```compile_fail,E0277
 /// fn removes<F: gardenia::Remove>() {}
@@ -165,7 +165,7 @@ impl Schemed for StableBloom {}
 
 impl Builder<StableBloom> {
     /// Bits per cell, 1 to 32; 4 unless set. Wider cells forget later and more sharply, but there
-    /// are fewer of them in the same memory: to know 99 % of the keys over a gap of so many others,
+    /// are fewer of them in the same memory: to know 99 % of the keys over a gap of n others,
     /// at 1 % false positives, cells of 1, 2, 3, 4, 5 and 8 bits take 3,282, 225, 114, 91, 84 and
     /// 92 bits for each key of the gap. Four bits are near the best from 0.1 % to 10 %, and P stays
     /// small.
@@ -380,7 +380,7 @@ impl StableBloom {
         self.scheme.dispatch(Renew { cells: &mut self.cells, aging: &mut self.aging, digest })
     }
 
-    /// Adds digests in order; `new` is told of each whether it was absent, or forgotten.
+    /// Adds digests in order; `new` receives for each whether it was absent, or forgotten.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         self.scheme.dispatch(RenewMany { cells: &mut self.cells, aging: &mut self.aging, digests, new });
     }
@@ -506,7 +506,7 @@ impl<D: Source, A: Sink> SchemeVisitor for RenewMany<'_, D, A> {
 }
 
 impl<M: Memory> StableBloom<M> {
-    /// Whether `key` may have come lately. It may be false for a key that came: old keys are
+    /// Whether `key` may have come lately. It may be false for an inserted key: old keys are
     /// forgotten.
     #[inline]
     #[must_use]

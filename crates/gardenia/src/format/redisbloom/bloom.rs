@@ -110,7 +110,7 @@ impl Probe {
         Self { first, step: murmur64(key, first) }
     }
 
-    /// Byte and mask of each bit of the key, in an array of so many.
+    /// Byte and mask of each bit of the key, in an array of `bits` bits.
     #[inline]
     fn bits(self, hashes: u32, bits: u64) -> impl Iterator<Item = (usize, u8)> {
         let value = move |i| self.first.wrapping_add(self.step.wrapping_mul(i)) % bits;
@@ -125,7 +125,7 @@ fn bits_per_entry(error: f64) -> f64 {
     -(error.ln() / LN2_SQUARED)
 }
 
-/// Bits for so many entries: whole words, one at least. `None` if they are beyond all memory.
+/// Bits for this number of entries: whole words, one at least. `None` if they are beyond all memory.
 fn bits_for(entries: u64, bits_per_entry: f64) -> Option<u64> {
     let bits = entries as f64 * bits_per_entry;
     // Above 2^60 nothing can be allocated, and below it the rounding cannot overflow.

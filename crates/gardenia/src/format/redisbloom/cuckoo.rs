@@ -174,7 +174,7 @@ impl CuckooChain {
         Ok(self)
     }
 
-    /// The slots of so many tables, if what the filter says of itself can be, and all of it takes
+    /// The slots of this number of tables, if the filter's numbers are possible, and all of it takes
     /// at most `max_bytes`.
     fn sizes(&self, tables: u64, max_bytes: u64) -> Result<impl Iterator<Item = u64> + use<>, LayoutError> {
         if self.bucket_size == 0 || self.bucket_size > 255 {
@@ -262,7 +262,7 @@ impl CuckooChain {
         Ok(zeroed(slots)?)
     }
 
-    /// Removes `key` once; false, and nothing changes, if it is not in. Remove only what was
+    /// Removes `key` once; false, and nothing changes, if it is absent. Remove only what was
     /// inserted: another key may have the same fingerprint.
     pub fn remove(&mut self, key: &[u8]) -> bool {
         let (print, size) = (Print::of(key), self.bucket_slots());

@@ -1,4 +1,4 @@
-//! Sets and maps that are made of all their keys at once.
+//! Sets and maps that are built from all their keys at once.
 
 use super::{ErrorMeans, Figures, LINE, Need, floor, no_room};
 use crate::Kind;

@@ -30,7 +30,7 @@ use alloc::vec::Vec;
 /// The rate without another request.
 pub(super) const FPP: f64 = 0.01;
 
-/// The rate from which on a filter is of no use: it says yes to every second absent key.
+/// The rate above which a filter is useless: it reports every second absent key as present.
 pub(super) const USELESS: f64 = 0.5;
 
 /// The least rate that is looked for in given memory.
@@ -229,7 +229,7 @@ fn bloom_probes(need: &Need, Shape { cells, hashes }: Shape, items: u64) -> f64 
     probes(hashes, bloom::expected_fill(cells, items, hashes), need.present)
 }
 
-/// What was said when memory is too little for any cells.
+/// The error if memory is too little for any cells.
 fn no_room(bytes: u64) -> SizeError {
     SizeError::Memory { bytes }
 }

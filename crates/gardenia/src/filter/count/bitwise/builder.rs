@@ -16,7 +16,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 /// Bits of a digit unless set: with [`SLACK`] a cell is a byte. Narrower digits carry more often
-/// and so err more often, wider ones pay for bits that most keys never need (`examples/bitwise.rs`
+/// and so are wrong more often, wider ones pay for bits that most keys never need (`examples/bitwise.rs`
 /// measures both).
 const DIGIT: u32 = 4;
 

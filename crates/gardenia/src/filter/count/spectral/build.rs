@@ -76,7 +76,7 @@ impl<P: Policy> Builder<SpectralBloom<P>> {
         Builder { request: self.request, options }
     }
 
-    /// Bits per cell, 1 to 32; 16 unless set. Counts up to 2^width − 2 can be told and lowered
+    /// Bits per cell, 1 to 32; 16 unless set. Counts up to 2^width − 2 can be reported and lowered
     /// again.
     pub fn width(mut self, width: u32) -> Self {
         self.options.width = Some(width);
@@ -124,7 +124,7 @@ impl<P: Policy> Builder<SpectralBloom<P>> {
 
     /// Recurring minimum as the paper prints it: no marker, and the count of a key with a single
     /// least cell is that of its secondary cells, unless they are 0, even where the primary ones
-    /// say less. Counts err both ways, and more than without this. A key with an empty primary cell
+    /// say less. Counts are wrong both ways, and more often than without this. A key with an empty primary cell
     /// is absent all the same.
     ///
     /// ```

@@ -2,7 +2,7 @@
 //!
 //! Cells are counters as in the counting filter, and a key's count is the least of its cells. That
 //! is *minimum selection*, and it is too high exactly as often as a Bloom filter finds absent keys.
-//! Two more algorithms err less. *Minimum increase* raises only the least of a key's cells, since
+//! Two more algorithms have smaller errors. *Minimum increase* raises only the least of a key's cells, since
 //! the others are too large already; then nothing can be removed again, and the type does not offer
 //! it. *Recurring minimum* keeps a second filter for the keys that are likely to be wrong, and can
 //! remove keys; see `recurring.rs`.
@@ -130,7 +130,7 @@ impl<P: Policy> SpectralBloom<P> {
         new == 1
     }
 
-    /// Adds digests in order; `new` is told of each whether it was certainly absent.
+    /// Adds digests in order; `new` receives for each whether it was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         each!(&mut self.store, tables => tables.insert_each(self.policy.id(), &self.scheme, digests, new));
     }
@@ -191,7 +191,7 @@ impl SpectralBloom<PolicyId> {
     }
 
     /// Adds the cells of `other`, stopping at the top; `None` if the algorithm does not allow it.
-    /// By minimum increase no count is too small then, but they err more than if all keys had gone
+    /// By minimum increase no count is too small then, but errors are larger than if all keys had gone
     /// into one filter.
     pub fn try_merge(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
         if self.policy == PolicyId::RecurringMinimum {
@@ -208,8 +208,8 @@ impl SpectralBloom<PolicyId> {
 }
 
 impl SpectralBloom<MinimumIncrease> {
-    /// Adds the cells of `other`, stopping at the top. No count is too small then, but they err
-    /// more than if all keys had gone into one filter: that is why this is not [`Merge`].
+    /// Adds the cells of `other`, stopping at the top. No count is too small then, but errors are
+    /// larger than if all keys had gone into one filter: that is why this is not [`Merge`].
     ///
     /// ```
     /// use gardenia::filter::MinimumIncrease;

@@ -175,7 +175,7 @@ impl<C: CellsMut> Secondary<C, Owned> {
     }
 }
 
-/// Adds the keys of a batch in order; `new` is told of each whether it was certainly absent.
+/// Adds the keys of a batch in order; `new` receives for each whether it was certainly absent.
 pub(super) struct InsertMany<'a, C, D, A> {
     pub(super) primary: &'a mut C,
     pub(super) secondary: &'a mut Secondary<C, Owned>,

@@ -37,7 +37,7 @@ fn fit(row: &Row<'_>, times: u64, top: u32) -> Result<u32, Overflow> {
 }
 
 impl<C: CellsMut> Tables<C, Owned> {
-    /// Adds digests in order; `new` is told of each whether it was certainly absent.
+    /// Adds digests in order; `new` receives for each whether it was certainly absent.
     pub(super) fn insert_each(
         &mut self,
         policy: PolicyId,

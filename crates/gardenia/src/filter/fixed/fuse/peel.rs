@@ -37,7 +37,7 @@ const GROUP: usize = 16;
 /// cells in both.
 const HALVES: u64 = 16;
 
-/// What a table is made of: 8, 16, 32 or 64 bits.
+/// A cell of a table: 8, 16, 32 or 64 bits.
 pub(in crate::filter::fixed) trait Cell:
     Copy + Default + Send + Sync + core::ops::BitXor<Output = Self>
 {

@@ -69,7 +69,7 @@ fn scale(word: u64, range: u64) -> (u64, u64) {
 }
 
 impl Layer {
-    /// A layer for this many keys, with bumping unless they are few, or it is told to be the last.
+    /// A layer for this many keys, with bumping unless they are few, or `last` is set.
     pub(crate) fn for_items<B: Band>(items: u64, attempt: u32, last: bool) -> Result<Self, SizeError> {
         let bumps = !last && items > LAST;
         let slots = if bumps { items as f64 / B::LOAD } else { items as f64 * B::SLACK };

@@ -1,4 +1,4 @@
-//! Different words in order, from digests in any order and as often as they like.
+//! Distinct words in order, from digests in any order, repeated or not.
 //!
 //! Words of keys are spread evenly, so that two passes by their highest bits leave them nearly
 //! sorted. Words that are not (of digests that somebody chose) are sorted by comparison.
