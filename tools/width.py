@@ -14,15 +14,20 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WIDTH = 100
-# Not wrapped yet. `tools/width.py --fix $(git ls-files DIRECTORY)` does it; then the line can go.
+# Not wrapped yet. Without the line, `tools/width.py --fix` does it.
 PENDING = (
     "crates/gardenia-c/",
+    "crates/gardenia-cli/src/cmd/dedup.rs",
     "crates/gardenia-corpus/",
+    "crates/gardenia-derive/",
     "crates/gardenia-python/",
     "crates/gardenia/src/format/",
     "crates/gardenia/src/kinds.rs",
     "crates/gardenia/src/spec/",
+    "docs/c.md",
+    "docs/corpus.md",
     "docs/redis.md",
+    "fuzz/",
 )
 
 DOC = re.compile(r"^(\s*//[/!])( .*|)$")

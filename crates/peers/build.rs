@@ -1,5 +1,5 @@
-//! Keeps the compiler's version for the heading of the report: the `rustc` on the path when the program
-//! runs need not be the one that built it.
+//! Keeps the compiler's version for the heading of the report: the `rustc` on the path when the
+//! program runs need not be the one that built it.
 
 use std::process::Command;
 

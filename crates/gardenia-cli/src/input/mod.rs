@@ -171,8 +171,8 @@ impl Reading<'_> {
         self.run_and_tell(look, work, true)
     }
 
-    /// As [`run`](Self::run), of inputs that were read before: what was reported of their records is
-    /// not said again.
+    /// As [`run`](Self::run), of inputs that were read before: what was reported of their records
+    /// is not said again.
     pub(crate) fn run_again<P: Default + Send + 'static>(
         &self,
         look: impl Fn(&Keys, Block<'_>, &mut P) -> anyhow::Result<()> + Sync,

@@ -173,8 +173,8 @@ impl WeightedSum {
         (self.width, self.depth) == (table.width, table.depth)
     }
 
-    /// Adds the counters of a sketch of this shape, that number of times; false if one of the sums has
-    /// more than 64 bits, and then it is none any more.
+    /// Adds the counters of a sketch of this shape, that number of times; false if one of the sums
+    /// has more than 64 bits, and then it is none any more.
     #[must_use]
     pub fn add(&mut self, table: &CountMinTable, weight: i64) -> bool {
         self.total = self.total.saturating_add(i128::from(table.total).saturating_mul(weight.into()));

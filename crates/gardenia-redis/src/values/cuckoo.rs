@@ -61,7 +61,8 @@ const MOST_MOVED: u64 = 1 << 17;
 /// Places of a bucket.
 const SLOTS: u64 = 4;
 
-/// What a filter is built from: two filters of one plan agree in everything after the same commands.
+/// What a filter is built from: two filters of one plan agree in everything after the same
+/// commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CuckooPlan {
     /// Keys of the first filter.

@@ -155,8 +155,8 @@ impl About {
         Ok(())
     }
 
-    /// How keys were made from records by whoever filled the filter; `None` if that is not known, as
-    /// of keys that a program inserted.
+    /// How keys were made from records by whoever filled the filter; `None` if that is not known,
+    /// as of keys that a program inserted.
     ///
     /// The bytes are the writer's own. `gardenia build` writes its key options as a JSON object,
     /// and `gardenia query` makes keys the same way. They are no part of the filter's identity, and

@@ -45,8 +45,8 @@ macro_rules! insert_impl {
 }
 pub(crate) use insert_impl;
 
-/// `FromIterator` for filters whose size follows from the number of keys, and whose insertion cannot
-/// fail: docs/design.md says why other kinds have none.
+/// `FromIterator` for filters whose size follows from the number of keys, and whose insertion
+/// cannot fail: docs/design.md says why other kinds have none.
 macro_rules! collect_impl {
     ($filter:ident) => {
         impl<K: $crate::Key> FromIterator<K> for $filter {

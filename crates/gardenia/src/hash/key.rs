@@ -34,10 +34,10 @@ use core::time::Duration;
 /// | [`Hashed`] | what `std::hash::Hash` feeds: not portable, refused when a filter is saved |
 ///
 /// Two values of one type have the same bytes only if they are equal, with two exceptions. As
-/// `i128`, a number in −2⁶³..0 has the bytes of the number 2⁶⁴ above it. This is frozen; if both can
-/// occur, use `value.to_le_bytes()` as the key. And all NaNs are one key. Values of different types
-/// can have the same bytes, as a tuple and some text can; tuples have the same bytes only if all
-/// their parts have.
+/// `i128`, a number in −2⁶³..0 has the bytes of the number 2⁶⁴ above it. This is frozen; if both
+/// can occur, use `value.to_le_bytes()` as the key. And all NaNs are one key. Values of different
+/// types can have the same bytes, as a tuple and some text can; tuples have the same bytes only if
+/// all their parts have.
 ///
 /// A struct or an enum becomes a key with `#[derive(Key)]` (feature `derive`), also for filters
 /// that are saved:

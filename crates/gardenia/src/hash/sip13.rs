@@ -77,8 +77,8 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// The digest of `bytes` by SipHash-1-3 under `secret`. Not inlined: it is so long that the compiler
-/// would then no longer inline the default hasher.
+/// The digest of `bytes` by SipHash-1-3 under `secret`. Not inlined: it is so long that the
+/// compiler would then no longer inline the default hasher.
 #[inline(never)]
 pub(super) fn digest(secret: &SecretKey, bytes: &[u8]) -> Digest {
     Digest(SipHasher13::new_with_key(secret.bytes()).hash(bytes))

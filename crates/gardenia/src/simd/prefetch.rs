@@ -1,8 +1,8 @@
 //! Asking for a cache line before it is needed.
 #![allow(unsafe_code)] // the intrinsic is unsafe to call
 
-/// Starts loading the cache line that holds `slice[at]`; does nothing on processors without such an instruction, or
-/// when `at` is outside the slice.
+/// Starts loading the cache line that holds `slice[at]`; does nothing on processors without such an
+/// instruction, or when `at` is outside the slice.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], at: usize) {
     prefetch_at(slice.as_ptr(), at);

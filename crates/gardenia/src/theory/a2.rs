@@ -1,10 +1,10 @@
 //! Two buffers that take turns: a window over the last keys of a stream, in two plain filters.
 //!
 //! Keys go to the active buffer. When it holds n_a of them the other one is cleared, and the two
-//! swap. An answer is yes if either says so, and so each buffer may have half the rate of the whole,
-//! a little more exactly: `φ_a = 1 - √(1 - φ)` (a budget for one buffer and not, as sometimes read,
-//! the filter's error). The passive buffer is always full, so the rate is worst just before a swap;
-//! it is that moment which must keep φ.
+//! swap. An answer is yes if either says so, and so each buffer may have half the rate of the
+//! whole, a little more exactly: `φ_a = 1 - √(1 - φ)` (a budget for one buffer and not, as
+//! sometimes read, the filter's error). The passive buffer is always full, so the rate is worst
+//! just before a swap; it is that moment which must keep φ.
 //!
 //! A key is always found while it is among the last n_a different ones, and never, but by a false
 //! positive, when 2n_a newer ones have come; in between it depends on the phase ([`found`]). What
@@ -137,9 +137,9 @@ pub fn size(window: u64, fpp: f64) -> Result<Shape, SizeError> {
 /// keys [`stored`].
 ///
 /// The keys of both buffers are taken as different. Keys of the passive buffer that came again have
-/// set the same bits in the active one; then both are wrong together more often, and the rate is lower.
-/// Before the first swap the passive buffer is empty: use `capacity` 0. No hashes, or fewer than
-/// two bits, give 1.
+/// set the same bits in the active one; then both are wrong together more often, and the rate is
+/// lower. Before the first swap the passive buffer is empty: use `capacity` 0. No hashes, or fewer
+/// than two bits, give 1.
 ///
 /// ```
 /// use gardenia::theory::{a2::fpp, bloom::fpp_exact};
@@ -173,7 +173,8 @@ pub fn mean_fpp(bits: u64, hashes: u32, capacity: u64) -> f64 {
     passive + mean_over(buffer, hashes, capacity) * (1.0 - passive)
 }
 
-/// How many keys a buffer of `cells` bits has met once it has counted `counted`: `counted/(1 - f̄)`.
+/// How many keys a buffer of `cells` bits has met once it has counted `counted`:
+/// `counted/(1 - f̄)`.
 ///
 /// A new key that the buffer reports, at its own false-positive rate, is not counted and need not
 /// be put in, since all its bits are set: it is as if it were in. f̄ is the mean of

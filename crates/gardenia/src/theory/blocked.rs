@@ -140,8 +140,8 @@ fn miss_chance(missed: &[u8; LANES], hashes: u32) -> f64 {
 }
 
 /// The smallest blocked filter for `items` keys at `fpp`, digest floor included: its cells are a
-/// multiple of [`BLOCK_BITS`], and its hashes the best for their number. Whole blocks are more than a
-/// few keys need, which then have a far lower rate than was asked: two keys at 1 % once in 10¹¹.
+/// multiple of [`BLOCK_BITS`], and its hashes the best for their number. Whole blocks are more than
+/// a few keys need, which then have a far lower rate than was asked: two keys at 1 % once in 10¹¹.
 ///
 /// # Errors
 ///

@@ -468,9 +468,9 @@ impl Path {
     }
 }
 
-/// Follows equation (3.2) through `classes` one after the other, each a number of units whose groups
-/// have some number of positions. Beside it goes the variance: `dv/dt = 2·a'(z)·v + Var(new ones)·n/m²`, with a
-/// the slope of z.
+/// Follows equation (3.2) through `classes` one after the other, each a number of units whose
+/// groups have some number of positions. Beside it goes the variance:
+/// `dv/dt = 2·a'(z)·v + Var(new ones)·n/m²`, with a the slope of z.
 fn path(cells: u64, classes: &[(f64, usize)], choices: u32) -> Path {
     let mut path = Path { fill: 0.0, variance: 0.0 };
     let moving = classes.iter().any(|(units, size)| *units > 0.0 && *size > 0);

@@ -3,8 +3,8 @@
 //! A bit vector of m/n = c bits per key whose ones have share p = 1 − e^(−k/c) takes z = c·H₂(p)
 //! bits per key on the wire, H₂ being the binary entropy. The k that is best for given memory makes
 //! p = 1/2 and z = c: nothing is won by coding, and of all filters with that z it is the *worst*.
-//! More memory and fewer hashes have a lower rate at the same z. The limit, 2^(−z) against 0.6185^z uncoded,
-//! would take less than one hash: with whole ones it ends at k = 1.
+//! More memory and fewer hashes have a lower rate at the same z. The limit, 2^(−z) against 0.6185^z
+//! uncoded, would take less than one hash: with whole ones it ends at k = 1.
 
 use super::bloom::fpp_asymptotic;
 use crate::SizeError;

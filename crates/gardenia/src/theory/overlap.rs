@@ -2,9 +2,9 @@
 //!
 //! With a, b and u the numbers of keys estimated from the ones of A, of B and of A|B (see
 //! [`estimate_items`](super::bloom::estimate_items)), the common keys are a + b − u and the Jaccard
-//! index is that by u. The errors of the three estimates depend on each other: keys in both sets cause the same ones. For
-//! any sets X and Y of keys in arrays with the same hash functions the covariance of two estimates
-//! is the variance V of an estimate of the *common* keys,
+//! index is that by u. The errors of the three estimates depend on each other: keys in both sets
+//! cause the same ones. For any sets X and Y of keys in arrays with the same hash functions the
+//! covariance of two estimates is the variance V of an estimate of the *common* keys,
 //!
 //! ```text
 //! Cov(x, y) = V(|X ∩ Y|),   V(n) = m·(e^t − t − 1)/k² with t = k·n/m

@@ -19,9 +19,9 @@ pub fn slice_fpp(fpp: f64, tightening: f64, number: u32) -> f64 {
     fpp * (1.0 - tightening) * libm::pow(tightening, f64::from(number))
 }
 
-/// The rate of slice `number` of a filter whose slice `peak` has the highest, and the others less by
-/// the tightening for each step away from it: P·r^|i − j|·(1 − r)/(1 + r − r^(j+1)). The sum over
-/// all slices is P again, and with j = 0 it is [`slice_fpp`].
+/// The rate of slice `number` of a filter whose slice `peak` has the highest, and the others less
+/// by the tightening for each step away from it: P·r^|i − j|·(1 − r)/(1 + r − r^(j+1)). The sum
+/// over all slices is P again, and with j = 0 it is [`slice_fpp`].
 ///
 /// The paper's series gives the largest share of the rate to the first slice. Where the first
 /// slices are small beside what is to come, strictness costs least in them: shares are better kept

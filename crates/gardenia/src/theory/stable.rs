@@ -85,8 +85,8 @@ pub fn stable_fpp(cells: u64, hashes: u32, max: u32, decrements: u64) -> f64 {
     libm::pow(set, f64::from(hashes))
 }
 
-/// The fraction of zeros after `inserts` insertions of distinct keys into an empty filter: w_N of the
-/// module.
+/// The fraction of zeros after `inserts` insertions of distinct keys into an empty filter: w_N of
+/// the module.
 ///
 /// It only falls, from 1 to [`zero_fraction`]. Repeated keys set the same cells again, which keeps
 /// it higher.
@@ -163,8 +163,8 @@ pub fn convergence(cells: u64, hashes: u32, max: u32, decrements: u64, relative:
 ///
 /// # Errors
 ///
-/// [`SizeError::Conflict`] if P would be more than all cells: there are too few of them for that many
-/// hashes. Otherwise what is wrong with a parameter.
+/// [`SizeError::Conflict`] if P would be more than all cells: there are too few of them for that
+/// many hashes. Otherwise what is wrong with a parameter.
 ///
 /// ```
 /// use gardenia::theory::stable::{decrements, stable_fpp};

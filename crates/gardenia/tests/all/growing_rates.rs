@@ -195,9 +195,9 @@ fn removals_are_refused_as_often_as_other_layers_err() {
     assert_eq!(bed.items(), kept.len() as u64);
 }
 
-/// A filter that grows in place from 10 keys to `most`, with random keys removed in between: the rate just
-/// before and just after every doubling is at most the asked one, and within five standard errors
-/// of what the lengths of its fingerprints say.
+/// A filter that grows in place from 10 keys to `most`, with random keys removed in between: the
+/// rate just before and just after every doubling is at most the asked one, and within five
+/// standard errors of what the lengths of its fingerprints say.
 fn grow_in_place(fpp: f64, most: u64, trials: u32) {
     let (others, rule) = (stream(97, trials), Rule::new(fpp, 1, None).unwrap());
     let mut filter = InfiniFilter::new(fpp).unwrap();

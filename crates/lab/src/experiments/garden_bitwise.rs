@@ -1,9 +1,9 @@
 //! The bitwise filter: counts stored digit by digit, and counts that grow with carries.
 //!
-//! Placed counts are only ever too high, and exactly as often as the product over their zero digits says.
-//! So every trial has as many keys of each count from 1 to 31, and as many absent ones, and the
-//! levels hold the same numbers of keys in all trials. Counts that grow are wrong both ways; there is no
-//! formula for them, and simulation and library check each other.
+//! Placed counts are only ever too high, and exactly as often as the product over their zero digits
+//! says. So every trial has as many keys of each count from 1 to 31, and as many absent ones, and
+//! the levels hold the same numbers of keys in all trials. Counts that grow are wrong both ways;
+//! there is no formula for them, and simulation and library check each other.
 
 use crate::garden::{BitwiseCells, Carry, Exponent, VALLENTIN};
 use crate::stats::mean_of;

@@ -45,7 +45,8 @@ const RM_BARE: usize = 3;
 const RM_PRINTED: usize = 4;
 const MS_PRIMARY: usize = 5;
 
-/// How one algorithm counted a stream: keys whose count is too high, too low, and the sum of all errors.
+/// How one algorithm counted a stream: keys whose count is too high, too low, and the sum of all
+/// errors.
 #[derive(Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 struct Errors {
     above: u64,

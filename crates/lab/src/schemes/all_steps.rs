@@ -2,8 +2,8 @@
 //!
 //! With a step (and a bend) given, the positions of a query are those of h1 = 0 moved by h1. So the
 //! queries with that step that pass are the ones of the AND of k rotated copies of the bits, 64 of
-//! them to a word: a query costs a tenth of a nanosecond, and rates are accurate to a thousandth and
-//! better.
+//! them to a word: a query costs a tenth of a nanosecond, and rates are accurate to a thousandth
+//! and better.
 
 use super::{Filter, Size, Way};
 use crate::Stream;

@@ -101,8 +101,8 @@ impl Size {
     }
 }
 
-/// The mean rate of filters that found `found` of `queries` queries each. Its error is not below that
-/// of the count, which the spread of a few trials may well be.
+/// The mean rate of filters that found `found` of `queries` queries each. Its error is not below
+/// that of the count, which the spread of a few trials may well be.
 pub(crate) fn mean_rate(found: &[u64], queries: u64) -> Mean {
     let rates: Vec<f64> = found.iter().map(|&found| found as f64 / queries as f64).collect();
     let (mean, all) = (Mean::of(&rates), Mean::of_rate(found.iter().sum(), queries * found.len() as u64));

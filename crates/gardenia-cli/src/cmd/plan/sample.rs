@@ -1,10 +1,10 @@
 //! How many distinct keys a sample has, in bounded memory: the smallest digests, counted.
 //!
 //! Digests are as if drawn at random, so that the k-th smallest of n different ones is about k/n of
-//! all numbers: n is estimated by (k − 1)/U, with a standard error of 1/√(k − 2) of itself (Bar-Yossef
-//! et al. 2002). Up to k distinct keys are counted exactly. A digest that is among the smallest in
-//! the end always was, so that all its repeats are counted: they are a fair sample of how often
-//! keys occur.
+//! all numbers: n is estimated by (k − 1)/U, with a standard error of 1/√(k − 2) of itself
+//! (Bar-Yossef et al. 2002). Up to k distinct keys are counted exactly. A digest that is among the
+//! smallest in the end always was, so that all its repeats are counted: they are a fair sample of
+//! how often keys occur.
 
 use gardenia::Digest;
 

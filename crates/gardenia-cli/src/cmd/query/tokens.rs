@@ -36,8 +36,8 @@ const SORTS: [Sort; 256] = {
 /// By RFC 1035, as text without the last dot.
 const LONGEST_DOMAIN: usize = 253;
 
-/// A URL is taken beyond its chunk up to this length, and up to that number are looked for in a chunk:
-/// a line that an attacker writes takes no longer than others.
+/// A URL is taken beyond its chunk up to this length, and up to that number are looked for in a
+/// chunk: a line that an attacker writes takes no longer than others.
 const LONGEST_URL: usize = 4096;
 const MOST_URLS: usize = 4;
 

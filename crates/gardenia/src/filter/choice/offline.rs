@@ -209,8 +209,8 @@ impl<S: Scheme> ChoiceOffline<S> {
         self.propagate_with(how, |_| ControlFlow::Continue(()))
     }
 
-    /// As [`propagate`](Self::propagate); `report` is called after each iteration and may end it. It gets
-    /// the iterations done as `rounds`, and the ones as they were before.
+    /// As [`propagate`](Self::propagate); `report` is called after each iteration and may end it.
+    /// It gets the iterations done as `rounds`, and the ones as they were before.
     pub fn propagate_with(
         &mut self,
         how: &Propagation,

@@ -552,8 +552,8 @@ impl SplitBloom {
     /// file.
     ///
     /// A caller that was killed inside an operation learns here whether it was done, and so whether
-    /// to repeat it. To repeat a removal that was done is to remove a key that is no longer stored, which can
-    /// hide others.
+    /// to repeat it. To repeat a removal that was done is to remove a key that is no longer stored,
+    /// which can hide others.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;

@@ -6,9 +6,9 @@
 //! up when their keys fit one.
 //!
 //! The subtle rule: a key is removed only if exactly one layer claims it. If several do, one of
-//! them is right and the others are wrong, and nobody knows which: lowering the wrong one would hide
-//! other keys. That is refused with [`RemoveError::Ambiguous`]. A layer that has lost a key takes
-//! the next one.
+//! them is right and the others are wrong, and nobody knows which: lowering the wrong one would
+//! hide other keys. That is refused with [`RemoveError::Ambiguous`]. A layer that has lost a key
+//! takes the next one.
 //!
 //! Source: Guo, Wu, Chen and Luo, "Theory and Network Applications of Dynamic Bloom Filters"
 //! (2006).

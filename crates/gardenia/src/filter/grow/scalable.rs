@@ -252,7 +252,8 @@ impl Builder<ScalableBloom> {
         self
     }
 
-    /// The slice, counted from 0, with the highest rate: 0 (unless set) as in the paper, 63 at most.
+    /// The slice, counted from 0, with the highest rate: 0 (unless set) as in the paper, 63 at
+    /// most.
     ///
     /// For a filter that starts far smaller than it will be: the slices before the peak are small,
     /// so that their strictness costs little, and leave the largest shares of the rate to those

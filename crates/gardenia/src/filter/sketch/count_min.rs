@@ -208,7 +208,8 @@ impl CountMin {
         self.raise(digest, 1) == 0
     }
 
-    /// Counts digests in order; `new` receives for each whether it is certainly the first of its key.
+    /// Counts digests in order; `new` receives for each whether it is certainly the first of its
+    /// key.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) {
         let (mut at, mut least) = (vec![[0; CHUNK]; self.rows.rows() as usize], [0; CHUNK]);
         digests.chunks(|digests| {
@@ -467,8 +468,8 @@ impl<M: Memory> CountMin<M> {
         self.grid.census().map(|row| row.stuck).sum()
     }
 
-    /// The probability that a key which was never inserted is counted: all its cells are taken, or its
-    /// functions agree with those of an inserted key.
+    /// The probability that a key which was never inserted is counted: all its cells are taken, or
+    /// its functions agree with those of an inserted key.
     #[must_use]
     pub fn fpp(&self) -> f64 {
         let w = self.columns() as f64;

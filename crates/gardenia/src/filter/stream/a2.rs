@@ -82,8 +82,8 @@ pub struct A2Bloom<M = Owned> {
 /// turns at a latch, inside which a key's bits are set; once in [`window`](A2Bloom::window) keys it
 /// is held while a buffer is cleared. Keys that are in the active buffer take no latch.
 ///
-/// It is not stored while others may write to it: [`try_to_owned`](Self::try_to_owned) takes a copy of one
-/// moment.
+/// It is not stored while others may write to it: [`try_to_owned`](Self::try_to_owned) takes a copy
+/// of one moment.
 ///
 /// ```
 /// let seen = gardenia::AtomicA2Bloom::new(1_000, 0.01)?;

@@ -16,8 +16,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 /// Bits of a digit unless set: with [`SLACK`] a cell is a byte. Narrower digits carry more often
-/// and so are wrong more often, wider ones pay for bits that most keys never need (`examples/bitwise.rs`
-/// measures both).
+/// and so are wrong more often, wider ones pay for bits that most keys never need
+/// (`examples/bitwise.rs` measures both).
 const DIGIT: u32 = 4;
 
 /// Bits that a cell has beyond its digit unless set: room for 16 full digits, as the classical cell

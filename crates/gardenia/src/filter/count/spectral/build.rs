@@ -124,8 +124,8 @@ impl<P: Policy> Builder<SpectralBloom<P>> {
 
     /// Recurring minimum as the paper prints it: no marker, and the count of a key with a single
     /// least cell is that of its secondary cells, unless they are 0, even where the primary ones
-    /// say less. Counts are wrong both ways, and more often than without this. A key with an empty primary cell
-    /// is absent all the same.
+    /// say less. Counts are wrong both ways, and more often than without this. A key with an empty
+    /// primary cell is absent all the same.
     ///
     /// ```
     /// use gardenia::filter::RecurringMinimum;

@@ -2,10 +2,10 @@
 //!
 //! Cells are counters as in the counting filter, and a key's count is the least of its cells. That
 //! is *minimum selection*, and it is too high exactly as often as a Bloom filter finds absent keys.
-//! Two more algorithms have smaller errors. *Minimum increase* raises only the least of a key's cells, since
-//! the others are too large already; then nothing can be removed again, and the type does not offer
-//! it. *Recurring minimum* keeps a second filter for the keys that are likely to be wrong, and can
-//! remove keys; see `recurring.rs`.
+//! Two more algorithms have smaller errors. *Minimum increase* raises only the least of a key's
+//! cells, since the others are too large already; then nothing can be removed again, and the type
+//! does not offer it. *Recurring minimum* keeps a second filter for the keys that are likely to be
+//! wrong, and can remove keys; see `recurring.rs`.
 //!
 //! As in every filter of counters here, a cell at its top sticks, and a key that meets a cell twice
 //! changes it once.
@@ -191,8 +191,8 @@ impl SpectralBloom<PolicyId> {
     }
 
     /// Adds the cells of `other`, stopping at the top; `None` if the algorithm does not allow it.
-    /// By minimum increase no count is too small then, but errors are larger than if all keys had gone
-    /// into one filter.
+    /// By minimum increase no count is too small then, but errors are larger than if all keys had
+    /// gone into one filter.
     pub fn try_merge(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
         if self.policy == PolicyId::RecurringMinimum {
             return None;
