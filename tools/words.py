@@ -78,6 +78,9 @@ SEARCHED = [
     "crates/gardenia-explore/page/*.html",
 ]
 
+# Changed on other branches, and not searched until they are merged: delete this list then.
+PENDING = ("crates/gardenia-cli/", "docs/cookbook.md", "docs/redis.md")
+
 # One token of a language that readers may see, or that would hide one: comments and literals.
 RUST = re.compile(
     r"""(?P<doc>//[/!][^\n]*)|(?P<skip>//[^\n]*|/\*.*?\*/|b?'(?:[^'\\\n]|\\[^\n]{1,8}?)')"""
@@ -92,7 +95,7 @@ PYTHON = re.compile(
 SCRIPT = re.compile(
     r"""(?P<doc>//[^\n]*|/\*.*?\*/)|(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)""", re.DOTALL
 )
-LANGUAGES = {".rs": RUST, ".h": C, ".hpp": C, ".py": PYTHON, ".pyi": PYTHON, ".js": SCRIPT}
+LANGUAGES = {".rs": RUST, ".h": C, ".hpp": C, ".py": PYTHON, ".pyi": PYTHON, ".yml": PYTHON, ".js": SCRIPT}
 # What starts a line of a comment, quotes a literal, or continues one on the next line.
 MARKS = re.compile(r"^\s*(?://[/!]?|/\*+|\*+/?|#+)|\*/\s*$|\\$", re.MULTILINE)
 
@@ -194,6 +197,8 @@ def main():
     for searched in SEARCHED:
         for path in sorted(ROOT.glob(searched)):
             if not path.is_file() or path.is_symlink():
+                continue
+            if str(path.relative_to(ROOT)).startswith(PENDING):
                 continue
             for line, phrase, pattern, instead in found(path, path.read_text(errors="replace"), patterns):
                 counts[pattern.pattern] = counts.get(pattern.pattern, 0) + 1

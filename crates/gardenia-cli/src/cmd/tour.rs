@@ -1,4 +1,4 @@
-//! `gardenia tour`: what filters do, on examples that come along, with what it cost.
+//! `gardenia tour`: what filters do, on built-in examples, with what it cost.
 //!
 //! A tour is a list of [`STEPS`]; a later part of the family adds its own line there. Every input
 //! is fixed, so that only the times differ from one machine to the next.

@@ -357,8 +357,8 @@ impl Header {
     }
 }
 
-/// Whether keys of this kind are counted, if at all, by whoever fills the filter. Other kinds count
-/// themselves, or cannot.
+/// Whether the number of keys in a filter of this kind is known only if the program that fills it
+/// counts them. Other kinds count on their own, or cannot.
 fn counted_elsewhere(kind: Kind) -> bool {
     matches!(kind, Kind::Bloom | Kind::Compressed)
 }

@@ -12,7 +12,8 @@ use crate::hash::Digest;
 /// The Mersenne prime 2⁶¹ − 1: a number modulo it is the sum of its 61-bit digits.
 pub(crate) const P: u64 = (1 << 61) - 1;
 
-/// `sum` mod P for a sum below 2P. A minimum and not an `if`, see [`wrap`](super::wrap).
+/// `sum` mod P for a sum below 2P, without a branch: below P the difference wraps to a huge value,
+/// and the minimum is `sum`.
 #[inline(always)]
 pub(crate) fn reduced(sum: u64) -> u64 {
     sum.min(sum.wrapping_sub(P))

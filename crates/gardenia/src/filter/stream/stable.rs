@@ -5,7 +5,7 @@
 //! if none of the key's K cells is zero), then lowers P cells by one, and then sets the key's cells
 //! to their maximum: in this order, or a key would weaken itself. So the share of zeros settles,
 //! and with it the rate of false positives; the price is that keys are forgotten at random, the
-//! older the surer.
+//! oldest most likely.
 //!
 //! The P cells are a run from a random place: each cell is met as often as if they were drawn
 //! apart, and a run of neighbours is lowered a word at a time. They can be drawn one by one
