@@ -183,7 +183,7 @@ pub struct Overflow {
     pub top: u64,
 }
 
-/// A count that the cells of a sketch can no longer tell: they are at their top.
+/// A count beyond what the cells of a sketch can hold: they are at their top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the key's cells are at their top, {top}, and have lost count: use wider cells")]
 #[non_exhaustive]

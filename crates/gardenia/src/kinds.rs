@@ -1055,7 +1055,7 @@ impl<M: Held> AnyFilter<M> {
         M::get_digests(self, digests, values)
     }
 
-    /// Bytes of memory that the cells take.
+    /// Memory used by the cells, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         M::memory_bytes(self)

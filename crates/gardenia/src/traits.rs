@@ -9,7 +9,7 @@ use crate::{Full, Mismatch, RemoveError};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A filter that can be asked. Usable as `dyn Filter`.
+/// A filter that answers queries. Usable as `dyn Filter`.
 ///
 /// ```
 /// use gardenia::{Bloom, Filter};

@@ -102,8 +102,8 @@ impl About {
         self.planned_fpp
     }
 
-    /// How many keys whoever filled a classical filter counted, if that is known: filters of some
-    /// foreign formats tell. Insertions do not change it.
+    /// The number of keys that the program which filled a classical filter counted, if known: some
+    /// foreign formats store it. Insertions do not change it.
     #[must_use]
     pub fn counted_items(&self) -> Option<u64> {
         self.counted_items

@@ -72,7 +72,7 @@ impl SharedFilter {
         self.0.insert_digest(digest)
     }
 
-    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    /// Whether the filter is empty: no cell is set. Reads all cells.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -156,13 +156,13 @@ macro_rules! bit_filter_facts {
             self.bits.count_ones() as f64 / self.bits.len() as f64
         }
 
-        /// Whether it holds no keys: no cell is set. All cells are looked at.
+        /// Whether the filter is empty: no cell is set. Reads all cells.
         #[must_use]
         pub fn is_empty(&self) -> bool {
             self.fill() == 0.0
         }
 
-        /// Bytes of memory that the bits take.
+        /// Memory used by the bits, in bytes.
         #[must_use]
         pub fn memory_bytes(&self) -> usize {
             self.bits.memory().words() * 8
@@ -194,13 +194,13 @@ macro_rules! counter_filter_facts {
             self.cells.count_nonzero() as f64 / self.cells.len() as f64
         }
 
-        /// Whether it holds no keys: no cell is set. All cells are looked at.
+        /// Whether the filter is empty: no cell is set. Reads all cells.
         #[must_use]
         pub fn is_empty(&self) -> bool {
             self.fill() == 0.0
         }
 
-        /// Bytes of memory that the cells take.
+        /// Memory used by the cells, in bytes.
         #[must_use]
         pub fn memory_bytes(&self) -> usize {
             self.cells.memory().words() * 8

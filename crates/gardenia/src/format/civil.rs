@@ -27,8 +27,8 @@ pub(super) fn days(text: &str) -> Option<i64> {
     Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
 }
 
-/// Ticks since midnight of `HH:MM[:SS[.fraction]]`, with `per_second` ticks to a second; `None` if the
-/// fraction is finer.
+/// Ticks since midnight of `HH:MM[:SS[.fraction]]`, with `per_second` ticks to a second; `None` if
+/// the fraction is finer.
 pub(super) fn ticks(text: &str, per_second: i64) -> Option<i64> {
     let two = |text: &str, below: i64| {
         let number = (text.len() == 2).then(|| text.parse::<u8>().ok()).flatten()?;

@@ -4,8 +4,8 @@
 //! A file is six numbers, the bits, and free data behind them. Its filter is a [`Bloom`] whose
 //! hasher (3, FNV-1) and scheme (11, [`Dcso`]) are that program's: bits cannot be carried over to
 //! others. So it can be stored in either format without loss: planned keys and rate, keys counted
-//! ([`About::counted_items`](crate::filter::About::counted_items)) and data (the metadata) are kept. What
-//! is new goes in as into any other filter; its count is the caller's to set.
+//! ([`About::counted_items`](crate::filter::About::counted_items)) and data (the metadata) are
+//! kept. What is new goes in as into any other filter; its count is the caller's to set.
 //!
 //! Source: DCSO GmbH, "bloom" (program and Go library, 2017); checked against a file that version
 //! 0.2.4 wrote.

@@ -80,9 +80,9 @@ macro_rules! formats {
                 }
             }
 
-            /// The program that reads our files in a test (`crates/gardenia-cli/tests/programs`; for
-            /// filters in Parquet files also `crates/gardenia-python/tests/test_parquet.py`), if one
-            /// does.
+            /// The program that reads our files in a test (`crates/gardenia-cli/tests/programs`;
+            /// for filters in Parquet files also `crates/gardenia-python/tests/test_parquet.py`),
+            /// if one does.
             #[must_use]
             pub const fn read_back_by(self) -> Option<&'static str> {
                 let program = match self {

@@ -2,8 +2,8 @@
 //!
 //! One byte for the strategy, one for k, the number of words as a big-endian `int`, the words
 //! big-endian. The hash is Murmur3's 128-bit function for 64-bit processors, with seed 0, of what
-//! the *funnel* makes from a key: the little-endian bytes of an `int` or a `long`, UTF-8 or UTF-16 of
-//! text, or bytes. A file does not say which funnel it was.
+//! the *funnel* makes from a key: the little-endian bytes of an `int` or a `long`, UTF-8 or UTF-16
+//! of text, or bytes. A file does not say which funnel it was.
 //!
 //! Source: Guava, by the bytes that 33.6.0 wrote.
 

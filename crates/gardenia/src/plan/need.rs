@@ -132,7 +132,7 @@ impl Need {
         self
     }
 
-    /// Bytes of memory that the cells may take.
+    /// Memory that the cells may use, in bytes.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.bytes = Some(bytes);
         self

@@ -29,8 +29,8 @@ pub fn fpp(cells: u64, hashes: u32, capacity: u64, items: u64) -> f64 {
     -libm::expm1(all)
 }
 
-/// How probably the removal of a key that is in is refused, because another of these layers claims
-/// it, too: the rates are those of the other layers.
+/// The probability that the removal of a present key is refused, because another of these layers
+/// claims it, too: the rates are those of the other layers.
 ///
 /// ```
 /// use gardenia::theory::dynamic::refused;

@@ -76,7 +76,7 @@ pub struct ChoiceBloom<S = Fractional, M = Owned> {
 }
 
 impl ChoiceBloom {
-    /// A filter with two groups for `items` keys that come one by one, at a false-positive
+    /// A filter with two groups for `items` keys inserted one by one, at a false-positive
     /// probability of at most `fpp`.
     pub fn new(items: u64, fpp: f64) -> Result<Self, SizeError> {
         Self::builder().items(items).fpp(fpp).build()
@@ -138,7 +138,7 @@ impl<S: Scheme> ChoiceBloom<S> {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly
+    /// Adds the keys with these digests in order, and reports for each whether it was certainly
     /// absent.
     ///
     /// # Panics
@@ -312,13 +312,13 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
         ones.sum::<u64>() as f64 / cells as f64
     }
 
-    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    /// Whether the filter is empty: no cell is set. Reads all cells.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fill() == 0.0
     }
 
-    /// Bytes of memory that the bits take.
+    /// Memory used by the bits, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.bits.memory().words() * 8

@@ -219,7 +219,7 @@ impl<S: Scheme> Builder<ChoiceBloom<S>> {
         Ok(self.rate(self.shape()?, items, self.checked_choices()?))
     }
 
-    /// An empty filter, for keys that come one by one.
+    /// An empty filter, for keys inserted one by one.
     ///
     /// Its size counts on the effort: only [`Effort::Online`] keeps the rate that was asked for
     /// this way. Of a partitioned filter nothing is chosen, so that it is a plain one, and stays

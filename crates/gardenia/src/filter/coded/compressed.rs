@@ -256,8 +256,8 @@ impl<S: Scheme> CompressedBloom<S> {
         self.bloom.insert_digest(digest)
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
-    /// before.
+    /// Adds the keys with these digests in order, and reports for each whether it was certainly
+    /// absent before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -314,7 +314,7 @@ impl<S: Scheme> CompressedBloom<S> {
         self.bloom.fill()
     }
 
-    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    /// Whether the filter is empty: no cell is set. Reads all cells.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fill() == 0.0
@@ -333,7 +333,7 @@ impl<S: Scheme> CompressedBloom<S> {
         self.bloom.estimated_items()
     }
 
-    /// Bytes of memory that the bits take.
+    /// Memory used by the bits, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.bloom.memory_bytes()

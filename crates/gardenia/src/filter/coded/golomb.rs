@@ -155,7 +155,7 @@ impl Builder<GolombSet> {
     }
 
     /// Keys in a run, about: a query decodes half of one. Each run takes 20 bits in the index.
-    /// Unless said, the index takes 0.8 % (295 keys in a run at 1 %).
+    /// By default the index takes 0.8 % (295 keys in a run at 1 %).
     pub fn gaps_per_run(mut self, gaps: u32) -> Self {
         self.options.gaps_per_run = Some(gaps);
         self
@@ -446,7 +446,7 @@ impl<M: Memory> GolombSet<M> {
         Estimate { items: self.shape.items as f64, std_error: 0.0 }
     }
 
-    /// Bytes of memory that index and codes take.
+    /// Memory used by index and codes, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.words.words() * 8

@@ -139,8 +139,8 @@ impl BitwiseBloom {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was absent, as far
-    /// as the filter can tell, before.
+    /// Adds the keys with these digests in order, and reports for each whether it was absent, as
+    /// far as the filter can tell, before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -166,7 +166,7 @@ impl BitwiseBloom {
         base.scheme.dispatch(AddMany { base: &mut base.cells, full, above, digests, new });
     }
 
-    /// Adds `key` as often as `times` says, at once; true if it was absent, as far as the filter
+    /// Adds `key` `times` times at once; true if it was absent, as far as the filter
     /// can tell, before. If its count cannot grow so far, nothing changes.
     ///
     /// ```
@@ -268,7 +268,7 @@ impl<M: Memory> BitwiseBloom<M> {
         self.base.least(digest) > 0 || self.above.holds(digest)
     }
 
-    /// The count of the key with this digest, put together from its digits.
+    /// The count of the key with this digest, computed from its digits.
     #[inline]
     #[must_use]
     pub fn count_digest(&self, digest: Digest) -> u64 {
@@ -316,7 +316,7 @@ impl<M: Memory> BitwiseBloom<M> {
         set as f64 / self.all().map(|level| level.cells.len()).sum::<u64>() as f64
     }
 
-    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    /// Whether the filter is empty: no cell is set. Reads all cells.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fill() == 0.0
@@ -354,7 +354,7 @@ impl<M: Memory> BitwiseBloom<M> {
         })
     }
 
-    /// Bytes of memory that the cells take.
+    /// Memory used by the cells, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.all().map(|level| level.cells.memory().words() * 8).sum()

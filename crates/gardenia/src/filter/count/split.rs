@@ -325,8 +325,8 @@ impl SplitBloom {
         Ok(SplitState { opening, operations, closed_operations, cells, width, bytes })
     }
 
-    /// Opens a filter, and repairs it if it was not closed: [`opening`](Self::opening) tells. If it
-    /// cannot be opened both files stay as they are.
+    /// Opens a filter, and repairs it if it was not closed: [`opening`](Self::opening) reports it.
+    /// If it cannot be opened both files stay as they are.
     pub fn open(files: impl Into<SplitFiles>) -> Result<Self, Error> {
         Self::open_with(files, &ReadOptions::new())
     }
@@ -401,7 +401,7 @@ impl SplitBloom {
         self.scheme.dispatch(Touch { cells: &mut self.cells, digest, work: put_in })
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly
+    /// Adds the keys with these digests in order, and reports for each whether it was certainly
     /// absent.
     ///
     /// # Panics

@@ -198,7 +198,7 @@ impl Cuckoo {
     }
 
     /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at
-    /// the first that does not fit: the error tells how many went in.
+    /// the first that does not fit: the error says how many were added.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, Full> {
         self.about.took::<K>();
         let mut count = 0;
@@ -206,8 +206,8 @@ impl Cuckoo {
         Ok(count)
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
-    /// before. Stops at the first that does not fit: the error tells how many went in.
+    /// Adds the keys with these digests in order, and reports for each whether it was certainly
+    /// absent before. Stops at the first that does not fit: the error says how many were added.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -544,7 +544,7 @@ impl<M: Memory> Cuckoo<M> {
         self.buckets.width()
     }
 
-    /// How many keys are in, each as often as it went in.
+    /// The number of keys in the filter, counting every copy.
     #[must_use]
     pub fn items(&self) -> u64 {
         self.items
@@ -569,13 +569,13 @@ impl<M: Memory> Cuckoo<M> {
         cuckoo::fpp(self.cells(), self.items, self.width())
     }
 
-    /// How many keys are in: counted, not estimated, and each as often as it went in.
+    /// The number of keys in the filter, every copy included: counted, not estimated.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         Estimate { items: self.items as f64, std_error: 0.0 }
     }
 
-    /// Bytes of memory that the buckets take.
+    /// Memory used by the buckets, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.buckets.memory().words() * 8

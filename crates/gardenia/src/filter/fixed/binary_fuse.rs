@@ -374,7 +374,7 @@ impl<M: Memory> BinaryFuse<M> {
         Estimate { items: self.items as f64, std_error: 0.0 }
     }
 
-    /// Bytes of memory that the cells take.
+    /// Memory used by the cells, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.memory.words() * 8

@@ -122,7 +122,8 @@ impl Builder<Bloomier> {
         self
     }
 
-    /// Bits that tell absent keys, 0 to 30; 8 unless said. With none, every key has some value.
+    /// Check bits, which expose absent keys: 0 to 30; 8 unless set. With none, every key has some
+    /// value.
     pub fn check_bits(mut self, bits: u32) -> Self {
         self.options.check_bits = bits;
         self
@@ -401,7 +402,7 @@ impl<M: Memory> Bloomier<M> {
         self.items() == 0
     }
 
-    /// Bytes of memory that the cells take.
+    /// Memory used by the cells, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.cells.memory().words() * 8
@@ -452,7 +453,7 @@ impl<M: Memory> MutableBloomier<M> {
         self.items() == 0
     }
 
-    /// Bytes of memory that the cells of both tables take.
+    /// Memory used by the cells of both tables, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         (self.sides.memory().words() + self.values.memory().words()) * 8
@@ -556,7 +557,7 @@ impl<M: Memory> Bloomier<M> {
         self.plan.value_bits
     }
 
-    /// Bits that tell absent keys.
+    /// Check bits, which expose absent keys.
     #[must_use]
     pub fn check_bits(&self) -> u32 {
         self.plan.check_bits
@@ -674,7 +675,7 @@ impl<M: Memory> MutableBloomier<M> {
         self.plan.value_bits
     }
 
-    /// Bits that tell absent keys.
+    /// Check bits, which expose absent keys.
     #[must_use]
     pub fn check_bits(&self) -> u32 {
         self.plan.check_bits

@@ -149,7 +149,7 @@ impl DynamicBloom {
     }
 
     /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at
-    /// the first that does not fit: the error tells how many went in.
+    /// the first that does not fit: the error says how many were added.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, Full> {
         self.about.took::<K>();
         let mut count = 0;
@@ -157,8 +157,8 @@ impl DynamicBloom {
         Ok(count)
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
-    /// before. Stops at the first that does not fit: the error tells how many went in.
+    /// Adds the keys with these digests in order, and reports for each whether it was certainly
+    /// absent before. Stops at the first that does not fit: the error says how many were added.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -306,7 +306,7 @@ impl DynamicBloom {
         before - self.layers.len()
     }
 
-    /// Forgets all keys, and gives back all layers but the first.
+    /// Forgets all keys, and frees all layers but the first.
     pub fn clear(&mut self) {
         self.layers.truncate(1);
         for layer in &mut self.layers {
@@ -428,7 +428,7 @@ impl<M: Memory> DynamicBloom<M> {
         self.capacity
     }
 
-    /// Keys that are in, each as often as it went in.
+    /// The number of keys in the filter, counting every copy.
     #[must_use]
     pub fn items(&self) -> u64 {
         self.layers().sum()
@@ -490,7 +490,7 @@ impl<M: Memory> DynamicBloom<M> {
         Estimate { items, std_error: libm::sqrt(variance) }
     }
 
-    /// Bytes of memory that the cells take.
+    /// Memory used by the cells, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.layers.iter().map(|layer| layer.cells.memory().words() * 8).sum()

@@ -153,7 +153,7 @@ impl Builder<InfiniFilter> {
 }
 
 impl InfiniFilter {
-    /// A filter that keeps a false-positive probability of at most `fpp` for as many keys as come.
+    /// A filter that keeps a false-positive probability of at most `fpp` for any number of keys.
     pub fn new(fpp: f64) -> Result<Self, SizeError> {
         Self::builder().fpp(fpp).build()
     }
@@ -178,7 +178,7 @@ impl InfiniFilter {
     }
 
     /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at
-    /// the first that does not fit: the error tells how many went in.
+    /// the first that does not fit: the error says how many were added.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, Full> {
         self.about.took::<K>();
         let mut count = 0;
@@ -186,8 +186,8 @@ impl InfiniFilter {
         Ok(count)
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
-    /// before. Stops at the first that does not fit: the error tells how many went in.
+    /// Adds the keys with these digests in order, and reports for each whether it was certainly
+    /// absent before. Stops at the first that does not fit: the error says how many were added.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -209,8 +209,8 @@ impl InfiniFilter {
         Ok(!found)
     }
 
-    /// Adds those of the keys with these digests, in order, that are certainly absent, and tells of
-    /// each whether it was. Stops at the first that does not fit: the error tells how many were
+    /// Adds those of the keys with these digests, in order, that are certainly absent, and reports
+    /// for each whether it was. Stops at the first that does not fit: the error tells how many were
     /// looked at.
     ///
     /// For a set that is never removed from: keys that occur again take no room, and neither does a
@@ -286,7 +286,7 @@ impl InfiniFilter {
         Ok(())
     }
 
-    /// Forgets all keys, and gives back all memory but that of the first size.
+    /// Forgets all keys, and frees all memory but that of the first size.
     pub fn clear(&mut self) {
         // Where there is no memory for a new table, the pages stay with nothing in them.
         match Table::new(&self.rule) {
@@ -410,7 +410,7 @@ impl InfiniFilter {
         each!(&self.table, pages => pages.pages())
     }
 
-    /// How many keys are in the filter, each as often as it was inserted.
+    /// The number of keys in the filter, counting every copy.
     #[must_use]
     pub fn items(&self) -> u64 {
         self.items
@@ -435,14 +435,13 @@ impl InfiniFilter {
         each!(&self.table, pages => pages.fpp())
     }
 
-    /// How many keys are in the filter: counted, not estimated, and each as often as it was
-    /// inserted.
+    /// The number of keys in the filter, every copy included: counted, not estimated.
     #[must_use]
     pub fn estimated_items(&self) -> Estimate {
         Estimate { items: self.items as f64, std_error: 0.0 }
     }
 
-    /// Bytes of memory that pages and directory take.
+    /// Memory used by pages and directory, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         each!(&self.table, pages => pages.bytes())

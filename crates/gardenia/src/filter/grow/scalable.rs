@@ -320,7 +320,7 @@ struct Ahead {
 }
 
 impl ScalableBloom {
-    /// A filter that keeps a false-positive probability of at most `fpp` for as many keys as come.
+    /// A filter that keeps a false-positive probability of at most `fpp` for any number of keys.
     pub fn new(fpp: f64) -> Result<Self, SizeError> {
         Self::builder().fpp(fpp).build()
     }
@@ -366,7 +366,7 @@ impl ScalableBloom {
     }
 
     /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at
-    /// the first that does not fit: the error tells how many went in.
+    /// the first that does not fit: the error says how many were added.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, Full> {
         self.about.took::<K>();
         let mut count = 0;
@@ -374,8 +374,8 @@ impl ScalableBloom {
         Ok(count)
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
-    /// before. Stops at the first that does not fit: the error tells how many went in.
+    /// Adds the keys with these digests in order, and reports for each whether it was certainly
+    /// absent before. Stops at the first that does not fit: the error says how many were added.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -477,7 +477,7 @@ impl ScalableBloom {
         self.slices.iter().enumerate().filter(far).map(ahead).collect()
     }
 
-    /// Forgets all keys, and gives back all slices but the first.
+    /// Forgets all keys, and frees all slices but the first.
     pub fn clear(&mut self) {
         self.slices.truncate(1);
         for slice in &mut self.slices {
@@ -661,7 +661,7 @@ impl<M: Memory> ScalableBloom<M> {
         Estimate { items, std_error: items * self.fpp() }
     }
 
-    /// Bytes of memory that the bits take.
+    /// Memory used by the bits, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.slices.iter().map(|slice| slice.bits.memory().words() * 8).sum()

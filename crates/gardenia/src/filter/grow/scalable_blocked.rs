@@ -133,7 +133,7 @@ impl Slice<Owned> {
 }
 
 impl ScalableBlocked {
-    /// A filter that keeps a false-positive probability of at most `fpp` for as many keys as come.
+    /// A filter that keeps a false-positive probability of at most `fpp` for any number of keys.
     pub fn new(fpp: f64) -> Result<Self, SizeError> {
         Self::builder().fpp(fpp).build()
     }
@@ -158,7 +158,7 @@ impl ScalableBlocked {
     }
 
     /// Adds all keys, hashing and fetching ahead; how many were certainly absent before. Stops at
-    /// the first that does not fit: the error tells how many went in.
+    /// the first that does not fit: the error says how many were added.
     pub fn insert_many<K: Key>(&mut self, keys: &[K]) -> Result<u64, Full> {
         self.about.took::<K>();
         let mut count = 0;
@@ -166,8 +166,8 @@ impl ScalableBlocked {
         Ok(count)
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
-    /// before. Stops at the first that does not fit: the error tells how many went in.
+    /// Adds the keys with these digests in order, and reports for each whether it was certainly
+    /// absent before. Stops at the first that does not fit: the error says how many were added.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -262,7 +262,7 @@ impl ScalableBlocked {
             .collect()
     }
 
-    /// Forgets all keys, and gives back all slices but the first.
+    /// Forgets all keys, and frees all slices but the first.
     pub fn clear(&mut self) {
         self.slices.truncate(1);
         for slice in &mut self.slices {
@@ -379,7 +379,7 @@ impl<M: Memory> ScalableBlocked<M> {
         Estimate { items, std_error: items * self.fpp() }
     }
 
-    /// Bytes of memory that the bits take.
+    /// Memory used by the bits, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.slices.iter().map(|slice| slice.blocks.bits().memory().words() * 8).sum()

@@ -122,8 +122,8 @@ impl BlockedBloom {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
-    /// before.
+    /// Adds the keys with these digests in order, and reports for each whether it was certainly
+    /// absent before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -380,13 +380,13 @@ impl<M: Memory> BlockedBloom<M> {
         self.blocks.bits().count_ones() as f64 / self.bits() as f64
     }
 
-    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    /// Whether the filter is empty: no cell is set. Reads all cells.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fill() == 0.0
     }
 
-    /// Bytes of memory that the bits take.
+    /// Memory used by the bits, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.blocks.bits().memory().words() * 8

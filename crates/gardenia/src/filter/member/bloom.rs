@@ -142,8 +142,8 @@ impl<S: Scheme> Bloom<S> {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
-    /// before.
+    /// Adds the keys with these digests in order, and reports for each whether it was certainly
+    /// absent before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.

@@ -31,7 +31,7 @@ use crate::{DecodeError, EncodeError, Merge, Mismatch, SizeError};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The filter of Parquet files, and the fastest where keys are asked for one by one.
+/// The filter of Parquet files, and the fastest for single queries.
 ///
 /// ```
 /// use gardenia::SplitBlockBloom;
@@ -158,8 +158,8 @@ impl SplitBlockBloom {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
-    /// before.
+    /// Adds the keys with these digests in order, and reports for each whether it was certainly
+    /// absent before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -400,7 +400,7 @@ impl<M: Memory> SplitBlockBloom<M> {
         self.blocks.bits().count_ones() as f64 / self.bits() as f64
     }
 
-    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    /// Whether the filter is empty: no cell is set. Reads all cells.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fill() == 0.0

@@ -122,13 +122,13 @@ impl Built for DistanceSensitiveBloom {
 impl ForItems for DistanceSensitiveBloom {}
 
 impl Builder<DistanceSensitiveBloom> {
-    /// Points up to this distance from one that is in are to be called near.
+    /// Points up to this distance from a stored one are to be called near.
     pub fn near(mut self, distance: f64) -> Self {
         self.options.near = Some(distance);
         self
     }
 
-    /// Points at least this far from all that are in are not.
+    /// Points at least this far from all stored ones are not.
     pub fn far(mut self, distance: f64) -> Self {
         self.options.far = Some(distance);
         self
@@ -353,8 +353,8 @@ impl<M: Memory> DistanceSensitiveBloom<M> {
         misses(&self.shape(), distance)
     }
 
-    /// The probability that a point at least so far from all of `items` points that are in is
-    /// called near, at most.
+    /// The largest probability that a point at least this far from all of `items` stored points is
+    /// called near.
     #[must_use]
     pub fn alarms(&self, items: u64, distance: f64) -> f64 {
         alarms(&self.shape(), items, distance)

@@ -117,7 +117,7 @@ impl Builder<CountMin> {
         }
     }
 
-    /// Bytes of memory that the cells will take.
+    /// Memory that the cells will use, in bytes.
     pub fn memory_bytes(&self) -> Result<u64, SizeError> {
         let SketchShape { columns, rows, .. } = self.shape()?;
         grid::measure(self.options.cells, rows, columns).map(|(_, _, words)| words * 8)

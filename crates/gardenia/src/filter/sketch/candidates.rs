@@ -107,7 +107,7 @@ impl<E: Entry> Candidates<E> {
         slots.saturating_mul(2).max(2).checked_next_power_of_two().unwrap_or(usize::MAX)
     }
 
-    /// Bytes of memory that a table with this many entries takes, beside what they point to.
+    /// Memory used by a table with this many entries, in bytes, without what they point to.
     pub(super) fn bytes(slots: usize, entries: u64) -> u64 {
         let each = (size_of::<E>() + size_of::<(E::Rank, u32)>()) as u64;
         (Self::entries(slots) as u64).saturating_mul(8).saturating_add(entries.saturating_mul(each))

@@ -119,8 +119,8 @@ impl CountMin {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
-    /// before.
+    /// Adds the keys with these digests in order, and reports for each whether it was certainly
+    /// absent before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -202,7 +202,7 @@ impl CountMin {
         before < threshold && after >= threshold
     }
 
-    /// Counts the key with this digest once; true if it certainly came for the first time.
+    /// Counts the key with this digest once; true if it is certainly the first of its key.
     #[inline]
     pub fn insert_digest(&mut self, digest: Digest) -> bool {
         self.raise(digest, 1) == 0
@@ -238,7 +238,7 @@ fn told(numbers: &[u64], yes: impl Fn(u64) -> bool, answers: &mut impl Sink) {
 }
 
 impl<M: Memory> CountMin<M> {
-    /// Whether `key` may have come: never false for a key that did.
+    /// Whether `key` may have occurred: never false for a key that did.
     #[inline]
     #[must_use]
     pub fn contains(&self, key: impl Key) -> bool {
@@ -258,7 +258,7 @@ impl<M: Memory> CountMin<M> {
     pub fn contains_digests(&self, digests: &[Digest], out: &mut [bool]) {
         self.contains_each(Given(digests), &mut Bools::of(digests, out));
     }
-    /// How often `key` came, or the sum of its weights: never too little below the cells'
+    /// How often `key` occurred, or the sum of its weights: never too little below the cells'
     /// [`top`](Self::top).
     #[inline]
     #[must_use]
@@ -303,7 +303,7 @@ impl<M: Memory> CountMin<M> {
         self.count(key) >= threshold
     }
 
-    /// Whether the key with this digest may have come.
+    /// Whether the key with this digest may have occurred.
     #[inline]
     #[must_use]
     pub fn contains_digest(&self, digest: Digest) -> bool {
@@ -438,7 +438,7 @@ impl<M: Memory> CountMin<M> {
         delta(self.form(), self.columns(), self.rows(), self.copies())
     }
 
-    /// Bytes of memory that the cells take, with the map of merged ones.
+    /// Memory used by the cells, in bytes, with the map of merged ones.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.grid.memory().words() * 8
@@ -456,7 +456,7 @@ impl<M: Memory> CountMin<M> {
         covered as f64 / (self.columns() as f64 * f64::from(self.rows()))
     }
 
-    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    /// Whether the filter is empty: no cell is set. Reads all cells.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fill() == 0.0

@@ -312,7 +312,7 @@ impl<M: Memory> CountSketch<M> {
         self.rows.len() as u32
     }
 
-    /// Bytes of memory that the cells take.
+    /// Memory used by the cells, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.cells.words() * 8

@@ -151,7 +151,7 @@ impl RangeCountMin {
         self.bits
     }
 
-    /// Bytes of memory that the cells take.
+    /// Memory used by the cells, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.sections().iter().map(|level| level.words() * 8).sum()

@@ -232,7 +232,7 @@ impl A2Bloom {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was absent, or
+    /// Adds the keys with these digests in order, and reports for each whether it was absent, or
     /// forgotten before.
     ///
     /// # Panics
@@ -505,13 +505,13 @@ impl<M: Memory> A2Bloom<M> {
         (low + high) as f64 / self.bits() as f64
     }
 
-    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    /// Whether the filter is empty: no cell is set. Reads all cells.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fill() == 0.0
     }
 
-    /// Bytes of memory that the bits take.
+    /// Memory used by the bits, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.pair.memory().words() * 8

@@ -365,7 +365,7 @@ impl StableBloom {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was absent, or
+    /// Adds the keys with these digests in order, and reports for each whether it was absent, or
     /// forgotten before.
     ///
     /// # Panics

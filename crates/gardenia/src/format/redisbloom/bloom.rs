@@ -125,7 +125,8 @@ fn bits_per_entry(error: f64) -> f64 {
     -(error.ln() / LN2_SQUARED)
 }
 
-/// Bits for this number of entries: whole words, one at least. `None` if they are beyond all memory.
+/// Bits for this number of entries: whole words, one at least. `None` if they are beyond all
+/// memory.
 fn bits_for(entries: u64, bits_per_entry: f64) -> Option<u64> {
     let bits = entries as f64 * bits_per_entry;
     // Above 2^60 nothing can be allocated, and below it the rounding cannot overflow.

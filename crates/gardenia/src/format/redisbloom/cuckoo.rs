@@ -174,8 +174,8 @@ impl CuckooChain {
         Ok(self)
     }
 
-    /// The slots of this number of tables, if the filter's numbers are possible, and all of it takes
-    /// at most `max_bytes`.
+    /// The slots of this number of tables, if the filter's numbers are possible, and all of it
+    /// takes at most `max_bytes`.
     fn sizes(&self, tables: u64, max_bytes: u64) -> Result<impl Iterator<Item = u64> + use<>, LayoutError> {
         if self.bucket_size == 0 || self.bucket_size > 255 {
             return wrong("bucket size", "it is between 1 and 255");

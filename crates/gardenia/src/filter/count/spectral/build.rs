@@ -115,8 +115,8 @@ impl<P: Policy> Builder<SpectralBloom<P>> {
         self
     }
 
-    /// Whether recurring minimum marks the keys that have secondary cells; it does unless told not
-    /// to. Without the marker, which takes a bit per primary cell, some counts are too small.
+    /// Whether recurring minimum marks the keys that have secondary cells; the default is true.
+    /// Without the marker, which takes a bit per primary cell, some counts are too small.
     pub fn marker(mut self, yes: bool) -> Self {
         self.options.marker = Some(yes);
         self

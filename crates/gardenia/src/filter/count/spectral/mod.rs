@@ -113,8 +113,8 @@ impl<P: Policy> SpectralBloom<P> {
         count
     }
 
-    /// Adds the keys with these digests in order, and tells of each whether it was certainly absent
-    /// before.
+    /// Adds the keys with these digests in order, and reports for each whether it was certainly
+    /// absent before.
     ///
     /// # Panics
     /// If `new` is not as long as `digests`.
@@ -386,7 +386,7 @@ impl<P: Policy, M: Memory> SpectralBloom<P, M> {
         self.count_nonzero() as f64 / self.cells() as f64
     }
 
-    /// Whether it holds no keys: no cell is set. All cells are looked at.
+    /// Whether the filter is empty: no cell is set. Reads all cells.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fill() == 0.0
@@ -402,7 +402,7 @@ impl<P: Policy, M: Memory> SpectralBloom<P, M> {
         each!(&self.store, tables => tables.primary.nonzero())
     }
 
-    /// Bytes of memory that cells and marker take.
+    /// Memory used by cells and marker, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         each!(&self.store, tables => tables.bytes())

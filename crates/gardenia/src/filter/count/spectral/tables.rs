@@ -195,7 +195,7 @@ impl<C: Cells, M: Memory> Tables<C, M> {
         self.primary.saturated() + secondary
     }
 
-    /// Bytes of memory that cells and marker take.
+    /// Memory used by cells and marker, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let secondary = self.secondary.as_ref().map_or(0, |Secondary { cells, marker, .. }| {
             cells.bytes() + marker.as_ref().map_or(0, |marker| marker.bits.memory().words() * 8)

@@ -283,7 +283,7 @@ impl<M: Memory> Ribbon<M> {
         self.items() == 0
     }
 
-    /// Bytes of memory that the table takes.
+    /// Memory used by the table, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.memory.words() * 8
