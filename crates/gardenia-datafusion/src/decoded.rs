@@ -212,7 +212,7 @@ impl Held {
         key + filter.map_or(0, |filter| filter.memory_bytes())
     }
 
-    /// Whether it is this filter, by what can be told at once.
+    /// Whether it is this filter, as far as that is known without reading it.
     fn may_be(&self, source: Source<'_>, state: Option<State>) -> bool {
         match (&self.key, source) {
             (Name::Bytes(ours), Source::Bytes(theirs)) => {

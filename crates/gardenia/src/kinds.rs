@@ -747,7 +747,7 @@ impl AnyFilter {
         each_pair!(intersect, (&mut *self, other), ours, theirs => Some(ours.intersect_with(theirs)))
     }
 
-    /// Bytes of memory that the cells take at most once so many more keys are in; of kinds that do
+    /// Bytes of memory that the cells take at most once this many more keys are in; of kinds that do
     /// not grow, those that they take now. For who must know before it happens: insertion itself
     /// takes what it needs.
     ///

@@ -154,7 +154,7 @@ pub(crate) fn run(args: &ImproveArgs) -> anyhow::Result<Outcome> {
 }
 
 impl Report {
-    /// Of so many keys and rounds.
+    /// Of this many keys and rounds.
     fn new(
         filter: String,
         (keys, rounds): (u64, u64),

@@ -81,7 +81,7 @@ impl Source {
         }
     }
 
-    /// Reports at once what would otherwise be noticed after hours of reading other inputs.
+    /// Fails at once where reading would fail, and not after hours of reading other inputs.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let Self::File(path) = self else { return Ok(()) };
         let check = || {

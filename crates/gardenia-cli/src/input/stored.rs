@@ -4,7 +4,7 @@
 //! Two questions are kept apart. *Where* a record has its key is a matter of each file: a list may
 //! have one in every line, and a log in its second field. So each option that is not given is the
 //! filter's, unless those that are given choose another structure. *What* the key is made into (small letters, a hash, a
-//! number) must be the same, or nothing is found: it is taken over, and an option that contradicts
+//! number) must be the same, or nothing is found: it is copied, and an option that contradicts
 //! it is refused.
 
 use super::fields::picks;
@@ -292,7 +292,7 @@ impl KeyArgs {
         Self { inherited, ..found }
     }
 
-    /// Whether keys are said to be in fields.
+    /// Whether an option puts keys into fields.
     fn says_fields(&self) -> bool {
         self.field.is_some() || self.delimiter.is_some() || self.csv || self.no_header
     }

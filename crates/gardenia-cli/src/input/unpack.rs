@@ -31,7 +31,7 @@ enum Reading {
 }
 use Reading::{Refused, Unpacked};
 
-/// All that are known by their first bytes. A text that begins in such a way can be told by the
+/// All that are known by their first bytes. A text that begins in such a way differs in the
 /// bytes that follow: blocks of bzip2 begin with the digits of π, pages of Parquet with a header,
 /// and every second byte of Latin text in UTF-16 is zero.
 const FORMATS: [Format; 20] = [

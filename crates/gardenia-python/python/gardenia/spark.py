@@ -251,7 +251,7 @@ def _reduced(df, column, recipe, known, nulls, partitions, depth, path):
     if "merge" not in getattr(empty, "abilities", ("merge",)):  # some kinds can be merged in some forms only
         raise gardenia.UnsupportedError(f"{known[0]} cannot be built in parts: two of them cannot be merged. hint: use another policy or form")
     _check_keys(keys, empty, nulls)
-    log.warning("%s", _cost(*known))  # Python shows warnings, and nothing below, unless it is told otherwise
+    log.warning("%s", _cost(*known))  # by default Python shows warnings, and nothing below
     if partitions is not None:
         keys = keys.coalesce(partitions)
     job = uuid.uuid4().hex

@@ -54,7 +54,7 @@ pub struct BloomPlan {
 const SMALL: u64 = 1_000;
 /// Items of the slice with the largest share, where the capacity is no plan.
 const PEAK_ITEMS: u64 = 50_000;
-/// The library adds no slice to so many.
+/// The library adds no slice to this many.
 pub const MOST_SLICES: usize = 64;
 /// The whole rate to the first slice: what is left to others is not worth a bit.
 const ALL_TO_THE_FIRST: f64 = 1e-12;

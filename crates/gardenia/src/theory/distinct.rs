@@ -325,7 +325,7 @@ fn multiples(pairs: usize, odd: bool, divisor: usize) -> usize {
     }
 }
 
-/// Of so many positions at most folds are counted: more would take milliseconds, and rates this low
+/// Folds are counted for this many positions at most: more would take milliseconds, and rates this low
 /// have other floors.
 const FOLDED: usize = 48;
 

@@ -29,7 +29,7 @@ impl TokenKeys {
         Ok(Some(Self { pattern, keys: args.keys()? }))
     }
 
-    /// How keys are made of what is found.
+    /// How keys are made from what is found.
     pub(super) fn keys(&self) -> &Keys {
         &self.keys
     }

@@ -86,7 +86,7 @@ impl<'a, 'w> Printer<'a, 'w> {
         }
     }
 
-    /// An input has ended: prints what can be said of it as a whole. If it was not read to its end,
+    /// An input has ended: prints what is known of it as a whole. If it was not read to its end,
     /// or its answers cannot be trusted, that is no more than what was found.
     pub(super) fn end(&mut self, input: &Input, failed: bool) -> anyhow::Result<Tally> {
         let mut output = std::mem::take(&mut self.output);

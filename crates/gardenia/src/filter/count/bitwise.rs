@@ -360,7 +360,7 @@ impl<M: Memory> BitwiseBloom<M> {
         self.all().map(|level| level.cells.memory().words() * 8).sum()
     }
 
-    /// Bytes that so many more keys add at most.
+    /// Bytes that this many more keys add at most.
     pub(crate) fn bytes_for(&self, keys: u64) -> u64 {
         self.above.bytes_for(keys)
     }

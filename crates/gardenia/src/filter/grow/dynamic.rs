@@ -206,7 +206,7 @@ impl DynamicBloom {
         self.layers[0].cells.memory().words() as u64 * 8
     }
 
-    /// Bytes that so many more keys add: those of the layers that they fill.
+    /// Bytes that this many more keys add: those of the layers that they fill.
     pub(crate) fn bytes_for(&self, keys: u64) -> u64 {
         let room = self
             .layers()

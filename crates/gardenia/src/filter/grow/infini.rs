@@ -447,7 +447,7 @@ impl InfiniFilter {
         each!(&self.table, pages => pages.bytes())
     }
 
-    /// Bytes that so many more keys add at most.
+    /// Bytes that this many more keys add at most.
     pub(crate) fn bytes_for(&self, keys: u64) -> u64 {
         each!(&self.table, pages => pages.bytes_for(keys))
     }

@@ -212,7 +212,7 @@ impl ScalableBlocked {
         self.allowance.exceeded(needed, self.items()).map(|max| (needed, max))
     }
 
-    /// Bytes that so many more keys add at most: those of the slices that they fill.
+    /// Bytes that this many more keys add at most: those of the slices that they fill.
     pub(crate) fn bytes_for(&self, keys: u64) -> u64 {
         let shape = |number| shape(&self.rule, number).ok().map(|shape| bit_bytes(shape.cells));
         let last = self.slices.last().map_or(0, |slice| slice.items);

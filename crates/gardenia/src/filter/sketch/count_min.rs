@@ -444,7 +444,7 @@ impl<M: Memory> CountMin<M> {
         self.grid.memory().words() * 8
     }
 
-    /// Bytes that so many more keys add: none, a sketch stays as large as it is.
+    /// Bytes that this many more keys add: none, a sketch stays as large as it is.
     pub(crate) fn bytes_for(&self, _keys: u64) -> u64 {
         0
     }
