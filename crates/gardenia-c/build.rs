@@ -1,5 +1,5 @@
-//! Gives the shared library the name that programs look for when they start: it changes with the major version, and below 1.0
-//! with the minor one.
+//! Gives the shared library the name that programs look for when they start: it changes with the
+//! major version, and below 1.0 with the minor one.
 
 fn main() {
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {

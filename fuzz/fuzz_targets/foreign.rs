@@ -1,4 +1,5 @@
-//! Any bytes as a filter of another program: the first byte chooses the format, or whatever the rest is recognised as.
+//! Any bytes as a filter of another program: the first byte chooses the format, or whatever the
+//! rest is recognised as.
 #![no_main]
 
 use gardenia::ReadOptions;

@@ -1,4 +1,5 @@
-//! The counters of a split filter whose process was killed, with some bytes changed: the journal of its last operation among them.
+//! The counters of a split filter whose process was killed, with some bytes changed: the journal of
+//! its last operation among them.
 #![no_main]
 
 use gardenia::{CountingBloom, ReadOptions, SplitBloom};

@@ -1,5 +1,5 @@
-//! Sequences of operations on every kind that accepts keys, against an exact model: what was inserted more often than removed is
-//! found, unless the kind forgets.
+//! Sequences of operations on every kind that accepts keys, against an exact model: what was
+//! inserted more often than removed is found, unless the kind forgets.
 #![no_main]
 
 use arbitrary::Arbitrary;

@@ -1,4 +1,5 @@
-//! Any bytes as a Parquet file, with the mark and the length of the footer that a writer would have given it.
+//! Any bytes as a Parquet file, with the mark and the length of the footer that a writer would have
+//! given it.
 #![no_main]
 
 use gardenia::ReadOptions;

@@ -1,4 +1,5 @@
-//! Any bytes as what RedisBloom stores: the header and the chunks of a dump, and the fields of an RDB file. The first byte chooses.
+//! Any bytes as what RedisBloom stores: the header and the chunks of a dump, and the fields of an
+//! RDB file. The first byte chooses.
 #![no_main]
 
 use gardenia::format::redisbloom::bloom::BloomChain;

@@ -2,8 +2,8 @@
 
 use gardenia::KeyHasher;
 
-/// These bytes with the checksums that a writer would have given them, as far as they have places for them: otherwise nothing but the
-/// checksums would ever be tried.
+/// These bytes with the checksums that a writer would have given them, as far as they have places
+/// for them: otherwise nothing but the checksums would ever be tried.
 pub fn sealed(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let sum = |bytes: &[u8]| KeyHasher::xxh3(0).digest(bytes).0.to_le_bytes();

@@ -1,7 +1,9 @@
-//! What a call through the C interface costs beside the same call from Rust: `cargo run --profile dist -p gardenia-c --example cost`.
+//! What a call through the C interface costs beside the same call from Rust:
+//! `cargo run --profile dist -p gardenia-c --example cost`.
 //!
-//! The calls of C go through the shared library that was built with this program, so that no compiler sees both sides. Both are
-//! timed in one process and in turns, so that whatever disturbs the machine hits both; the best of the rounds counts.
+//! The calls of C go through the shared library that was built with this program, so that no
+//! compiler sees both sides. Both are timed in one process and in turns, so that whatever disturbs
+//! the machine hits both; the best of the rounds counts.
 
 use gardenia::{AnyFilter, Digest, Filter, Spec};
 use gardenia_c::{gardenia_filter, gardenia_keys, gardenia_keys_u64, gardenia_status};

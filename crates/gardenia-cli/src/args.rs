@@ -548,10 +548,10 @@ pub(crate) struct InfoArgs {
 
 /// Guided tour with built-in examples
 ///
-/// Builds two kinds of filter, queries them, saves and reopens them, deduplicates a million log lines
-/// against an exact set, counts, removes and forgets keys, shows what choosing bits saves, counts a
-/// stream of any length, compares the other kinds, and measures the time per key. Takes a few
-/// seconds and leaves nothing behind.
+/// Builds two kinds of filter, queries them, saves and reopens them, deduplicates a million log
+/// lines against an exact set, counts, removes and forgets keys, shows what choosing bits saves,
+/// counts a stream of any length, compares the other kinds, and measures the time per key. Takes a
+/// few seconds and leaves nothing behind.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -562,8 +562,8 @@ pub(crate) struct TourArgs {}
 /// Measure the time per key on this machine
 ///
 /// Fills and queries filters with random keys, one call per key and in batches of 8192. Each repeat
-/// uses fresh keys. Filters start empty, with their memory already in use; keys are hashed while the
-/// clock runs. Below 1000 keys the clock itself takes part of the time.
+/// uses fresh keys. Filters start empty, with their memory already in use; keys are hashed while
+/// the clock runs. Below 1000 keys the clock itself takes part of the time.
 /// `cargo run --profile dist -p peers` compares with other libraries.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -167,7 +167,8 @@ fn pair(line: &str) -> Option<(&str, &str)> {
     Some((command, remark.trim_start()))
 }
 
-/// Words in lines, of which the first begins `indent` columns from the margin and the others `rest`.
+/// Words in lines, of which the first begins `indent` columns from the margin and the others
+/// `rest`.
 fn wrapped(text: &str, indent: usize, rest: usize, width: usize) -> Vec<String> {
     let (mut lines, mut line) = (Vec::new(), " ".repeat(indent));
     let mut empty = true;

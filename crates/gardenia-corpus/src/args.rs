@@ -79,7 +79,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "RULE", default_value = "line")]
     pub split: Split,
 
-    /// Paragraphs of fewer words stay; of n-grams those of fewer words than an n-gram do in any case
+    /// Paragraphs of fewer words stay; of n-grams those of fewer words than an n-gram do in any
+    /// case
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub min_words: usize,
 
@@ -216,7 +217,8 @@ impl BenchmarkArgs {
     }
 }
 
-/// Options that have an effect with some others only: their names, when that is, and what they need.
+/// Options that have an effect with some others only: their names, when that is, and what they
+/// need.
 type Effect = (&'static str, fn(&Options) -> bool, &'static str);
 const EFFECTS: [Effect; 14] = [
     ("key", |options| options.documents, "--by document"),

@@ -360,9 +360,9 @@ impl Overlap<'_> {
         self.seen.insert(&digests, &mut vec![false; digests.len()])
     }
 
-    /// Notes that a unit stays, which false positives could have removed: of its distinct n-grams that
-    /// were not known, as many more as it would take. Known ones count as true, though some may be
-    /// false positives: the estimate is rather too high where a unit needs several.
+    /// Notes that a unit stays, which false positives could have removed: of its distinct n-grams
+    /// that were not known, as many more as it would take. Known ones count as true, though some
+    /// may be false positives: the estimate is rather too high where a unit needs several.
     fn kept(&mut self, hits: u64, total: u64, overlap: f64) {
         let needed = (overlap * total as f64).floor() as u64 + 1;
         self.seen.kept(1, tail(total - hits, self.seen.rate(), needed - hits));

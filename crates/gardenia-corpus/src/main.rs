@@ -120,8 +120,8 @@ struct DedupArgs {
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 
-    /// Bytes of the state's journals after which its sets are written as a whole; by default what the
-    /// sets take, and 16 MiB at least
+    /// Bytes of the state's journals after which its sets are written as a whole; by default what
+    /// the sets take, and 16 MiB at least
     #[arg(long, value_name = "BYTES", hide = true, requires = "state", value_parser = parse_bytes)]
     journals: Option<u64>,
 }

@@ -389,8 +389,8 @@ pub fn check_finished<'a>(
     Ok(())
 }
 
-/// Where an output is while it is written, and when it is complete. The first is fixed, so that what
-/// a killed run left is overwritten by the next.
+/// Where an output is while it is written, and when it is complete. The first is fixed, so that
+/// what a killed run left is overwritten by the next.
 fn places(directory: &Path, name: &str) -> (PathBuf, PathBuf) {
     let path = directory.join(name);
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -42,7 +42,8 @@ pub struct Job {
     pub target: Target,
     /// A directory that remembers what was done.
     pub state: Option<PathBuf>,
-    /// Bytes of its journals after which its sets are written as a whole; by default what they take.
+    /// Bytes of its journals after which its sets are written as a whole; by default what they
+    /// take.
     pub journals: Option<u64>,
     /// States of other runs, whose units count as seen before.
     pub after: Vec<PathBuf>,

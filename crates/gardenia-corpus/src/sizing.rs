@@ -43,10 +43,10 @@ impl Sampled {
     }
 
     /// Distinct units of a corpus that is `scale` times as long. What was in several pieces is
-    /// everywhere, and counts once; what was in one piece goes on at the same pace. A unit that is in
-    /// c pieces of the corpus is in one of the sample with probability c·p·(1 − p)^(c − 1), where
-    /// p = 1/scale, and in several with the rest: it is expected to count for 1 at least, and for c
-    /// at most, so that the sum is no underestimate, if the pieces are like the rest.
+    /// everywhere, and counts once; what was in one piece goes on at the same pace. A unit that is
+    /// in c pieces of the corpus is in one of the sample with probability c·p·(1 − p)^(c − 1),
+    /// where p = 1/scale, and in several with the rest: it is expected to count for 1 at least, and
+    /// for c at most, so that the sum is no underestimate, if the pieces are like the rest.
     fn distinct(&self, scale: f64) -> f64 {
         let single = self.found.values().filter(|piece| piece.is_some()).count();
         (self.found.len() - single) as f64 + single as f64 * scale.max(1.0)
@@ -102,8 +102,8 @@ pub fn rate(set: Set, options: &Options) -> f64 {
     }
 }
 
-/// Bytes that each set may take; an error if the sets are likely to need more than there is. `memory`
-/// is what is left of `--memory`.
+/// Bytes that each set may take; an error if the sets are likely to need more than there is.
+/// `memory` is what is left of `--memory`.
 pub fn limits(expected: &[Expected], memory: Option<u64>) -> anyhow::Result<Vec<u64>> {
     let needed: u64 = expected.iter().map(|set| set.bytes).sum();
     let Some(memory) = memory.or_else(available) else { return Ok(vec![u64::MAX; expected.len()]) };

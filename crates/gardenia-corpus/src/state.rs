@@ -4,8 +4,8 @@
 //! A directory holds
 //!
 //! * `options.json`: what is done, with which a run must agree that goes on;
-//! * `target.json`: where it is written, with the same rule: files that were finished elsewhere would
-//!   be missing;
+//! * `target.json`: where it is written, with the same rule: files that were finished elsewhere
+//!   would be missing;
 //! * `SET-G.gdn` (or `.digests`): a set as it was when generation G began;
 //! * `SET-G.journal`: the digests that came since, eight bytes each;
 //! * `top-N.gdn`: the most repeated texts after N files;

@@ -7,12 +7,14 @@ use syn::{Data, DeriveInput, Error, Fields, parse_macro_input, parse_quote};
 
 /// Makes a struct or an enum a key, also of filters that are saved.
 ///
-/// The canonical bytes of a struct are those of a tuple of its fields, in their order; of an enum, those of a tuple of the
-/// variant's name and its fields. Every field must be a key. Fields may be renamed and variants may be moved; anything else changes
-/// the bytes, and filters that were saved before no longer find the keys.
+/// The canonical bytes of a struct are those of a tuple of its fields, in their order; of an enum,
+/// those of a tuple of the variant's name and its fields. Every field must be a key. Fields may be
+/// renamed and variants may be moved; anything else changes the bytes, and filters that were saved
+/// before no longer find the keys.
 ///
-/// A type may contain itself, as in `next: Option<Box<Node>>`, if it is written as in its declaration (`Node`, `Node<T>`) or as `Self`.
-/// Two types that contain each other do not compile ("cycle detected", E0391): implement `Key` by hand for one of them.
+/// A type may contain itself, as in `next: Option<Box<Node>>`, if it is written as in its
+/// declaration (`Node`, `Node<T>`) or as `Self`. Two types that contain each other do not compile
+/// ("cycle detected", E0391): implement `Key` by hand for one of them.
 #[proc_macro_derive(Key)]
 pub fn derive_key(input: TokenStream) -> TokenStream {
     expand(parse_macro_input!(input as DeriveInput)).unwrap_or_else(Error::into_compile_error).into()

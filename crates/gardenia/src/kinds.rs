@@ -747,8 +747,8 @@ impl AnyFilter {
         each_pair!(intersect, (&mut *self, other), ours, theirs => Some(ours.intersect_with(theirs)))
     }
 
-    /// Bytes of memory that the cells take at most once this many more keys are in; of kinds that do
-    /// not grow, those that they take now. For who must know before it happens: insertion itself
+    /// Bytes of memory that the cells take at most once this many more keys are in; of kinds that
+    /// do not grow, those that they take now. For who must know before it happens: insertion itself
     /// takes what it needs.
     ///
     /// Cells of a spectral filter that are as wide as their counts need are not counted ahead.

@@ -104,7 +104,8 @@ pub(crate) struct DedupArgs {
     )]
     pub(crate) memory: Option<u64>,
 
-    /// Remember at least the last N distinct lines; older ones (certainly after 2N) are printed again
+    /// Remember at least the last N distinct lines; older ones (certainly after 2N) are printed
+    /// again
     #[arg(
         short,
         long,

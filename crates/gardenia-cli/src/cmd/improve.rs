@@ -20,11 +20,11 @@ use std::path::PathBuf;
 /// Reduce the false positives of a choice filter
 ///
 /// Keys added one by one used the best group of bits at the time. With all keys known, `improve`
-/// chooses again, in rounds: the filter keeps its size and finds the same keys, with fewer bits set.
-/// All keys are needed, or those that are left out would be lost; they are held in memory, 8 bytes
-/// each. For filters of kind choice that were built with --effort online, rounds or propagated; by
-/// default `build` places the keys together, which leaves nothing to improve. A filter of an earlier
-/// version whose scheme needs a prime number of bits gets a few bits more.
+/// chooses again, in rounds: the filter keeps its size and finds the same keys, with fewer bits
+/// set. All keys are needed, or those that are left out would be lost; they are held in memory, 8
+/// bytes each. For filters of kind choice that were built with --effort online, rounds or
+/// propagated; by default `build` places the keys together, which leaves nothing to improve. A
+/// filter of an earlier version whose scheme needs a prime number of bits gets a few bits more.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

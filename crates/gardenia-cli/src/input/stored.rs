@@ -3,9 +3,9 @@
 //!
 //! Two questions are kept apart. *Where* a record has its key is a matter of each file: a list may
 //! have one in every line, and a log in its second field. So each option that is not given is the
-//! filter's, unless those that are given choose another structure. *What* the key is made into (small letters, a hash, a
-//! number) must be the same, or nothing is found: it is copied, and an option that contradicts
-//! it is refused.
+//! filter's, unless those that are given choose another structure. *What* the key is made into
+//! (small letters, a hash, a number) must be the same, or nothing is found: it is copied, and an
+//! option that contradicts it is refused.
 
 use super::fields::picks;
 use super::key::{Digits, HashName, Inherited, KeyArgs, Seen};

@@ -257,8 +257,8 @@ const LATE: usize = 64 << 10;
 
 const UTF16: (&str, &str) = ("text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | gardenia …");
 
-/// Whether bytes that begin with the mark of UTF-16 are that, by their line ends: most 0x0a that can
-/// be one are one. Text that is not Latin has no zero bytes but these.
+/// Whether bytes that begin with the mark of UTF-16 are that, by their line ends: most 0x0a that
+/// can be one are one. Text that is not Latin has no zero bytes but these.
 fn is_utf16(start: &[u8]) -> bool {
     let little = match start {
         [0xff, 0xfe, ..] => true,

@@ -1,5 +1,5 @@
-//! A filter of a million lines gives the same answers at the shell, in the library and from a mapped
-//! file, for every kind that is sized by its keys and forgets none.
+//! A filter of a million lines gives the same answers at the shell, in the library and from a
+//! mapped file, for every kind that is sized by its keys and forgets none.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "the mapped files are the test's own")]
 
 use crate::common::{Shell, answers, keeping, kind_in_file};

@@ -42,8 +42,8 @@ fn bad_lines_are_counted_named_and_kept_or_dropped() {
     assert!(stop.contains("a.jsonl, line 2: no JSON object") && stop.contains("--bad keep"), "{stop}");
 }
 
-/// Attributes are applied with the rules that they were made with: what was too long for the default
-/// is a document, and bad lines are dropped there, too.
+/// Attributes are applied with the rules that they were made with: what was too long for the
+/// default is a document, and bad lines are dropped there, too.
 #[test]
 fn attributes_are_applied_with_the_same_lines() {
     let place = Place::new();

@@ -420,8 +420,8 @@ fn counted<L>(pages: &[Page<L>]) -> u64 {
     pages.iter().map(|page| page.slots.len() as u64).sum()
 }
 
-/// The largest directory for this number of pages. Random keys need four entries per page at most; without
-/// a limit a few keys of one prefix could ask for all memory.
+/// The largest directory for this number of pages. Random keys need four entries per page at most;
+/// without a limit a few keys of one prefix could ask for all memory.
 fn widest(pages: usize) -> usize {
     pages.saturating_mul(16).max(1024)
 }

@@ -31,12 +31,12 @@ pub(crate) const LINES: usize = 16;
 /// built.
 pub(crate) const GROUPS: usize = 8;
 
-/// Bits or cells of a key that are read before the first branch: at the usual fill of one half, three
-/// leave an eighth of the absent keys, and for present keys the branch is always right. Reckoned, as
-/// the next number is, and not measured.
+/// Bits or cells of a key that are read before the first branch: at the usual fill of one half,
+/// three leave an eighth of the absent keys, and for present keys the branch is always right.
+/// Reckoned, as the next number is, and not measured.
 pub(crate) const FIRST: usize = 3;
-/// The same where a test lets more absent keys pass, or costs less: two buffers, of which either may
-/// hold a key, and the bits of a fingerprint, which are one line each.
+/// The same where a test lets more absent keys pass, or costs less: two buffers, of which either
+/// may hold a key, and the bits of a fingerprint, which are one line each.
 pub(crate) const FIRST_OF_MORE: usize = 4;
 
 /// Whether the lines of a table of this many words are asked for ahead: above 2 MiB.

@@ -325,8 +325,8 @@ fn multiples(pairs: usize, odd: bool, divisor: usize) -> usize {
     }
 }
 
-/// Folds are counted for this many positions at most: more would take milliseconds, and rates this low
-/// have other floors.
+/// Folds are counted for this many positions at most: more would take milliseconds, and rates this
+/// low have other floors.
 const FOLDED: usize = 48;
 
 /// [`folds`] of up to [`FOLDED`] positions, computed once: sizing a filter asks for the same few

@@ -75,7 +75,8 @@ macro_rules! codes {
 /// A line that is printed may be in the filter: it is, or it is one of the few false positives. A
 /// line that is not printed certainly is not in it. A few kinds may miss lines that were added: see
 /// below. With --confirm LIST each hit is looked up in the list itself, and answers are exact. Keys
-/// are made from lines as `gardenia build` made them: an option given here replaces that one option.
+/// are made from lines as `gardenia build` made them: an option given here replaces that one
+/// option.
 ///
 /// The file is memory-mapped, so that a large filter answers at once.
 #[derive(Debug, clap::Args)]

@@ -11,8 +11,8 @@ use crate::index::{Scheme, SchemeVisitor, Walk};
 use crate::simd::{Sink, Source, ahead};
 use core::cell::Cell;
 
-/// Bits of a group that are tested before the first branch. The families of partitions share as many
-/// ([`super::partitions`]): it is part of what files hold, and no number to tune.
+/// Bits of a group that are tested before the first branch. The families of partitions share as
+/// many ([`super::partitions`]): it is part of what files hold, and no number to tune.
 pub(super) const FIRST: usize = 3;
 
 /// How a key's bits are chosen.

@@ -236,8 +236,8 @@ impl<M: Memory> Above<M> {
         Some(BitwiseLevel { cells, digit: last.digit.min(left), ..last }.fit(self.rule.scheme))
     }
 
-    /// Bytes that this many more keys add at most: a key adds one level, which is not larger than the
-    /// one that comes next, and takes a bit of the count at least.
+    /// Bytes that this many more keys add at most: a key adds one level, which is not larger than
+    /// the one that comes next, and takes a bit of the count at least.
     pub(super) fn bytes_for(&self, keys: u64) -> u64 {
         let level = self.next().map_or(0, |next| cell_bytes(next.cells, next.width));
         level.saturating_mul(keys.min((COUNT_BITS - self.bits()).into()))
