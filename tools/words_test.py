@@ -70,6 +70,14 @@ class Words(unittest.TestCase):
         self.assertEqual({f"A{i}" for i in range(1, 16)} - numbers, set())
         self.assertGreaterEqual(len(words.BANNED), 30)
 
+    def test_every_new_sentence_stands_somewhere(self):
+        pages = {path for pattern in words.SEARCHED for path in words.ROOT.glob(pattern) if path.is_file()}
+        text = "\n".join(t.joined() for page in sorted(pages) for t in words.texts(page, page.read_text(errors="replace")))
+        for row in words.SENTENCES.read_text().splitlines():
+            now = row.split("\t")[-1]
+            if not row.startswith("#") and not now.startswith(("gone", "in the history")):
+                self.assertIn(now.lower(), text.lower(), row)
+
     def test_the_line_is_that_of_the_phrase(self):
         pattern = [p for p in words.PATTERNS if p[0].search("at hand")]
         source = "/// One.\n///\n/// Keys that are at\n/// hand.\nfn f() {}\n"

@@ -166,7 +166,7 @@ fn column_of(
 ) -> anyhow::Result<usize> {
     let names = || with.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>().join(", ");
     match (name, with) {
-        (_, []) => Err(hinted("the file has no Bloom filters", "turn Bloom filters on in the program that writes it")),
+        (_, []) => Err(hinted("the file has no Bloom filters", "turn them on in the program that writes it")),
         (None, [(only, _)]) => Ok(*only),
         (None, _) => {
             let hint = format!("say which: {}:{}", path.display(), with[0].1);
