@@ -607,7 +607,7 @@ mod tests {
         assert!(message(new().bits(10).hashes(1).wire(8.0)).contains("leave out wire"));
         assert!(message(new().items(10).memory(f64::NAN).wire(8.0)).contains("bits per key"));
         assert!(message(new().items(10).memory(20.0).wire(0.0)).contains("bits per key"));
-        assert!(message(new().items(10).memory(20.0).fpp(0.0)).contains("not between"));
+        assert!(message(new().items(10).memory(20.0).fpp(0.0)).contains("greater than 0 and less than 1"));
         assert!(message(new().items(1 << 50).memory(20.0).wire(8.0)).contains("more than a filter can have"));
         assert!(message(new().items(u64::MAX).memory(1e6).wire(1e6)).contains("more than a filter can have"));
         assert_eq!(new().bits(1_000).hashes(3).build().unwrap().bits(), 1_000);
