@@ -258,7 +258,7 @@ mod tests {
         let text =
             "Examples:\n  gardenia tour          see all of it\n  gardenia x -o y\n\nExit codes: 0 done.";
         assert_eq!(
-            columns(text, 60),
+            printed(&columns(text, 60)),
             "Examples:\n  gardenia tour  see all of it\n  gardenia x -o y\n\nExit codes: 0 done."
         );
         assert_eq!(

@@ -132,8 +132,10 @@ impl Blocks {
         let mut filled = self.rest.len();
         buffer.given = 0;
         buffer.ends.clear();
-        // What was read to know the format may be whole lines, which must not wait for more.
-        if self.first && self.form.csv.is_none() {
+        // What was read to know the format may be whole lines, which must not wait for more; but not in what may be
+        // UTF-16, where the byte of a line end can be part of a letter.
+        let wide = matches!(self.rest[..], [0xff, 0xfe, ..] | [0xfe, 0xff, ..]);
+        if self.first && self.form.csv.is_none() && !wide {
             buffer.given = memrchr(self.form.end, &self.rest).map_or(0, |at| at + 1);
         }
         // Bytes to have before a CSV record is looked at again: a long one would be parsed for ever.

@@ -265,17 +265,18 @@ fn is_utf16(start: &[u8]) -> bool {
         [0xfe, 0xff, ..] => false,
         _ => return false,
     };
-    let (mut ends, mut others) = (0, 0);
+    let (mut ends, mut others, mut latin) = (0, 0, false);
     for unit in start.chunks(2) {
+        latin |= matches!((little, unit), (true, [b' '..=b'~', 0]) | (false, [0, b' '..=b'~']));
         match (little, unit) {
             (true, [b'\n', 0]) | (false, [0, b'\n']) => ends += 1,
             (true, [b'\n', ..]) | (false, [_, b'\n']) => others += 1,
             _ => {}
         }
     }
-    // Bytes that are no text begin with 0 and 1 rather than a text with Ā, and one line end is soon found.
+    // Bytes that are no text begin with 0 and 1 rather than a text with Ā.
     let binary = matches!(start, [_, _, 0, 1, ..] | [_, _, 1, 0, ..]);
-    ends > others && (ends > 1 || !binary)
+    ends > others && (latin || !binary)
 }
 
 fn refused(what: &str, instead: &str) -> anyhow::Error {

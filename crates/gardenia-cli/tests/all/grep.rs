@@ -150,12 +150,12 @@ fn compare(seed: u64, combinations: usize) {
                 args.push(operand);
             }
         }
-        // `-a`: to grep a file with a NUL byte is binary, and its lines are not printed.
-        let grep = run(Command::new("grep"), &shell, &[&["-a", "-xFf", list], &args[..]].concat());
         // To grep -z a pattern that has NUL bytes matches several records, which are no line of the list.
         if shell.read(list).contains(&0) {
             args.retain(|option| *option != "-z");
         }
+        // `-a`: to grep a file with a NUL byte is binary, and its lines are not printed.
+        let grep = run(Command::new("grep"), &shell, &[&["-a", "-xFf", list], &args[..]].concat());
         // Ours has another letter for it.
         args.iter_mut().filter(|option| **option == "-z").for_each(|option| *option = "-0");
         let (confirm, threads) = (["query", "--confirm", list], ["-j", ["1", "3"][random.below(2)]]);
