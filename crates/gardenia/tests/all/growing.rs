@@ -340,7 +340,7 @@ fn parameters_that_cannot_be_are_typed_errors() {
     }
     assert!(scalable(|b| b.fpp(0.1).growth(0)).to_string().contains("growth"));
     assert!(scalable(|b| b.fpp(0.1).growth(32_769)).to_string().contains("growth"));
-    assert!(scalable(|b| b.fpp(0.1).peak(64)).to_string().contains("err most"));
+    assert!(scalable(|b| b.fpp(0.1).peak(64)).to_string().contains("highest rate"));
     assert!(matches!(scalable(|b| b.fpp(0.1).items(1 << 50)), SizeError::TooManyCells { .. }));
     assert!(matches!(scalable(|b| b.fpp(1e-300)), SizeError::FppBelowFloor { .. }));
 
