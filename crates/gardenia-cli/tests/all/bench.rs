@@ -109,7 +109,7 @@ fn what_cannot_be_measured_is_refused_before_anything_is() {
         (&["--items", "1e20"], &["'1e20'", "--items", "too large"]),
         (&["--items", "-5"], &["'-5'", "--items"]),
         (&["--items", "1.5"], &["'1.5'", "--items", "not a whole number"]),
-        (&["--fpp", "0"], &["--fpp", "probability 0 is not between"]),
+        (&["--fpp", "0"], &["--fpp", "greater than 0 and less than 1, not 0"]),
         (&["--fpp", "low"], &["'low'", "--fpp"]),
         (&["--fpp", "1e-12"], &["blocked filter", "--kind bloom", "--fpp"]),
         (&["--kind", "blom"], &["'blom'", "--kind", "'bloom'"]),
