@@ -17,7 +17,7 @@
 //! fingerprint to its end.
 
 use crate::Digest;
-use crate::simd::{Level, Work, prefetch, with_level};
+use crate::simd::{Has, Level, Work, any_long, any_short, prefetch, with_level};
 use crate::theory::infini::{BUCKET_BITS, BUCKETS, Rule, STEP};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -40,6 +40,8 @@ pub(crate) trait Lane: Copy + Ord + Default + Into<u64> {
     fn shifted(self) -> Self;
     /// Whether one of `len` slots of a window from `from` on is a prefix of `key`.
     fn any(window: &[Self; WINDOW], from: usize, len: usize, key: Self) -> bool;
+    /// Whether one of the slots is a prefix of `key`; none where windows are faster.
+    fn any_at_once(has: Has, slots: &[Self], key: Self) -> Option<bool>;
 
     /// A fingerprint without bits.
     #[inline(always)]
@@ -68,7 +70,7 @@ pub(crate) trait Lane: Copy + Ord + Default + Into<u64> {
 }
 
 macro_rules! lane {
-    ($lane:ty) => {
+    ($lane:ty, $at_once:ident) => {
         impl Lane for $lane {
             const BITS: u32 = <$lane>::BITS;
             #[inline(always)]
@@ -97,11 +99,15 @@ macro_rules! lane {
                 }
                 found != 0
             }
+            #[inline(always)]
+            fn any_at_once(has: Has, slots: &[Self], key: Self) -> Option<bool> {
+                $at_once(has, slots, key)
+            }
         }
     };
 }
-lane!(u16);
-lane!(u32);
+lane!(u16, any_short);
+lane!(u32, any_long);
 
 /// A page: its slots, and how many of them each bucket has.
 ///
@@ -235,11 +241,14 @@ impl<L: Lane> Page<L> {
     }
 
     #[inline(always)]
-    fn contains(&self, bucket: usize, key: L) -> bool {
+    fn contains(&self, has: Has, bucket: usize, key: L) -> bool {
         if self.is_wide() {
             return self.wide_contains(bucket, key);
         }
         let range = self.range(bucket);
+        if let Some(found) = L::any_at_once(has, &self.slots[range.clone()], key) {
+            return found;
+        }
         let mut from = range.start;
         loop {
             // The last window ends with the slots.
@@ -392,9 +401,9 @@ struct Ask<'a, L>(&'a Pages<L>, u64);
 impl<L: Lane> Work for Ask<'_, L> {
     type Output = bool;
     #[inline(always)]
-    fn run(self) -> bool {
+    fn run(self, has: Has) -> bool {
         let (page, bucket, key) = self.0.find(self.1);
-        page.contains(bucket, key)
+        page.contains(has, bucket, key)
     }
 }
 
@@ -406,10 +415,10 @@ impl<L: Lane> Work for AskAll<'_, L> {
     /// A plain loop: what an iterator calls would be compiled apart, without the instructions that
     /// this is compiled with.
     #[inline(always)]
-    fn run(self) -> u64 {
+    fn run(self, has: Has) -> u64 {
         let mut mask = 0;
         for (at, digest) in self.1.iter().enumerate() {
-            mask |= u64::from(Ask(self.0, digest.0).run()) << at;
+            mask |= u64::from(Ask(self.0, digest.0).run(has)) << at;
         }
         mask
     }
@@ -826,12 +835,12 @@ mod tests {
 
     /// A page with 20 fingerprints of any length, none included, in each bucket; `heaped` puts 300
     /// more into one, which makes the page wide.
-    fn mixed(heaped: bool) -> Page<u16> {
+    fn mixed<L: Lane>(heaped: bool) -> Page<L> {
         let room = if heaped { 940 } else { 640 };
         let mut page = Page::new([0; BUCKETS], &[], room).unwrap();
         for number in 0..room as u32 {
-            let (bits, length) = (random(number) as u16, number / 32 % 16);
-            let key = (bits | 1) & (u16::MAX << (15 - length)) | 1 << (15 - length);
+            let mark = 1 << (L::BITS - 1 - number / 32 % 16);
+            let key = L::from_bits(random(number) & !(mark - 1) | mark);
             let bucket = if number < 640 { number as usize % BUCKETS } else { 5 };
             if page.sizes[bucket] == FULL && !page.is_wide() {
                 page = Page::new(page.ends(), page.used(), room).unwrap();
@@ -842,19 +851,39 @@ mod tests {
         page
     }
 
+    /// Whether a page has a key.
+    struct AskPage<'a, L>(&'a Page<L>, usize, L);
+
+    impl<L: Lane> Work for AskPage<'_, L> {
+        type Output = bool;
+        #[inline(always)]
+        fn run(self, has: Has) -> bool {
+            self.0.contains(has, self.1, self.2)
+        }
+    }
+
     #[test]
-    fn windows_answer_as_slots_do_one_by_one() {
+    fn each_level_answers_as_slots_do_one_by_one() {
+        answers::<u16>();
+        answers::<u32>();
+    }
+
+    fn answers<L: Lane>() {
         for heaped in [false, true] {
-            let mut page = mixed(heaped);
-            // Fewer of them, so that both answers are frequent.
+            let mut page: Page<L> = mixed(heaped);
+            // Fewer of them, so that both answers are frequent; some buckets stay longer than a window.
             for bucket in 0..BUCKETS {
-                (0..60).for_each(|number| _ = page.remove(bucket, random(number) as u16 | 1));
+                let all = 0..60 * (bucket as u32 % 4);
+                all.for_each(|number| _ = page.remove(bucket, L::of(random(number))));
             }
             let mut found = 0;
             for number in 0..20_000 {
                 let (bucket, key) = place(random(number), number % 9);
                 let expected = page.slots[page.range(bucket)].iter().any(|slot| slot.is_prefix_of(key));
-                assert_eq!(page.contains(bucket, key), expected, "bucket {bucket}, key {key:04x}");
+                for level in Level::available() {
+                    let answer = with_level(level, AskPage(&page, bucket, key));
+                    assert_eq!(answer, expected, "{level:?}, bucket {bucket}, key {:04x}", key.into());
+                }
                 found += u32::from(expected);
             }
             assert!((100..19_900).contains(&found), "{found}");
@@ -869,8 +898,8 @@ mod tests {
     /// same insertions and removals.
     #[test]
     fn a_wide_page_does_as_another_does() {
-        let mut narrow = mixed(false);
-        let mut wide = mixed(true);
+        let mut narrow: Page<u16> = mixed(false);
+        let mut wide: Page<u16> = mixed(true);
         // The 300 that made it wide, taken out of it by hand.
         let mut slots: Vec<Vec<u16>> =
             (0..BUCKETS).map(|bucket| wide.slots[wide.range(bucket)].to_vec()).collect();
@@ -902,7 +931,7 @@ mod tests {
     #[test]
     fn halves_answer_as_the_page_did_or_more_exactly() {
         for heaped in [false, true] {
-            let page = mixed(heaped);
+            let page: Page<u16> = mixed(heaped);
             let (lower, upper) = (page.half(false).unwrap(), page.half(true).unwrap());
             let mut lost = 0;
             for number in 0..50_000 {

@@ -188,35 +188,55 @@ fn with_avx512<R>(work: impl FnOnce() -> R) -> R {
 pub(crate) trait Work {
     type Output;
     /// To be marked `#[inline(always)]`, with all that it calls.
-    fn run(self) -> Self::Output;
+    fn run(self, has: Has) -> Self::Output;
 }
 
-/// Runs `work` with the instructions of `level`, which the processor has.
+/// Instructions that the processor has, and that [`Work`] is compiled with. Only `with_level` makes
+/// one.
+#[derive(Clone, Copy)]
+pub(crate) struct Has(Level);
+
+impl Has {
+    #[cfg(all(target_arch = "x86_64", feature = "std"))]
+    #[inline(always)]
+    pub(super) fn level(self) -> Level {
+        self.0
+    }
+}
+
+/// Runs `work` with the instructions of `level`, which the processor has. Each is a function of its
+/// own, so that a caller's loop keeps nothing in registers for those that it does not take.
 #[inline(always)]
 pub(crate) fn with_level<W: Work>(level: Level, work: W) -> W::Output {
     #[cfg(all(target_arch = "x86_64", feature = "std"))]
     // SAFETY: the processor has the instructions.
     unsafe {
         match level {
-            Level::Avx512 => return run_avx512(work),
-            Level::Avx2 => return run_avx2(work),
-            Level::Portable => {}
+            Level::Avx512 => run_avx512(work),
+            Level::Avx2 => run_avx2(work),
+            Level::Portable => run_portable(work),
         }
     }
-    let _ = level;
-    work.run()
+    #[cfg(not(all(target_arch = "x86_64", feature = "std")))]
+    work.run(Has(level))
 }
 
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,bmi2")]
 fn run_avx512<W: Work>(work: W) -> W::Output {
-    work.run()
+    work.run(Has(Level::Avx512))
 }
 
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 #[target_feature(enable = "avx2")]
 fn run_avx2<W: Work>(work: W) -> W::Output {
-    work.run()
+    work.run(Has(Level::Avx2))
+}
+
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+#[inline(never)]
+fn run_portable<W: Work>(work: W) -> W::Output {
+    work.run(Has(Level::Portable))
 }
 
 #[cfg(all(target_arch = "x86_64", feature = "std"))]

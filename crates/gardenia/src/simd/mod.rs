@@ -15,6 +15,7 @@ mod portable;
 mod prefetch;
 pub(crate) mod ribbon;
 mod rows;
+mod slots;
 mod split;
 
 pub(crate) use batch::{Bools, Drawn, Given, Keys, Mask, Sink, Source};
@@ -23,9 +24,10 @@ pub(crate) use fuse::Spots;
 pub use level::Level;
 #[cfg(feature = "std")]
 pub(crate) use level::insert;
-pub(crate) use level::{Work, digest_keys, digest_slice, with_best, with_level};
+pub(crate) use level::{Has, Work, digest_keys, digest_slice, with_best, with_level};
 #[cfg(feature = "std")]
 pub(crate) use pattern::Pattern;
 pub(crate) use prefetch::{prefetch, prefetch_at};
 pub(crate) use rows::positions;
+pub(crate) use slots::{any_long, any_short};
 pub(crate) use split::SplitBlocks;
