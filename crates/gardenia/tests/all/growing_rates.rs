@@ -206,7 +206,8 @@ fn grow_in_place(fpp: f64, most: u64, trials: u32) {
     let page = u64::from(rule.page(0));
     // Pages split within some per cent of each other, about a multiple of their size.
     let doublings = (0..).map(|doubling| page << doubling).flat_map(|all| [all * 9 / 10, all * 11 / 10]);
-    for goal in [10].into_iter().chain(doublings).take_while(|goal| *goal <= most) {
+    let goals = [10].into_iter().chain(doublings.take_while(|goal| *goal < most)).chain([most]);
+    for goal in goals {
         while filter.items() < goal {
             let batch: Vec<u64> = (next..next + (goal - filter.items())).map(key).collect();
             filter.insert_many(&batch).unwrap();
