@@ -40,8 +40,8 @@ mod wide {
     };
 
     /// Of a slot, a key and the slot less one: (slot ^ key) & !(slot ^ less). The slot and the slot
-    /// less one differ in its mark and the zeros behind it, so this is where slot and key differ before
-    /// the mark.
+    /// less one differ in its mark and the zeros behind it, so this is where slot and key differ
+    /// before the mark.
     const DIFFER: i32 = 0b0010_0100;
 
     macro_rules! any {
