@@ -335,9 +335,9 @@ fn folds_known(k: usize) -> [f64; WIDTH] {
     #[cfg(feature = "std")]
     {
         use std::sync::OnceLock;
-        static KNOWN: [OnceLock<alloc::boxed::Box<[f64; WIDTH]>>; FOLDED + 1] =
-            [const { OnceLock::new() }; FOLDED + 1];
-        **KNOWN[k].get_or_init(|| alloc::boxed::Box::new(folds(k)))
+        // Not in boxes: what is allocated inside an engine is counted there, and would never go back.
+        static KNOWN: [OnceLock<[f64; WIDTH]>; FOLDED + 1] = [const { OnceLock::new() }; FOLDED + 1];
+        *KNOWN[k].get_or_init(|| folds(k))
     }
     #[cfg(not(feature = "std"))]
     folds(k)
