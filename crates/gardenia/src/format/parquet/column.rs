@@ -97,9 +97,9 @@ pub enum Logical {
 ///
 /// ```
 /// use gardenia::format::parquet::{ColumnType, Logical, Physical, TimeUnit};
-/// let day = ColumnType { physical: Physical::Int32, logical: Logical::Date };
+/// let day = ColumnType::new(Physical::Int32, Logical::Date);
 /// assert_eq!(day.encode("1970-01-03").unwrap(), [2, 0, 0, 0]);
-/// let price = ColumnType { physical: Physical::Fixed(3), logical: Logical::Decimal { scale: 2 } };
+/// let price = ColumnType::new(Physical::Fixed(3), Logical::Decimal { scale: 2 });
 /// assert_eq!(price.encode("-1.5").unwrap(), [0xff, 0xff, 0x6a]); // -150
 /// assert_eq!(price.to_string(), "decimal with 2 digits after the point");
 /// assert!(price.encode("1.555").is_err());
@@ -138,6 +138,11 @@ impl core::fmt::Display for ColumnType {
 }
 
 impl ColumnType {
+    /// The type of a column whose values are stored and meant like this.
+    pub const fn new(physical: Physical, logical: Logical) -> Self {
+        Self { physical, logical }
+    }
+
     /// The bytes that a value, written as text, is hashed as. Whole numbers stand for the stored
     /// number also where dates or times are stored. Dates are written `2026-11-18`, times
     /// `23:59:59.5`, timestamps `2026-11-18T23:59:59.5Z`.
