@@ -194,6 +194,7 @@ pub(crate) trait Work {
 /// Instructions that the processor has, and that [`Work`] is compiled with. Only `with_level` makes
 /// one.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(all(target_arch = "x86_64", feature = "std")), expect(dead_code))] // nothing to choose there
 pub(crate) struct Has(Level);
 
 impl Has {
