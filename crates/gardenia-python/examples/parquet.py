@@ -89,7 +89,7 @@ def main():
         try:
             server = redis.Redis(port=port)
             server.execute_command("GD.LOAD", "users", seen.to_bytes(), "REPLACE")
-            print("GD.EXISTS in Redis:", server.execute_command("GD.EXISTS", "users", "user 1"))
+            print("GD.EXISTS in Redis:", [bool(found) for found in server.execute_command("GD.EXISTS", "users", "user 1")])
         except redis.ConnectionError as error:
             print("not shared with Redis:", error)
 
