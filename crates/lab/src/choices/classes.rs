@@ -49,8 +49,8 @@ impl Classes {
     }
 
     /// How much more often groups of fewer than k different cells are set, which are those of steps
-    /// with a short cycle: `short_cycle_excess` of the library, with the fills of the classes that
-    /// a cycle meets. The step is never zero.
+    /// with a short cycle: `(1/(m-1))·Σ_{L | m, 2 ≤ L < k} φ(L)·p^L`, with the fills of the classes
+    /// that a cycle of L cells meets for p^L. The step is never zero.
     pub(crate) fn cycles(&self, cells: u64, hashes: u32) -> f64 {
         let cycles = (2..u64::from(hashes)).filter(|length| cells.is_multiple_of(*length));
         let sum: f64 = cycles
@@ -91,11 +91,15 @@ mod tests {
     }
 
     #[test]
-    fn cycles_of_equal_classes_are_the_librarys() {
-        use gardenia::theory::kirsch_mitzenmacher::short_cycle_excess;
+    fn cycles_of_equal_classes_are_those_of_all_steps() {
+        fn divisor(a: u64, b: u64) -> u64 {
+            if b == 0 { a } else { divisor(b, a % b) }
+        }
         let even = Classes([0.5; 20]);
         for (cells, hashes) in [(160_000, 15), (320_000, 27), (60, 9)] {
-            let expected = short_cycle_excess(cells, hashes, 0.5, false);
+            let lengths =
+                (1..cells).map(|step| cells / divisor(step, cells)).filter(|len| *len < u64::from(hashes));
+            let expected = lengths.map(|len| libm::pow(0.5, len as f64)).sum::<f64>() / (cells - 1) as f64;
             assert!((even.cycles(cells, hashes) / expected - 1.0).abs() < 1e-9);
         }
         // 40 cells, of which the even are set: cycles of 2, 4, 5 and 8 cells whose steps are 20, 10, 8 and 5.
