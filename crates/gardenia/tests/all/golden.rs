@@ -719,3 +719,20 @@ fn check_answers_of_fpp(filter: &AnyFilter, fpp: f64) {
     let (mean, deviation) = (1_000.0 * fpp, (1_000.0 * fpp * (1.0 - fpp)).sqrt());
     assert!((found as f64 - mean).abs() < 5.0 * deviation, "{found} of {mean}");
 }
+
+/// Files of kind 26 in the layout of its first hours, which no release wrote: 16 buckets to a page.
+/// The header of the second fits the layout of today as well.
+#[test]
+fn files_of_kind_26_in_its_first_layout_are_refused() {
+    let files: [(&[u8], &str); 2] = [
+        (
+            include_bytes!("../data/earlier/infini.gdn"),
+            "the header's cells is 16, but the first size has others",
+        ),
+        (include_bytes!("../data/earlier/infini-wide.gdn"), "corrupted: a bucket ends before it begins"),
+    ];
+    for (bytes, why) in files {
+        assert_eq!(InfiniFilter::from_bytes(bytes).unwrap_err().to_string(), why);
+        assert_eq!(AnyFilter::from_bytes(bytes).unwrap_err().to_string(), why);
+    }
+}
