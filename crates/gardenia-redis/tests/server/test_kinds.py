@@ -130,6 +130,7 @@ class Kinds(Case):
                         self.assertEqual(part(self.held(kind, here)), part(there), what)
                         compared["same"] += 1
                         built[kind] += 1
+            self.spellings(folder)
             # What is filled in is not what the command would take by itself.
             for kind in FILLED_IN:
                 options = [] if "items" in FILLED_IN[kind][0] else [("items", "100")]
@@ -138,6 +139,21 @@ class Kinds(Case):
         self.assertGreater(compared["same"], 300, compared)
         self.assertGreater(compared["refused"], 300, compared)
         self.assertLess(compared["slow"], 50, compared)
+
+    def spellings(self, folder):
+        """Numbers are read in the same spellings, and others are refused with the same words."""
+        accepted = {"10M": "10000000", "0x10": "16", "1e3": "1000", "64Ki": "65536", "1_000": "1000", "2.5k": "2500"}
+        for option, others in ("items", []), ("bits", [("hashes", "3")]):
+            for text in [*accepted, "007", "+5", "00", "01k", "-5", "1.5", "10m", " 5", "0x+5"]:
+                there = self.reserved("bloom", [(option, text), *others])
+                here = self.built("bloom", [(f"{option}={text}", ""), *others], folder)
+                # Sizes are not hexadecimal.
+                if text in accepted and (option, text) != ("bits", "0x10"):
+                    self.assertEqual(there, self.reserved("bloom", [(option, accepted[text]), *others]), text)
+                    self.assertEqual(content(here), content(there), (option, text))
+                else:
+                    self.assertIsInstance(there, str, (option, text))
+                    self.assertEqual(here.replace("--", "").lower(), there.lower(), (option, text))
 
 
 on_both(globals(), Kinds)

@@ -5,7 +5,7 @@ use alloc::string::String;
 
 /// A whole number: `1000`, `1_000`, `1,000`, `10M`, `1.5k`, `1e7`, `64Ki`, `0x1f`.
 pub fn count(text: &str) -> Result<u64, String> {
-    if let Some(digits) = text.strip_prefix("0x") {
+    if let Some(digits) = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+')) {
         return u64::from_str_radix(digits, 16).map_err(|_| "not a hexadecimal number of 64 bits".to_owned());
     }
     whole(text, "a number such as 1000, 10M or 1e7 is expected")
@@ -63,6 +63,10 @@ pub fn show_bytes(number: u64) -> String {
 /// Exact, in integers: 2⁵³ and more must not lose their last digits on the way through a float.
 fn whole(text: &str, expected: &str) -> Result<u64, String> {
     let wrong = || expected.to_owned();
+    // Servers refuse such numbers, and other programs read them as octal.
+    if let [b'0', b'0'..=b'9', ..] | [b'+', ..] = text.as_bytes() {
+        return Err("write it without a sign and leading zeros".to_owned());
+    }
     let digits_end = text.find(|c: char| !c.is_ascii_digit() && !"._,".contains(c)).unwrap_or(text.len());
     let (digits, rest) = text.split_at(digits_end);
     let (exponent, suffix) = exponent(rest).ok_or_else(wrong)?;
@@ -139,6 +143,8 @@ mod tests {
             ("100e-1", 10),
             ("18446744073709551615", u64::MAX),
             ("0xff", 255),
+            ("0x10", 16),
+            ("0.5k", 500),
             ("0e999", 0),
             ("1e1k", 10_000),
             ("9007199254740993", 9_007_199_254_740_993), // 2⁵³ + 1, which no float holds
@@ -172,6 +178,11 @@ mod tests {
             "NaN",
             "1e+",
             "1.00000000000000000000000000001",
+            "007",
+            "00",
+            "+5",
+            "00.5k",
+            "0x+5",
         ] {
             assert!(count(text).is_err(), "{text}");
         }

@@ -33,10 +33,6 @@ pub(super) fn parse(args: &[impl AsRef<[u8]>]) -> Result<Spec, String> {
             Takes::Nothing => "".into(),
             _ => args.next().ok_or_else(|| format!("{} needs a value", spell(param)))?,
         };
-        let whole = matches!(param.takes(), Takes::Whole(..) | Takes::Bits | Takes::Bytes);
-        if whole && let [b'0', b'0'..=b'9', ..] | [b'+', ..] = value.as_bytes() {
-            return Err(format!("{} is {value:?}: write it without a sign and leading zeros", spell(param)));
-        }
         spec = spec.parse_option(param, &value).map_err(explain)?;
     }
     Ok(spec)
