@@ -195,7 +195,7 @@ impl Spec {
         self.values[param as usize]
     }
 
-    /// Sets an option.
+    /// Sets an option; a whole number may be a real one (`1e6`), and a level its place.
     ///
     /// ```
     /// use gardenia::{Kind, Spec, spec::Param};
@@ -203,7 +203,7 @@ impl Spec {
     /// assert_eq!(spec.to_string(), "counting cells=900 hashes=3 scheme=double");
     /// ```
     pub fn with(mut self, param: Param, value: impl Into<Value>) -> Self {
-        self.values[param as usize] = Some(value.into());
+        self.values[param as usize] = Some(param.takes().fitted(value.into()));
         self
     }
 

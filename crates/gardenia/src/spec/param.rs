@@ -151,11 +151,36 @@ impl Takes {
                 Some(word) => Ok(Value::Word(word)),
                 None => Err(alloc::format!("it must be one of {}", words.join(", "))),
             },
-            Self::Level(words) => match text.parse::<usize>().ok().and_then(|level| words.get(level)) {
-                Some(word) => Ok(Value::Word(word)),
+            Self::Level(words) => match words.iter().enumerate().find(|(level, _)| level.to_string() == text)
+            {
+                Some((_, word)) => Ok(Value::Word(word)),
                 None => Self::Word(words).parse(text),
             },
             Self::Nothing => Err("it takes no value".to_string()),
+        }
+    }
+
+    /// The same value as the option holds it: a real number that is whole for an option that takes
+    /// whole ones, and the reverse; the word of a level. JSON writers and their users choose
+    /// freely.
+    pub(super) fn fitted(self, value: Value) -> Value {
+        const TOP: f64 = 18_446_744_073_709_551_616.0; // 2⁶⁴
+        let whole = match value {
+            Value::Whole(value) => Some(value),
+            // No conversion saturates: 2⁶⁴ itself is out.
+            Value::Real(value) if (0.0..TOP).contains(&value) && libm::trunc(value) == value => {
+                Some(value as u64)
+            }
+            _ => None,
+        };
+        match (self, whole) {
+            (Self::Whole(..) | Self::Bits | Self::Bytes, Some(whole)) => Value::Whole(whole),
+            (Self::Share | Self::Number, Some(whole)) => Value::Real(whole as f64),
+            (Self::Level(words), Some(level)) => {
+                let word = usize::try_from(level).ok().and_then(|level| words.get(level));
+                word.map_or(value, |word| Value::Word(word))
+            }
+            _ => value,
         }
     }
 

@@ -56,6 +56,9 @@ impl<'de> Visitor<'de> for Options {
         let mut options = alloc::vec::Vec::new();
         while let Some(name) = map.next_key::<String>()? {
             if name == "kind" {
+                if kind.is_some() {
+                    return Err(A::Error::duplicate_field("kind"));
+                }
                 let name: String = map.next_value()?;
                 kind = Some(
                     Spec::named(&name).ok_or_else(|| A::Error::custom(alloc::format!("no kind {name:?}")))?,
@@ -68,12 +71,15 @@ impl<'de> Visitor<'de> for Options {
         }
         let mut spec = kind.ok_or_else(|| A::Error::missing_field("kind"))?;
         for (param, raw) in options {
+            // By two names of one option, or beside a kind whose name says it.
+            if spec.has(param) {
+                return Err(A::Error::custom(alloc::format!(
+                    "{param} is given twice: leave out one of them"
+                )));
+            }
             spec = match (raw, param.takes()) {
                 (Raw::Flag(false), Takes::Nothing) => spec,
                 (Raw::Flag(true), Takes::Nothing) => spec.with(param, Value::Given),
-                (Raw::Whole(value), Takes::Share | Takes::Number) => {
-                    spec.with(param, Value::Real(value as f64))
-                }
                 (Raw::Whole(value), _) => spec.with(param, Value::Whole(value)),
                 (Raw::Real(value), _) => spec.with(param, Value::Real(value)),
                 (Raw::Text(text), _) => spec.parse_option(param, &text).map_err(A::Error::custom)?,

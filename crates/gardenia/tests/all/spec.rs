@@ -209,6 +209,69 @@ fn specs_are_json() {
     assert!(serde_json::from_str::<Spec>(r#"{"kind": "cuckoo", "cells": 9}"#).is_err());
 }
 
+#[cfg(feature = "serde")]
+#[test]
+fn json_says_an_option_once() {
+    let read = |json| serde_json::from_str::<Spec>(json);
+    for (json, option) in [
+        (r#"{"kind": "spectral-mi", "policy": "minimum-selection"}"#, "policy"),
+        (r#"{"policy": "minimum-selection", "kind": "spectral-mi"}"#, "policy"),
+        (r#"{"kind": "a2", "items": 100, "window": 200}"#, "items"),
+        (r#"{"kind": "bloom", "items": 100, "items": 200}"#, "items"),
+        (r#"{"kind": "bloom", "items": 100, "fpp": 0.01, "error": "2%"}"#, "fpp"),
+    ] {
+        let error = read(json).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{option} is given twice: leave out one of them")), "{error}");
+    }
+    let error = read(r#"{"kind": "bloom", "kind": "a2", "items": 9}"#).unwrap_err().to_string();
+    assert!(error.starts_with("duplicate field `kind`"), "{error}");
+    assert_eq!(
+        read(r#"{"kind": "spectral-mi", "items": 9}"#).unwrap(),
+        "spectral-mi items=9".parse().unwrap()
+    );
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn json_numbers_are_whole_real_or_levels_as_the_option_takes_them() {
+    let read = |json: &str| serde_json::from_str::<Spec>(json);
+    for (json, text) in [
+        // What Python's `json.dumps(1e6)` writes.
+        (r#"{"kind": "bloom", "items": 1000000.0}"#, "bloom items=1M"),
+        (r#"{"kind": "bloom", "items": 9, "memory": 1e3}"#, "bloom items=9 memory=1000"),
+        (r#"{"kind": "bloom", "items": 9, "bits": 512.0, "hashes": 3.0}"#, "bloom items=9 bits=512 hashes=3"),
+        (r#"{"kind": "compressed", "items": 9, "wire": 9}"#, "compressed items=9 wire=9"),
+        (r#"{"kind": "choice", "items": 9, "effort": 2}"#, "choice items=9 effort=2"),
+        (r#"{"kind": "choice", "items": 9, "effort": 1.0}"#, "choice items=9 effort=1"),
+        (
+            r#"{"kind": "bloom", "items": 9, "seed": 18446744073709551615}"#,
+            "bloom items=9 seed=18446744073709551615",
+        ),
+    ] {
+        assert_eq!(
+            read(json).unwrap_or_else(|error| panic!("{json}: {error}")),
+            text.parse().unwrap(),
+            "{json}"
+        );
+    }
+    // What is refused says what is expected.
+    for (json, expected) in [
+        (r#"{"kind": "bloom", "items": 1.5}"#, "items is 1.5: not a whole number"),
+        (r#"{"kind": "bloom", "items": -5}"#, "items is -5: a number such as"),
+        (r#"{"kind": "bloom", "items": 0.0}"#, "items is 0: it must be at least 1"),
+        (r#"{"kind": "bloom", "items": 18446744073709551616.0}"#, "items is 18446744073709552000: too large"),
+        (r#"{"kind": "bloom", "items": 9, "fpp": 1}"#, "fpp is 1: it must be between 0 and 1"),
+        (r#"{"kind": "choice", "items": 9, "effort": 99}"#, "effort is 99: it must be one of online"),
+        (r#"{"kind": "bloom", "items": 9, "scheme": 2}"#, "scheme is 2: it must be one of"),
+        (r#"{"kind": "stable", "items": 9, "drawn": 1}"#, "drawn is 1: it takes no value"),
+    ] {
+        let error = read(json).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{json}: {error}");
+    }
+    // So does a value that a program sets.
+    assert_eq!(Spec::new(Kind::Bloom).with(Param::Items, 1e6), "bloom items=1M".parse().unwrap());
+}
+
 #[test]
 fn digests_come_from_the_hasher_of_the_spec() {
     let spec: Spec = "bloom items=10 fpp=0.1% seed=9".parse().unwrap();
