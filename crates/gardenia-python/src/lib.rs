@@ -150,7 +150,7 @@ mod _gardenia {
         planning::plan(items, fpp, memory, prefer, abilities)
     }
 
-    /// What the filter of a spec takes before it is built: a dict with the filled spec, nbytes, file_bytes and fpp.
+    /// What the filter of a spec takes before it is built: a dict with the filled spec, nbytes, file_bytes, fpp and bound.
     ///
     /// >>> gardenia.size("bloom items=1M", fpp=0.01)["nbytes"]
     /// 1199120

@@ -161,5 +161,6 @@ pub(crate) fn size<'py>(py: Python<'py>, spec: &gardenia::Spec) -> PyResult<Boun
     answer.set_item("nbytes", size.bytes)?;
     answer.set_item("file_bytes", size.file_bytes)?;
     answer.set_item("fpp", size.fpp)?;
+    answer.set_item("bound", size.bound)?;
     Ok(answer)
 }

@@ -442,6 +442,11 @@ pub(crate) fn measure(spec: &Spec) -> Result<Measure, SizeError> {
     each_type!(spec.kind(), This => <This as FromSpec>::measure(spec))
 }
 
+/// What the rate of one filter stays below, if the kind promises `fpp`.
+pub(crate) fn bound(spec: &Spec, fpp: f64, confidence: f64) -> Result<f64, SizeError> {
+    each_type!(spec.kind(), This => <This as FromSpec>::bound(spec, fpp, confidence))
+}
+
 /// The designs of a kind for what is asked, or why there is none; nothing if the kind does not fit.
 pub(crate) fn designs(kind: Kind, goal: &Goal<'_>) -> Vec<Result<Figures, SizeError>> {
     let designs: Result<_, SizeError> = each_type!(kind, This => Ok(<This as FromSpec>::designs(kind, goal)));

@@ -1323,7 +1323,7 @@ def plan(items: int | None = None, fpp: float | None = None, memory: int | None 
     """
 
 def size(spec: str, **options: Any) -> dict[str, Any]:
-    """What the filter of a spec takes before it is built: a dict with the filled spec, nbytes, file_bytes and fpp.
+    """What the filter of a spec takes before it is built: a dict with the filled spec, nbytes, file_bytes, fpp and bound.
 
     >>> gardenia.size("bloom items=1M", fpp=0.01)["nbytes"]
     1199120

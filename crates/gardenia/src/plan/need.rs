@@ -2,7 +2,7 @@
 
 use super::candidates;
 use super::{Calibration, Design, Plan};
-use crate::spec::number;
+use crate::spec::{Size, number};
 use crate::{Ability, KeyHasher, SizeError};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -96,7 +96,7 @@ impl Need {
             counts: 0,
             values: 0,
             present: 0.5,
-            confidence: 0.999,
+            confidence: Size::CONFIDENCE,
             prefer: Prefer::Balance,
             hasher: KeyHasher::default(),
         }

@@ -29,7 +29,7 @@ use crate::filter::About;
 use crate::hash::{Digest, HasherId, KeyHasher, SecretKey};
 use crate::index::{AnyScheme, Scheme, SchemeId};
 use crate::kinds::{Ability, AnyFilter, Kind};
-use crate::plan::{Figures, Goal};
+use crate::plan::{Figures, Goal, sizes};
 use crate::theory::bloom::Shape;
 use crate::{BuildError, SizeError};
 use alloc::borrow::Cow;
@@ -61,6 +61,16 @@ pub struct Size {
     pub file_bytes: u64,
     /// The false-positive rate once the planned keys are in; `None` if none are planned.
     pub fpp: Option<f64>,
+    /// What the rate of the built filter, fixed by the cells that happen to be set, stays below
+    /// with the probability [`CONFIDENCE`](Self::CONFIDENCE) once the planned keys are in: the
+    /// [`bound`](crate::plan::Design::bound) of a design. Of kinds that grow part by part, while
+    /// only the first part is filled; `None` where `fpp` is.
+    pub bound: Option<f64>,
+}
+
+impl Size {
+    /// How sure `bound` is: 99.9 %.
+    pub const CONFIDENCE: f64 = 0.999;
 }
 
 /// How a kind is built from its options: what each line of the table of kinds brings along, in the
@@ -72,6 +82,11 @@ pub(crate) trait FromSpec: core::marker::Sized {
     /// What a filled spec takes and promises: bytes of memory, bytes of parameters and payload in a
     /// file, and the rate.
     fn measure(spec: &Spec) -> Result<Measure, SizeError>;
+    /// What the rate of one built filter stays below with probability `confidence`, if `fpp` is
+    /// what [`measure`](Self::measure) promises. Unless said, each of n keys collides alone.
+    fn bound(_spec: &Spec, fpp: f64, _confidence: f64) -> Result<f64, SizeError> {
+        Ok(sizes::sum_bound(fpp))
+    }
     /// The empty filter of a filled spec.
     fn empty(_spec: &Spec) -> Result<Self, SizeError> {
         Err(SizeError::Conflict("a filter of this kind is built from all its keys at once"))
@@ -452,11 +467,19 @@ impl Spec {
     /// let size = "counting items=1000 fpp=1%".parse::<Spec>()?.size()?;
     /// assert_eq!(size.bytes, 4_800);
     /// assert!(size.fpp.unwrap() <= 0.01);
+    /// // 999 filters of 1,000 have a rate below this.
+    /// assert!((0.0115..0.0118).contains(&size.bound.unwrap()));
     /// # Ok::<(), gardenia::spec::SpecError>(())
     /// ```
     pub fn size(&self) -> Result<Size, SpecError> {
-        let Measure { memory, params, payload, fpp } = crate::kinds::measure(&self.filled_once()?)?;
-        Ok(Size { bytes: memory, file_bytes: crate::format::file_bytes(params, payload), fpp })
+        let filled = self.filled_once()?;
+        let Measure { memory, params, payload, fpp } = crate::kinds::measure(&filled)?;
+        let bound = fpp.map(|fpp| {
+            let bound = crate::kinds::bound(&filled, fpp, Size::CONFIDENCE)?;
+            Ok::<_, SizeError>(bound.max(fpp).min(1.0))
+        });
+        let bound = bound.transpose()?;
+        Ok(Size { bytes: memory, file_bytes: crate::format::file_bytes(params, payload), fpp, bound })
     }
 
     /// Filled in; as it is if it was so already.
@@ -723,6 +746,16 @@ impl Spec {
     /// The false-positive rate of a filter whose rate is that of a Bloom filter of its scheme.
     pub(crate) fn bloom_rate(&self, Shape { cells, hashes }: Shape) -> Option<f64> {
         self.rate(|items| AnyScheme::new(self.scheme_id(), hashes).planned_fpp(cells, items))
+    }
+
+    /// The bound on the rate of a filter as of [`bloom_rate`](Self::bloom_rate), which is `fpp`.
+    pub(crate) fn bloom_bound(&self, shape: Shape, fpp: f64, confidence: f64) -> f64 {
+        sizes::bloom_bound(shape, self.planned_items(), fpp, confidence)
+    }
+
+    /// The planned keys, 0 if there are none.
+    pub(crate) fn planned_items(&self) -> u64 {
+        self.whole(Param::Items).unwrap_or(0)
     }
 
     /// Sets an option that was left open.

@@ -1,5 +1,6 @@
 //! Specs of every kind: they print themselves exactly, fill themselves in, and build what they say.
 
+use gardenia::plan::{self, Need};
 use gardenia::spec::{Param, SpecError, Value};
 use gardenia::{Ability, AnyFilter, Digest, Filter, Kind, Spec};
 
@@ -270,6 +271,60 @@ fn json_numbers_are_whole_real_or_levels_as_the_option_takes_them() {
     }
     // So does a value that a program sets.
     assert_eq!(Spec::new(Kind::Bloom).with(Param::Items, 1e6), "bloom items=1M".parse().unwrap());
+}
+
+/// `Size::bound` and `Design::bound` are one figure: for the same keys in a filter of the same
+/// shape.
+#[test]
+fn the_bound_of_a_spec_is_that_of_its_design() {
+    let mut seen = std::collections::BTreeSet::new();
+    let needs = [
+        Need::of(3_000).fpp(0.003),
+        Need::of(3_000).fpp(0.003).remove(),
+        Need::of(3_000).fpp(0.003).count(100),
+        Need::of(3_000).fpp(0.003).fixed(),
+        Need::of(3_000).fpp(0.003).values(5),
+        Need::of(3_000).fpp(0.003).grow().remove(),
+        Need::of(3_000).fpp(0.003).window(),
+        Need::of(3_000).fpp(0.003).send(),
+    ];
+    for need in needs {
+        for design in need.plan().unwrap().designs() {
+            let (kind, spec) = (design.kind.name(), design.spec.clone());
+            let planned = design.kind.params().contains(&Param::Items);
+            let spec = if planned { spec.items(design.items) } else { spec };
+            let size = spec.size().unwrap_or_else(|error| panic!("{spec}: {error}"));
+            match (design.kind, size.bound) {
+                // A sketch plans no keys.
+                (Kind::CountMin, bound) => assert_eq!(bound, None),
+                // Its spec promises a rate for any number of keys, and the design for these.
+                (Kind::Infini, Some(bound)) => assert!(bound >= design.bound && bound < 0.0031, "{bound}"),
+                (_, Some(bound)) => {
+                    assert!((bound / design.bound - 1.0).abs() < 1e-12, "{spec}: {bound} {}", design.bound);
+                    assert!(bound >= size.fpp.unwrap(), "{kind}");
+                }
+                (_, None) => panic!("{kind} has no bound"),
+            }
+            seen.insert(kind);
+        }
+    }
+    let planned =
+        Kind::ALL.into_iter().filter(|kind| plan::Calibration::default().kinds().any(|(of, _)| of == *kind));
+    let left: Vec<&str> = planned.map(Kind::name).filter(|kind| !seen.contains(kind)).collect();
+    // A scalable filter's spec is for any number of keys: its bound is the whole rate, and the design's that of one slice.
+    assert_eq!(left, ["scalable"]);
+}
+
+#[test]
+fn a_bound_is_no_less_than_the_rate_and_there_is_one_where_there_is_a_rate() {
+    for spec in crate::specs::kinds().flat_map(|kind| crate::specs::varied(kind, 100, 0.01)) {
+        if let Ok(size) = spec.size() {
+            assert_eq!(size.bound.is_some(), size.fpp.is_some(), "{spec}");
+            if let (Some(bound), Some(fpp)) = (size.bound, size.fpp) {
+                assert!(bound >= fpp && bound <= 1.0, "{spec}: {bound} {fpp}");
+            }
+        }
+    }
 }
 
 #[test]

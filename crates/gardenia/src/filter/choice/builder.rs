@@ -434,6 +434,12 @@ impl FromSpec for ChoiceBloom<AnyScheme> {
         let rate = spec.rate(|items| builder.rate(shape, items, builder.checked_choices().unwrap_or(1)));
         Ok(Measure::as_stored(bit_bytes(shape.cells), params, rate))
     }
+    fn bound(spec: &Spec, fpp: f64, confidence: f64) -> Result<f64, SizeError> {
+        let builder = of(spec);
+        let partitioned = builder.options.effort == Effort::Partitioned;
+        let groups = if partitioned { 1 } else { builder.checked_choices()? };
+        Ok(sizes::choice_bound(builder.shape()?, spec.planned_items(), fpp, groups, confidence))
+    }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         of(spec).build()
     }

@@ -585,6 +585,9 @@ impl FromSpec for CompressedBloom<AnyScheme> {
         let payload = spec.whole(Param::Items).map_or(memory, coded).next_multiple_of(8);
         Ok(Measure { memory, params: 8, payload, fpp: spec.bloom_rate(shape) })
     }
+    fn bound(spec: &Spec, fpp: f64, confidence: f64) -> Result<f64, SizeError> {
+        Ok(spec.bloom_bound(spec.shape(Param::Bits), fpp, confidence))
+    }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         of(spec).build()
     }

@@ -684,6 +684,9 @@ impl FromSpec for GolombSet {
         let bytes = Builder::<GolombSet>::of(spec).memory_bytes(spec.expected_items()?)?;
         Ok(Measure::as_stored(bytes, 32, spec.real(Param::Fpp)))
     }
+    fn bound(spec: &Spec, fpp: f64, _: f64) -> Result<f64, SizeError> {
+        Ok(sizes::golomb_bound(spec.planned_items(), fpp))
+    }
     fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
         Ok(Builder::<GolombSet>::of(spec).build_from_digests(digests)?)
     }

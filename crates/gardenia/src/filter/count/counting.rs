@@ -494,6 +494,9 @@ impl FromSpec for CountingBloom {
             _ => Ok(stored),
         }
     }
+    fn bound(spec: &Spec, fpp: f64, confidence: f64) -> Result<f64, SizeError> {
+        Ok(spec.bloom_bound(spec.shape(Param::Cells), fpp, confidence))
+    }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         Builder::<CountingBloom>::of(spec).build()
     }

@@ -736,6 +736,10 @@ impl FromSpec for Cuckoo {
         let bytes = bucket_bytes(shape.buckets, width).ok_or(SizeError::Width { width })?;
         Ok(Measure::as_stored(bytes, 0, spec.rate(|items| cuckoo::fpp(cells, items.min(cells), width))))
     }
+    fn bound(spec: &Spec, _: f64, _: f64) -> Result<f64, SizeError> {
+        let items = spec.planned_items();
+        Ok(sizes::cuckoo_bound(Builder::<Cuckoo>::of(spec).shape()?, items) + sizes::floor(items))
+    }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         Builder::<Cuckoo>::of(spec).build()
     }

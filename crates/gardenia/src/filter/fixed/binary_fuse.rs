@@ -530,6 +530,10 @@ impl FromSpec for BinaryFuse {
         let bytes = cells.saturating_mul(width.into()).div_ceil(64) * 8;
         Ok(Measure::as_stored(bytes, 2, Some(binary_fuse::fpp(items, width))))
     }
+    /// Every table of a shape has the same rate.
+    fn bound(_: &Spec, fpp: f64, _: f64) -> Result<f64, SizeError> {
+        Ok(fpp)
+    }
     fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
         Builder::<BinaryFuse>::of(spec).threads(threads()).build_from_digests(&digests)
     }

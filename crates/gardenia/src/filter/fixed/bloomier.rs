@@ -873,6 +873,10 @@ impl FromSpec for Bloomier {
         let rate = libm::exp2(-f64::from(builder.options.check_bits));
         Ok(Measure::as_stored(cells.saturating_mul(bits).div_ceil(64) * 8, 5, Some(rate)))
     }
+    /// Every table of a shape has the same rate.
+    fn bound(spec: &Spec, fpp: f64, _: f64) -> Result<f64, SizeError> {
+        Ok(fpp + sizes::floor(spec.planned_items()))
+    }
     /// The values come beside the keys: see [`Spec::build_map`].
     fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
         let values = alloc::vec![0; digests.len()];

@@ -693,6 +693,9 @@ impl FromSpec for DynamicBloom {
         let (shape, width) = (spec.shape(Param::Cells), Builder::<DynamicBloom>::of(spec).options.width);
         Ok(Measure::as_stored(cell_bytes(shape.cells, width), 16, spec.bloom_rate(shape)))
     }
+    fn bound(spec: &Spec, fpp: f64, confidence: f64) -> Result<f64, SizeError> {
+        Ok(spec.bloom_bound(spec.shape(Param::Cells), fpp, confidence))
+    }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         Builder::<DynamicBloom>::of(spec).build()
     }

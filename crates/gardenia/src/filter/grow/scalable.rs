@@ -966,6 +966,12 @@ impl FromSpec for ScalableBloom {
         let (shape, _) = builder.shape(0)?;
         Ok(Measure::as_stored(bit_bytes(shape.cells), 56, builder.request.fpp))
     }
+    fn bound(spec: &Spec, _: f64, confidence: f64) -> Result<f64, SizeError> {
+        let (shape, capacity) = Builder::<ScalableBloom>::of(spec).shape(0)?;
+        let scheme = AnyScheme::new(spec.scheme_id(), shape.hashes);
+        let items = sizes::slice_items(capacity, scheme.planned_fpp(shape.cells, capacity));
+        Ok(sizes::bloom_bound(shape, items, scheme.planned_fpp(shape.cells, items), confidence))
+    }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         Builder::<ScalableBloom>::of(spec).build()
     }

@@ -23,7 +23,7 @@ use crate::filter::{About, Builder, Identity};
 use crate::format::{self, Cut, Header, Kind, ReadOptions, Stored};
 use crate::hash::{Digest, Key, KeyHasher};
 use crate::index::{SchemeId, scale};
-use crate::plan::{Figures, Goal};
+use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{Blocks, Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, bit_bytes};
 use crate::theory::blocked::{self, BLOCK_BITS, MAX_BLOCK_HASHES};
@@ -560,6 +560,12 @@ impl FromSpec for ScalableBlocked {
         let builder = Builder::<ScalableBlocked>::of(spec);
         let (shape, _) = builder.shape(0)?;
         Ok(Measure::as_stored(bit_bytes(shape.cells), 56, builder.request.fpp))
+    }
+    fn bound(spec: &Spec, _: f64, confidence: f64) -> Result<f64, SizeError> {
+        let (Shape { cells, hashes }, capacity) = Builder::<ScalableBlocked>::of(spec).shape(0)?;
+        let blocks = cells / blocked::BLOCK_BITS;
+        let items = sizes::slice_items(capacity, blocked::fpp(blocks, capacity, hashes));
+        Ok(sizes::blocked_bound(blocks, items, hashes, confidence))
     }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         Builder::<ScalableBlocked>::of(spec).build()

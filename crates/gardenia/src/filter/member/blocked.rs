@@ -551,6 +551,10 @@ impl FromSpec for BlockedBloom {
         let rate = |items| blocked::fpp(cells / blocked::BLOCK_BITS, items, hashes);
         Ok(Measure::as_stored(bit_bytes(cells), 0, spec.rate(rate)))
     }
+    fn bound(spec: &Spec, _: f64, confidence: f64) -> Result<f64, SizeError> {
+        let Shape { cells, hashes } = spec.shape(Param::Bits);
+        Ok(sizes::blocked_bound(cells / blocked::BLOCK_BITS, spec.planned_items(), hashes, confidence))
+    }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         Builder::<BlockedBloom> { request: Request::of(spec, 1.0), options: () }.build()
     }

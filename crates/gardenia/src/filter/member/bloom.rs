@@ -505,6 +505,9 @@ impl FromSpec for Bloom<AnyScheme> {
         let shape = spec.shape(Param::Bits);
         Ok(Measure::as_stored(bit_bytes(shape.cells), 0, spec.bloom_rate(shape)))
     }
+    fn bound(spec: &Spec, fpp: f64, confidence: f64) -> Result<f64, SizeError> {
+        Ok(spec.bloom_bound(spec.shape(Param::Bits), fpp, confidence))
+    }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         let scheme = spec.scheme_id();
         let builder = Builder { request: Request::of(spec, 1.0), ..Bloom::builder() };

@@ -447,6 +447,9 @@ impl FromSpec for RetouchedBloom {
         let bloom = Bloom::<AnyScheme>::measure(spec)?;
         Ok(Measure { params: 24, ..bloom })
     }
+    fn bound(spec: &Spec, fpp: f64, confidence: f64) -> Result<f64, SizeError> {
+        Ok(spec.bloom_bound(spec.shape(Param::Bits), fpp, confidence))
+    }
     /// Without false positives to clear: see [`Spec::build_retouched`].
     fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
         spec.retouched(&digests, &[])

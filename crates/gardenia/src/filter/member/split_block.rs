@@ -563,6 +563,10 @@ impl FromSpec for SplitBlockBloom {
         let rate = |items| split_block::fpp(cells / BLOCK_BITS, items);
         Ok(Measure::as_stored(bit_bytes(cells), 0, spec.rate(rate)))
     }
+    fn bound(spec: &Spec, _: f64, confidence: f64) -> Result<f64, SizeError> {
+        let blocks = spec.shape(Param::Bits).cells / BLOCK_BITS;
+        Ok(sizes::split_block_bound(blocks, spec.planned_items(), confidence))
+    }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         Builder::<SplitBlockBloom> { request: Request::of(spec, 1.0), options: () }.build()
     }

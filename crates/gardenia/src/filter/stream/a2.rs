@@ -719,6 +719,10 @@ impl FromSpec for A2Bloom {
         let bytes = cell_bytes(spec.shape(Param::Bits).cells / 2, 2);
         Ok(Measure::as_stored(bytes, 24, Some(builder.planned_fpp(builder.shape()?))))
     }
+    fn bound(spec: &Spec, _: f64, confidence: f64) -> Result<f64, SizeError> {
+        let shape = Builder::<A2Bloom>::of(spec).shape()?;
+        Ok(sizes::a2_bound(shape, AnyScheme::new(spec.scheme_id(), shape.hashes), confidence))
+    }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         Builder::<A2Bloom>::of(spec).build()
     }

@@ -781,6 +781,9 @@ impl FromSpec for StableBloom {
         let rate = stable::stable_fpp(cells, hashes, max, decrements.unwrap_or(1));
         Ok(Measure::as_stored(cell_bytes(cells, width), if drawn { 32 } else { 24 }, Some(rate)))
     }
+    fn bound(spec: &Spec, _: f64, confidence: f64) -> Result<f64, SizeError> {
+        Ok(sizes::stable_bound(Builder::<StableBloom>::of(spec).shape()?, spec.planned_items(), confidence))
+    }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         let mut filter = Builder::<StableBloom>::of(spec).build()?;
         if let Some(fpp) = spec.real(Param::PlannedFpp) {

@@ -63,7 +63,7 @@ pub(crate) fn golomb_design(items: u64, fpp: f64) -> Result<Figures, SizeError> 
     let mean = builder.memory_bytes(items)?;
     // The lengths of gaps vary by 1.5 bits or so each: five deviations, and the last word of the index.
     let bytes = mean + 64 + libm::ceil(5.0 * 1.5 * libm::sqrt(items as f64) / 8.0) as u64;
-    let range = libm::ceil(items as f64 / fpp).max(1.0) as u64;
+    let range = golomb_range(items, fpp);
     let gap = golomb::bits(1.0 / fpp, golomb::divisor(1.0 / fpp));
     // The index, and half a run of 2,400 bits.
     let run = (1200.0f64).min(items as f64 * gap) / 8.0 / LINE;
@@ -73,11 +73,21 @@ pub(crate) fn golomb_design(items: u64, fpp: f64) -> Result<Figures, SizeError> 
         bytes: bytes.next_multiple_of(8),
         payload: None,
         fpp: golomb::fpp(items, range) + floor(items),
-        bound: items as f64 / range as f64 + floor(items),
+        bound: golomb_bound(items, fpp),
         error: ErrorMeans::FalsePositive,
         lines: 2.0 + run,
         why: "sorted numbers coded by their gaps: small in a file, and slow to ask".to_owned(),
     })
+}
+
+/// The numbers among which those of the keys are.
+fn golomb_range(items: u64, fpp: f64) -> u64 {
+    libm::ceil(items as f64 / fpp).max(1.0) as u64
+}
+
+/// The bound on the rate of a coded set: the share of numbers that are taken if no two keys agree.
+pub(crate) fn golomb_bound(items: u64, fpp: f64) -> f64 {
+    items as f64 / golomb_range(items, fpp) as f64 + floor(items)
 }
 
 pub(crate) fn bloomier_design(

@@ -2,16 +2,16 @@
 
 use super::count::width_of;
 use super::{
-    ErrorMeans, Figures, MANY, Need, Shape, USELESS, bits_bytes, bloom_probes, cell_bytes, cells_in, floor,
-    no_room, probes, rates_at, scheme,
+    ErrorMeans, Figures, MANY, Need, Shape, bits_bytes, bloom_bound, bloom_probes, cell_bytes, cells_in,
+    floor, no_room, probes, rates_at, scheme, sum_bound,
 };
 use crate::filter::Builder;
-use crate::index::Scheme;
+use crate::index::{AnyScheme, Scheme};
 use crate::spec::{Param, Spec};
 use crate::theory::concentration::bennett;
 use crate::theory::infini::Rule;
 use crate::theory::scalable::compound;
-use crate::theory::stable;
+use crate::theory::{a2, stable};
 use crate::{A2Bloom, DynamicBloom, SizeError, StableBloom};
 use crate::{Kind, ScalableBloom};
 use alloc::borrow::ToOwned;
@@ -47,9 +47,8 @@ pub(crate) fn scalable_design(need: &Need, fpp: f64) -> Result<Figures, SizeErro
     let rates: Vec<(f64, f64)> = slices
         .iter()
         .map(|(shape, here)| {
-            // Keys that a slice takes for known are not counted: it is a little fuller than its count.
             let planned = scheme(shape.hashes).planned_fpp(shape.cells, *here);
-            rates_at(*shape, libm::ceil(*here as f64 / (1.0 - planned.min(0.5))) as u64, confidence)
+            rates_at(*shape, slice_items(*here, planned), confidence)
         })
         .collect();
     // An absent key is looked for in all slices; a present one from the newest back to its own.
@@ -74,6 +73,12 @@ pub(crate) fn scalable_design(need: &Need, fpp: f64) -> Result<Figures, SizeErro
         lines,
         why: "grows slice by slice, and keeps the rate however many keys come".to_owned(),
     })
+}
+
+/// Keys in a part of the rate `planned` that has counted `items`: keys that it takes for known are
+/// not counted, so that it is a little fuller than its count.
+pub(crate) fn slice_items(items: u64, planned: f64) -> u64 {
+    libm::ceil(items as f64 / (1.0 - planned.min(0.5))) as u64
 }
 
 /// Bits per key of pages that have just split, which is the worst of times: a slot, and for half a
@@ -112,8 +117,7 @@ pub(crate) fn infini_design(need: &Need, fpp: f64) -> Result<Figures, SizeError>
         bytes,
         payload: None,
         fpp: rate,
-        // If each of n keys collides alone, the sum is the most that they do together.
-        bound: -libm::log1p(-rate.min(USELESS)),
+        bound: sum_bound(rate),
         error: ErrorMeans::FalsePositive,
         lines: 1.0,
         why: "grows in place, page by page, and keeps the rate however many keys come; keys can be removed"
@@ -170,11 +174,7 @@ pub(crate) fn a2_design(need: &Need, fpp: f64, within: Option<u64>) -> Result<Fi
     };
     let shape = builder.shape()?;
     let half = Shape { cells: shape.bits / 2, hashes: shape.hashes };
-    // New keys that the active buffer takes for known are not counted: it is a little fuller than its count.
-    let planned = scheme(half.hashes).planned_fpp(half.cells, shape.capacity);
-    let met = libm::ceil(shape.capacity as f64 / (1.0 - planned.min(0.5))) as u64;
-    let (one, _) = rates_at(half, shape.capacity, need.confidence);
-    let (_, most) = rates_at(half, met, 1.0 - (1.0 - need.confidence) / 2.0);
+    let one = scheme(half.hashes).planned_fpp(half.cells, shape.capacity);
     let absent = bloom_probes(&Need { present: 0.0, ..need.clone() }, half, shape.capacity);
     Ok(Figures {
         spec: Spec::new(Kind::A2)
@@ -185,11 +185,21 @@ pub(crate) fn a2_design(need: &Need, fpp: f64, within: Option<u64>) -> Result<Fi
         bytes: 2 * bits_bytes(half.cells),
         payload: None,
         fpp: compound([one, one]),
-        bound: compound([most, most]),
+        bound: a2_bound(shape, scheme(shape.hashes), need.confidence),
         error: ErrorMeans::FalsePositive,
         lines: (1.0 - need.present) * 2.0 * absent + need.present * (f64::from(half.hashes) + 0.5 * absent),
         why: "two buffers that take turns: the last keys are found for certain, older ones go".to_owned(),
     })
+}
+
+/// The bound on the rate of two buffers, both as full as they become.
+pub(crate) fn a2_bound(shape: a2::Shape, scheme: AnyScheme, confidence: f64) -> f64 {
+    let half = Shape { cells: shape.bits / 2, hashes: shape.hashes };
+    let met = slice_items(shape.capacity, scheme.planned_fpp(half.cells, shape.capacity));
+    let planned = scheme.planned_fpp(half.cells, met);
+    // Each buffer has its share of the doubt.
+    let most = bloom_bound(half, met, planned, 1.0 - (1.0 - confidence) / 2.0);
+    compound([most, most])
 }
 
 pub(crate) fn stable_design(need: &Need, fpp: f64) -> Result<Figures, SizeError> {
@@ -200,14 +210,11 @@ pub(crate) fn stable_design(need: &Need, fpp: f64) -> Result<Figures, SizeError>
         (None, Some(bytes)) => builder.cells(cells_in(bytes, WIDTH)),
         (None, None) => return Err(SizeError::ZeroItems),
     };
-    let stable::Shape { cells, hashes, max, decrements } = builder.shape()?;
+    let shape @ stable::Shape { cells, hashes, max, decrements } = builder.shape()?;
     let zeros = stable::zero_fraction(cells, hashes, max, decrements);
     let rate = stable::stable_fpp(cells, hashes, max, decrements);
     // What it remembers, as surely as it tells absent keys.
     let items = need.items.unwrap_or_else(|| stable::memory(cells, hashes, max, decrements, fpp));
-    // Cells are set and lowered by chance; a run lowers neighbours together, which the factor allows for.
-    let variance = 2.0 * cells as f64 * zeros * (1.0 - zeros);
-    let fill = 1.0 - zeros + bennett(variance, need.confidence) / cells as f64;
     Ok(Figures {
         spec: Spec::new(Kind::Stable)
             .with(Param::Cells, cells)
@@ -218,10 +225,20 @@ pub(crate) fn stable_design(need: &Need, fpp: f64) -> Result<Figures, SizeError>
         bytes: cell_bytes(cells, WIDTH),
         payload: None,
         fpp: rate + floor(items),
-        bound: libm::pow(fill.min(1.0), f64::from(hashes)) + floor(items),
+        bound: stable_bound(shape, items, need.confidence),
         error: ErrorMeans::FalsePositive,
         lines: probes(hashes, 1.0 - zeros, need.present),
         why: "forgets keys by chance, the older the likelier, with the same small work at every key"
             .to_owned(),
     })
+}
+
+/// The bound on the rate of a stable filter. Cells are set and lowered by chance; a run lowers
+/// neighbours together, which the factor allows for.
+pub(crate) fn stable_bound(shape: stable::Shape, items: u64, confidence: f64) -> f64 {
+    let stable::Shape { cells, hashes, max, decrements } = shape;
+    let zeros = stable::zero_fraction(cells, hashes, max, decrements);
+    let variance = 2.0 * cells as f64 * zeros * (1.0 - zeros);
+    let fill = 1.0 - zeros + bennett(variance, confidence) / cells as f64;
+    libm::pow(fill.min(1.0), f64::from(hashes)) + floor(items)
 }

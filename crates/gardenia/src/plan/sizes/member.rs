@@ -42,11 +42,16 @@ pub(crate) fn blocked_design(
         bytes: bits_bytes(shape.cells),
         payload: None,
         fpp,
-        bound: blocked_rate_at_most(blocks, items, shape.hashes, need.confidence) + floor(items),
+        bound: blocked_bound(blocks, items, shape.hashes, need.confidence),
         error: ErrorMeans::FalsePositive,
         lines: 1.0,
         why: "one cache line per key, present or absent: the fastest to fill and to ask".to_owned(),
     })
+}
+
+/// The bound on the rate of a blocked filter.
+pub(crate) fn blocked_bound(blocks: u64, items: u64, hashes: u32, confidence: f64) -> f64 {
+    blocked_rate_at_most(blocks, items, hashes, confidence) + floor(items)
 }
 
 pub(crate) fn split_block_design(
@@ -67,11 +72,16 @@ pub(crate) fn split_block_design(
         bytes: bits_bytes(bits),
         payload: None,
         fpp: split_block::fpp(blocks, items) + floor(items),
-        bound: split_block_rate_at_most(blocks, items, need.confidence) + floor(items),
+        bound: split_block_bound(blocks, items, need.confidence),
         error: ErrorMeans::FalsePositive,
         lines: 1.0,
         why: "the filter of Parquet files, and the fastest where keys come one by one".to_owned(),
     })
+}
+
+/// The bound on the rate of a split-block filter.
+pub(crate) fn split_block_bound(blocks: u64, items: u64, confidence: f64) -> f64 {
+    split_block_rate_at_most(blocks, items, confidence) + floor(items)
 }
 
 /// The shape of a filter of the default scheme: for the rate, or the best of this many cells.
@@ -123,13 +133,8 @@ pub(crate) fn choice_design(
     let (Shape { cells, hashes }, fpp) = (builder.shape()?, builder.planned_fpp()?);
     let partitioned = effort == Effort::Partitioned;
     let groups = if partitioned { 1 } else { 2 };
-    // The fill that gives this rate, and what chance adds to it, as in a plain filter of as many throws: keys that choose
-    // even out what chance does.
-    let one = -libm::expm1(libm::log1p(-fpp.min(1.0 - 1e-9)) / f64::from(groups));
-    let fill = libm::pow(one, 1.0 / f64::from(hashes));
-    let spread = ones(cells, items, hashes).std_dev;
-    let more = bennett(spread * spread, need.confidence) / cells as f64;
-    let bound = choices::fpp_at_fill((fill + more).min(1.0), hashes, groups);
+    let fill = choice_fill(fpp, hashes, groups);
+    let bound = choice_bound(Shape { cells, hashes }, items, fpp, groups, need.confidence);
     let absent = probes(hashes, fill, 0.0);
     let lines = if partitioned {
         1.0 + probes(hashes, fill, need.present)
@@ -156,6 +161,27 @@ pub(crate) fn choice_design(
     })
 }
 
+/// The fill that gives this rate.
+fn choice_fill(fpp: f64, hashes: u32, groups: u32) -> f64 {
+    let one = -libm::expm1(libm::log1p(-fpp.min(1.0 - 1e-9)) / f64::from(groups));
+    libm::pow(one, 1.0 / f64::from(hashes))
+}
+
+/// The bound on the rate of a filter of keys that choose: the fill that gives the rate `fpp`, and
+/// what chance adds to it as in a plain filter of as many throws. Keys that choose even out what
+/// chance does.
+pub(crate) fn choice_bound(
+    Shape { cells, hashes }: Shape,
+    items: u64,
+    fpp: f64,
+    groups: u32,
+    confidence: f64,
+) -> f64 {
+    let spread = ones(cells, items, hashes).std_dev;
+    let more = bennett(spread * spread, confidence) / cells as f64;
+    choices::fpp_at_fill((choice_fill(fpp, hashes, groups) + more).min(1.0), hashes, groups)
+}
+
 pub(crate) fn cuckoo_design(
     need: &Need,
     items: u64,
@@ -172,8 +198,6 @@ pub(crate) fn cuckoo_design(
             shapes.find(|shape| cuckoo_bytes(*shape) <= bytes).ok_or(no_room(bytes))?
         }
     };
-    // Each of n keys has one fingerprint in one pair of buckets, and no query meets more than all of them.
-    let same = 8.0 / (shape.cells() as f64 * (libm::exp2(f64::from(shape.width)) - 1.0));
     Ok(Figures {
         spec: Spec::new(Kind::Cuckoo)
             .items(total)
@@ -183,7 +207,7 @@ pub(crate) fn cuckoo_design(
         bytes: cuckoo_bytes(shape),
         payload: None,
         fpp: cuckoo::fpp(shape.cells(), total, shape.width) + floor(items),
-        bound: total as f64 * same + floor(items),
+        bound: cuckoo_bound(shape, total) + floor(items),
         error: ErrorMeans::FalsePositive,
         lines: 2.0,
         why: format!(
@@ -191,6 +215,12 @@ pub(crate) fn cuckoo_design(
             shape.width
         ),
     })
+}
+
+/// The bound on the rate of a cuckoo filter: each of n keys has one fingerprint in one pair of
+/// buckets, and no query meets more than all of them.
+pub(crate) fn cuckoo_bound(shape: cuckoo::Shape, items: u64) -> f64 {
+    items as f64 * (8.0 / (shape.cells() as f64 * (libm::exp2(f64::from(shape.width)) - 1.0)))
 }
 
 /// Bytes of a cuckoo filter.

@@ -9,10 +9,14 @@ mod grow;
 mod member;
 
 pub(crate) use count::{count_min_design, counting_design, spectral_design, stream_design};
-pub(crate) use fixed::{bloomier_design, fuse_design, golomb_design, ribbon_design};
-pub(crate) use grow::{a2_design, dynamic_design, infini_design, scalable_design, stable_design};
+pub(crate) use fixed::{bloomier_design, fuse_design, golomb_bound, golomb_design, ribbon_design};
+pub(crate) use grow::{
+    a2_bound, a2_design, dynamic_design, infini_design, scalable_design, slice_items, stable_bound,
+    stable_design,
+};
 pub(crate) use member::{
-    blocked_design, bloom_design, choice_design, compressed_design, cuckoo_design, split_block_design,
+    blocked_bound, blocked_design, bloom_design, choice_bound, choice_design, compressed_design,
+    cuckoo_bound, cuckoo_design, split_block_bound, split_block_design,
 };
 
 use super::design::ErrorMeans;
@@ -136,14 +140,14 @@ impl<'a> Goal<'a> {
             crate::kinds::fill(&mut spec)?;
             let found = crate::kinds::measure(&spec)?;
             let fpp = found.fpp.unwrap_or(fpp);
+            let bound = crate::kinds::bound(&spec, fpp, self.need.confidence)?;
             Ok(Figures {
                 spec,
                 items: self.items,
                 bytes: found.memory,
                 payload: Some(found.payload),
                 fpp,
-                // If each of n keys collides alone, the sum is the most that they do together.
-                bound: -libm::log1p(-fpp),
+                bound,
                 error: ErrorMeans::FalsePositive,
                 lines: 1.0,
                 why: kind.summary().trim_end_matches('.').to_owned(),
@@ -184,7 +188,8 @@ fn sketch(columns: u64, rows: u32, update: Update) -> Spec {
     spec.with(Param::Width, 32_u32).with(Param::Update, update.name())
 }
 
-fn floor(items: u64) -> f64 {
+/// What equal digests add to a rate.
+pub(crate) fn floor(items: u64) -> f64 {
     items as f64 * libm::exp2(-64.0)
 }
 
@@ -212,10 +217,20 @@ fn bloom_rates(need: &Need, shape: Shape, items: u64) -> (f64, f64) {
     rates_at(shape, items, need.confidence)
 }
 
-fn rates_at(Shape { cells, hashes }: Shape, items: u64, confidence: f64) -> (f64, f64) {
-    let fpp = scheme(hashes).planned_fpp(cells, items);
+fn rates_at(shape: Shape, items: u64, confidence: f64) -> (f64, f64) {
+    let fpp = scheme(shape.hashes).planned_fpp(shape.cells, items);
+    (fpp, bloom_bound(shape, items, fpp, confidence))
+}
+
+/// The bound on the rate of a Bloom filter whose scheme predicts the rate `fpp`.
+pub(crate) fn bloom_bound(Shape { cells, hashes }: Shape, items: u64, fpp: f64, confidence: f64) -> f64 {
     let excess = (fpp - bloom::fpp_exact(cells, items, hashes)).max(0.0);
-    (fpp, rate_at_most(cells, items, hashes, confidence) + excess)
+    rate_at_most(cells, items, hashes, confidence) + excess
+}
+
+/// The bound where each of n keys collides alone: their sum is the most that they do together.
+pub(crate) fn sum_bound(fpp: f64) -> f64 {
+    -libm::log1p(-fpp.min(USELESS))
 }
 
 /// Probes of a query: three at once, and for those that passed the rest.

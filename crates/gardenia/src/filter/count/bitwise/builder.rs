@@ -264,6 +264,9 @@ impl FromSpec for BitwiseBloom {
         let (shape, width) = (spec.shape(Param::Cells), spec.small(Param::Width).unwrap_or(0));
         Ok(Measure::as_stored(cell_bytes(shape.cells, width), 32, spec.bloom_rate(shape)))
     }
+    fn bound(spec: &Spec, fpp: f64, confidence: f64) -> Result<f64, SizeError> {
+        Ok(spec.bloom_bound(spec.shape(Param::Cells), fpp, confidence))
+    }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         Builder::<BitwiseBloom>::of(spec).build()
     }

@@ -249,6 +249,9 @@ impl FromSpec for SpectralBloom<PolicyId> {
         let bytes = cells(shape.cells).saturating_add(secondary).saturating_add(marks);
         Ok(Measure::as_stored(bytes, 16, spec.bloom_rate(shape)))
     }
+    fn bound(spec: &Spec, fpp: f64, confidence: f64) -> Result<f64, SizeError> {
+        Ok(spec.bloom_bound(spec.shape(Param::Cells), fpp, confidence))
+    }
     fn empty(spec: &Spec) -> Result<Self, SizeError> {
         Builder::<SpectralBloom<PolicyId>>::of(spec).build()
     }

@@ -402,6 +402,10 @@ impl FromSpec for Ribbon {
         let bytes = theory::most_bytes(items, bits);
         Ok(Measure::as_stored(bytes, 48, Some(bits.fpp())))
     }
+    /// Every table of a shape has the same rate.
+    fn bound(spec: &Spec, fpp: f64, _: f64) -> Result<f64, SizeError> {
+        Ok(fpp + sizes::floor(spec.planned_items()))
+    }
     fn from_digests(spec: &Spec, digests: Vec<Digest>, _: &mut Watch<'_>) -> Result<Self, BuildError> {
         Builder::<Ribbon>::of(spec).threads(super::builder::threads()).build_from_digests(&digests)
     }
