@@ -463,7 +463,7 @@ pub(crate) struct TopArgs {
 /// Compare a filter with the truth
 ///
 /// The truth comes as `sort FILE | uniq -c` prints it: a count, then the line; a count of 0 is for
-/// a line that was never added. Of filters that count, the counts are compared too.
+/// a line that was never added. For counting filters, counts are compared too.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -531,7 +531,7 @@ pub(crate) struct InfoArgs {
     #[arg(long)]
     pub(crate) verify: bool,
 
-    /// Format of the file, if it is another program's and its bytes do not tell
+    /// Format of the file, if it is another program's and its bytes do not identify it
     #[arg(long, value_name = "FORMAT", value_parser = format_named)]
     pub(crate) format: Option<Format>,
 

@@ -36,7 +36,7 @@ const HEADING: &str = "Filters of other programs";
 /// How a filter of another program is read.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct ForeignArgs {
-    /// Format of the filter, if it is another program's and its bytes do not tell: see
+    /// Format of the filter, if it is another program's and its bytes do not identify it: see
     /// `gardenia info`
     #[arg(long, value_name = "FORMAT", value_parser = format_named, hide_short_help = true, help_heading = HEADING)]
     pub(crate) format: Option<Format>,

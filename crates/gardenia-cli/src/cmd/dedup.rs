@@ -223,7 +223,7 @@ pub(crate) fn run(args: &DedupArgs) -> anyhow::Result<Outcome> {
                 std::process::exit(2);
             }
         };
-        signal::watch(last).context("signals cannot be watched")?;
+        signal::watch(last).context("cannot install signal handlers")?;
     }
     let mut dedup = Dedup {
         args,

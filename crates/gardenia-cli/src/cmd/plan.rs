@@ -56,7 +56,7 @@ pub(crate) struct PlanArgs {
     #[arg(short = 'p', long, value_name = "P", value_parser = human::parse_share, allow_negative_numbers = true)]
     fpp: Option<f64>,
 
-    /// Memory that the filter may take, such as 20MiB
+    /// Memory limit, such as 20MiB
     #[arg(short, long, value_name = "BYTES", value_parser = human::parse_bytes, allow_negative_numbers = true)]
     memory: Option<u64>,
 
