@@ -62,7 +62,7 @@ pub(crate) fn explain_bus_errors() -> std::io::Result<()> {
         let explain = || {
             const MESSAGE: &[u8] =
                 b"gardenia: a file was cut short while it was being used\nhint: run it again; \
-                to replace a filter or list that is in use, write a new file and mv it over the old one\n";
+                to replace a filter, list or counters in use, write a new file and mv it over the old one\n";
             // SAFETY: descriptor 2 is open, and is not closed by this: a `ManuallyDrop` is never dropped.
             let file = unsafe { std::fs::File::from_raw_fd(2) };
             let mut stderr = std::mem::ManuallyDrop::new(file);

@@ -4,13 +4,14 @@
 use crate::message::{self, hinted};
 use crate::open::load;
 use crate::output::Output;
-use crate::{input, lock};
+use crate::{input, lock, signal};
 use anyhow::Context;
 use gardenia::filter::About;
-use gardenia::filter::{Identity, SplitFiles, SplitOpening};
+use gardenia::filter::{Builder, Identity, SplitFiles, SplitOpening};
 use gardenia::theory::bloom::Estimate;
 use gardenia::{
-    Ability, AnyFilter, DecodeError, Digest, Error, KeyHasher, Kind, ReadOptions, RemoveError, SplitBloom,
+    Ability, AnyFilter, CountingBloom, DecodeError, Digest, Error, KeyHasher, Kind, ReadOptions, RemoveError,
+    SplitBloom,
 };
 use std::path::Path;
 
@@ -154,13 +155,29 @@ pub(crate) fn open(
 ) -> anyhow::Result<SplitBloom> {
     loop {
         if is_clean(path, files, options)? {
-            match SplitBloom::open_with(files.clone(), options) {
+            match try_open(files, options) {
                 Err(Error::InUse) => {}
                 opened => return opened.map_err(|error| explain(path, files, error)),
             }
         }
         wait(files, quiet)?;
     }
+}
+
+/// Opens a split filter, and repairs it if need be, with the library's error.
+pub(crate) fn try_open(files: &SplitFiles, options: &ReadOptions) -> Result<SplitBloom, Error> {
+    signal::explain_bus_errors().map_err(DecodeError::Io)?;
+    SplitBloom::open_with(files.clone(), options)
+}
+
+/// Begins a split filter, whose files appear when it is written.
+pub(crate) fn draft(
+    files: SplitFiles,
+    builder: Builder<CountingBloom>,
+    replace: bool,
+) -> anyhow::Result<SplitBloom> {
+    signal::explain_bus_errors()?;
+    Ok(SplitBloom::draft(files, builder, replace)?)
 }
 
 /// Waits until whoever has a split filter is done with it.

@@ -10,11 +10,11 @@ use crate::open::is_stream;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::spec::{explain, kinds_that};
-use crate::split::Target;
+use crate::split::{self, Target};
 use crate::{Outcome, foreign, human, memory, message};
 use gardenia::filter::{Effort, SplitFiles};
 use gardenia::spec::{Param, Step};
-use gardenia::{Ability, AnyFilter, Digest, KeyHasher, Kind, Spec, SplitBloom};
+use gardenia::{Ability, AnyFilter, Digest, KeyHasher, Kind, Spec};
 use std::path::Path;
 
 /// Digests probed at a time when they come from memory, as many as a block of input gives.
@@ -268,7 +268,7 @@ impl Filling {
         require(spec.size().map_err(explain)?.bytes)?;
         let filter = if spec.kind() == Kind::Split {
             let builder = spec.split_builder().map_err(explain)?;
-            Target::Split(SplitBloom::draft(split_files(args), builder, args.force)?)
+            Target::Split(split::draft(split_files(args), builder, args.force)?)
         } else {
             Target::Whole(spec.build().map_err(explain)?)
         };

@@ -2,11 +2,11 @@
 
 use crate::args::{MemoryArgs, SecretArgs};
 use crate::message::{self, hinted, say};
-use crate::split::{explain, wait, words};
+use crate::split::{explain, try_open, wait, words};
 use crate::{Outcome, human, input};
 use anyhow::Context;
+use gardenia::Error;
 use gardenia::filter::{SplitFiles, SplitOpening};
-use gardenia::{Error, SplitBloom};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &RecoverArgs) -> anyhow::Result<Outcome> {
         return Err(hinted(reason, "only filters of kind split have them").context(name));
     };
     let filter = loop {
-        match SplitBloom::open_with(files.clone(), &options) {
+        match try_open(&files, &options) {
             Err(Error::InUse) => wait(&files, args.quiet)?,
             opened => break opened.map_err(|error| explain(path, &files, error))?,
         }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::fs::{File, TryLockError};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -58,11 +59,11 @@ fn refused(shell: &Shell, says: &str) {
     assert_eq!(files, ["f.gdn", "f.counters"].map(|file| std::fs::read(shell.path(file)).ok()));
 }
 
-/// The number of the last operation, in the file of counters.
-fn operations(shell: &Shell) -> u64 {
+/// The number of the last operation, in a file of counters; 0 of one that is being written.
+fn operations(counters: &Path) -> u64 {
     let mut number = [0; 8];
-    File::open(shell.path("f.counters")).unwrap().read_exact_at(&mut number, 4096).unwrap();
-    u64::from_le_bytes(number)
+    let read = File::open(counters).and_then(|file| file.read_exact_at(&mut number, 4096));
+    read.map_or(0, |()| u64::from_le_bytes(number))
 }
 
 #[test]
@@ -205,16 +206,16 @@ fn files_that_do_not_belong_together_are_refused_and_recovered() {
 /// Starts a command that changes the filter, and kills it at work. How many operations it had
 /// completed; `None` if it was faster.
 fn kill_at_work(shell: &Shell, verb: &str) -> Option<u64> {
-    let start = operations(shell);
+    let start = operations(&shell.path("f.counters"));
     let mut child = shell.command(&[verb, "-q", "f.gdn", "more"]).spawn().unwrap();
     let since = Instant::now();
-    while operations(shell) == start {
+    while operations(&shell.path("f.counters")) == start {
         assert!(child.try_wait().unwrap().is_none(), "it ended without an operation");
         assert!(since.elapsed() < Duration::from_secs(60), "it does nothing");
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let done = operations(shell) - start;
+    let done = operations(&shell.path("f.counters")) - start;
     (done < MORE).then_some(done)
 }
 
@@ -312,6 +313,39 @@ fn two_commands_change_one_after_the_other() {
         assert_eq!(finish_by_itself(other).code, Some(0));
     }
     assert_eq!(answers(&shell.filter("f.gdn"), &["rose", "tulip0", "tulip1", "tulip2", "999"]), [true; 5]);
+}
+
+/// A process cannot go on without its counters, but it can say what happened.
+#[test]
+fn counters_that_are_cut_short_in_use_are_an_error() {
+    for args in [
+        &["add", "-q", "f.gdn"][..],
+        &["remove", "-q", "f.gdn"],
+        &["build", "-q", "--kind", "split", "--items", "210000", "-o", "new.gdn"],
+    ] {
+        let shell = shell();
+        let mut child = shell.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let stdin = child.stdin.as_mut().unwrap();
+        stdin.write_all(b"7\n").unwrap();
+        let before = operations(&shell.path("f.counters"));
+        let since = Instant::now();
+        let counters = loop {
+            // The counters of a new filter have a temporary name.
+            let files = std::fs::read_dir(shell.path("")).unwrap().map(|entry| entry.unwrap().path());
+            let is_new = |path: &PathBuf| path.to_string_lossy().contains("/.gardenia-");
+            let draft = files.filter(is_new).find(|path| operations(path) > 0);
+            let named = Some(shell.path("f.counters")).filter(|path| operations(path) > before);
+            if let Some(path) = draft.or(named) {
+                break path;
+            }
+            assert!(since.elapsed() < Duration::from_secs(60), "{args:?}: no line is in the counters");
+        };
+        File::options().write(true).open(counters).unwrap().set_len(0).unwrap();
+        stdin.write_all(b"8\n").unwrap();
+        let run = finish_by_itself(child);
+        assert_eq!(run.complaint(), "gardenia: a file was cut short while it was being used", "{args:?}");
+        assert!(run.err.contains("to replace a filter, list or counters in use, write"), "{}", run.err);
+    }
 }
 
 #[test]

@@ -327,6 +327,11 @@ impl SplitBloom {
 
     /// Opens a filter, and repairs it if it was not closed: [`opening`](Self::opening) reports it.
     /// If it cannot be opened both files stay as they are.
+    ///
+    /// The counters are mapped. If another process cuts their file short while the filter is open,
+    /// or the disk cannot be read, the next operation ends this process with SIGBUS. If it
+    /// overwrites the file, counts are wrong. That is no undefined behavior, because every word is
+    /// read and written as an atomic number: so this function is safe, and mapping a filter is not.
     pub fn open(files: impl Into<SplitFiles>) -> Result<Self, Error> {
         Self::open_with(files, &ReadOptions::new())
     }
