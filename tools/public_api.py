@@ -4,7 +4,8 @@
     tools/public_api.py            compares docs/api.txt with the code
     tools/public_api.py --write    writes docs/api.txt
 
-A line that is gone or changed breaks programs of users: the changelog must say so. Auto traits and blanket impls are left out.
+A line that is gone or changed breaks programs of users: the changelog must say so. Auto traits and blanket impls are left out. What
+nearly every type implements is one line for each type (`gardenia::Bloom: Clone Debug PartialEq`).
 rustdoc's JSON is unstable; RUSTC_BOOTSTRAP=1 lets the stable compiler print it.
 """
 
@@ -12,14 +13,16 @@ import difflib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIST = ROOT / "docs" / "api.txt"
+SOURCES = ROOT / "crates" / "gardenia" / "src"
 # A reader of the crate's page sees this many names of types, traits and errors at most: what fewer need is in a module.
 MOST_IN_ROOT = 60
-# Implemented by nearly every type: naming them would bury the rest.
+# Implemented by nearly every type: a line for each would bury the rest, so that a type names them all in one.
 QUIET = {"Clone", "Copy", "Debug", "Display", "Eq", "PartialEq", "Hash", "Ord", "PartialOrd", "StructuralPartialEq", "Error"}
 
 
@@ -34,6 +37,7 @@ def documented():
 class Printer:
     def __init__(self, crate):
         self.index = crate["index"]
+        self.paths = crate["paths"]
         self.lines = set()
         self.seen = set()
         self.homes = {}
@@ -212,17 +216,55 @@ class Printer:
             self.fields(full, kind["struct"]["fields"] if "struct" in kind else kind["tuple"])
 
     def implementations(self, path, numbers):
+        """The impls of one of our types."""
+        quiet = set()
         for number in numbers:
-            item = self.item(number)
-            inner = item["inner"]["impl"] if item else None
-            if inner is None or inner["is_synthetic"] or inner["blanket_impl"] or hidden(item):
+            item = self.implementation(number)
+            if item is None:
                 continue
+            inner = item["inner"]["impl"]
             own = self.type(inner["for"])
-            if inner["trait"] is None:
+            name = inner["trait"] and inner["trait"]["path"].split("::")[-1]
+            if name is None:
                 self.members(path if own == path.split("::")[-1] else f"{path} as {own}", inner["items"])
-            elif inner["trait"]["path"].split("::")[-1] not in QUIET:
-                trait = inner["trait"]["path"].split("::")[-1] + self.arguments(inner["trait"]["args"])
-                self.lines.add(f"impl{self.generics(inner['generics'])} {trait} for {path} as {own}")
+            elif name in QUIET and own.split("<")[0] == path.split("::")[-1]:
+                quiet.add(name)
+            else:
+                self.lines.add(self.header(inner, f"{path} as {own}"))
+        quiet.discard("StructuralPartialEq")  # the compiler's own
+        if quiet:
+            self.lines.add(f"{path}: {' '.join(sorted(quiet))}")
+
+    def foreign(self):
+        """The impls for types of others: of the standard library, references, tuples, `dyn` … To be called last."""
+        for item in filter(None, map(self.implementation, self.index)):
+            inner = item["inner"]["impl"]
+            (kind, of), = inner["for"].items() if isinstance(inner["for"], dict) else ((inner["for"], None),)
+            if inner["trait"] is None or kind == "resolved_path" and self.is_local(of["id"]):
+                continue
+            trait = inner["trait"]["id"]
+            if trait in self.homes or not self.is_local(trait):
+                self.lines.add(self.header(inner, self.type(inner["for"]), self.homes.get(trait)))
+
+    def dynamic(self):
+        """The methods of our `dyn Trait`s, as they stand in the code: rustdoc's JSON leaves them out."""
+        for file in sorted(SOURCES.glob("**/*.rs")):
+            for name, body in re.findall(r"^impl dyn (\w+)[^{]*\{\n(.*?)^\}", file.read_text(), re.M | re.S):
+                for signature in re.findall(r"^    pub (fn .*?) \{$", body, re.M | re.S):
+                    self.lines.add(f"dyn {name}: {' '.join(signature.split())}")
+
+    def implementation(self, number):
+        item = self.item(number)
+        inner = item["inner"].get("impl") if item else None
+        return None if inner is None or inner["is_synthetic"] or inner["blanket_impl"] or hidden(item) else item
+
+    def is_local(self, number):
+        """Whether an item is of this crate; what is in none is hidden in this one."""
+        return self.paths.get(str(number), {"crate_id": 0})["crate_id"] == 0
+
+    def header(self, inner, own, path=None):
+        trait = (path or inner["trait"]["path"].split("::")[-1]) + self.arguments(inner["trait"]["args"])
+        return f"impl{self.generics(inner['generics'])} {trait} for {own}{self.where(inner['generics'])}"
 
     def members(self, path, numbers):
         for number in numbers:
@@ -250,6 +292,8 @@ def main():
     crate = documented()
     printer = Printer(crate)
     printer.module("gardenia", crate["root"])
+    printer.foreign()
+    printer.dynamic()
     root = [name for name in printer.homes.values() if name.count("::") == 1 and name.split("::")[1][0].isupper()]
     if len(root) > MOST_IN_ROOT:
         sys.exit(f"The crate root has {len(root)} names, and {MOST_IN_ROOT} are allowed: move one into its module.")
