@@ -19,7 +19,7 @@ use crate::index::{MAX_CELLS, MAX_HASHES};
 
 /// The size of a filter of two buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct A2Shape {
     /// Bits of both buffers together (m); each has half of them.
     pub bits: u64,
     /// Positions per key (k_a).
@@ -67,7 +67,7 @@ pub fn buffer_fpp(fpp: f64) -> f64 {
 /// assert!(fpp(1_000_000, 8, 45_299, 45_299) > 0.01);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-pub fn shape(bits: u64, fpp: f64) -> Result<Shape, SizeError> {
+pub fn shape(bits: u64, fpp: f64) -> Result<A2Shape, SizeError> {
     if fpp.is_nan() || fpp <= 0.0 || fpp >= 1.0 {
         return Err(SizeError::Fpp(fpp));
     }
@@ -97,7 +97,7 @@ pub fn shape(bits: u64, fpp: f64) -> Result<Shape, SizeError> {
     if fpp <= floor {
         return Err(SizeError::FppBelowFloor { fpp, floor, items: 2 * capacity });
     }
-    Ok(Shape { bits, hashes, capacity })
+    Ok(A2Shape { bits, hashes, capacity })
 }
 
 /// The smallest filter whose buffers hold at least `window` keys each at `fpp`: the last `window`
@@ -118,7 +118,7 @@ pub fn shape(bits: u64, fpp: f64) -> Result<Shape, SizeError> {
 /// assert!((a2.bits as f64 / 10_000.0 - 22.1).abs() < 0.1); // for a window of one to two times 10,000
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-pub fn size(window: u64, fpp: f64) -> Result<Shape, SizeError> {
+pub fn size(window: u64, fpp: f64) -> Result<A2Shape, SizeError> {
     if fpp.is_nan() || fpp <= 0.0 || fpp >= 1.0 {
         return Err(SizeError::Fpp(fpp));
     }
@@ -129,7 +129,7 @@ pub fn size(window: u64, fpp: f64) -> Result<Shape, SizeError> {
         return Err(SizeError::TooManyCells { cells: bits, max: MAX_CELLS });
     }
     let best = shape(bits, fpp)?;
-    Ok(if best.capacity >= window { best } else { Shape { bits, hashes, capacity: window } })
+    Ok(if best.capacity >= window { best } else { A2Shape { bits, hashes, capacity: window } })
 }
 
 /// The false-positive probability with `capacity` keys in the passive buffer and `filled` in the
@@ -360,7 +360,7 @@ mod tests {
                     assert!(none, "{bits} {target}: there is room for a key");
                     continue;
                 };
-                let Shape { hashes, capacity, .. } = found;
+                let A2Shape { hashes, capacity, .. } = found;
                 assert!(fpp(bits, hashes, capacity, capacity) <= target * (1.0 + 1e-12), "{found:?}");
                 // None holds more, and none with fewer hashes as many.
                 assert!(
@@ -401,7 +401,7 @@ mod tests {
         let buffer = bloom::fpp_exact(bits / 2, printed, k);
         assert!(near(buffer * (2.0 - buffer), 0.01556, 0.5e-5 / 0.01556));
         assert!(near(fpp(bits, k, printed, printed), 0.01566, 0.5e-5 / 0.01566));
-        let Shape { hashes, capacity, .. } = shape(bits, target).unwrap();
+        let A2Shape { hashes, capacity, .. } = shape(bits, target).unwrap();
         assert!(near(fpp(bits, hashes, capacity, capacity), target, 1e-4) && hashes == 8);
         // The limit form with this k: less than a key more than are stored.
         let root = libm::pow(buffer_fpp(target), 0.125);

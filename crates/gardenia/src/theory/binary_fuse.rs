@@ -20,7 +20,7 @@ pub const MAX_SEGMENT_BITS: u32 = 18;
 
 /// Segments of this many cells, and how many of them a key can begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct FuseShape {
     /// Cells per key, k: 3 or 4.
     pub arity: u32,
     /// Logarithm of the cells of a segment.
@@ -29,12 +29,12 @@ pub struct Shape {
     pub starts: u64,
 }
 
-impl Shape {
+impl FuseShape {
     /// All cells.
     ///
     /// ```
-    /// use gardenia::theory::binary_fuse::Shape;
-    /// assert_eq!(Shape { arity: 3, segment_bits: 4, starts: 5 }.cells(), (5 + 2) * 16);
+    /// use gardenia::theory::binary_fuse::FuseShape;
+    /// assert_eq!(FuseShape { arity: 3, segment_bits: 4, starts: 5 }.cells(), (5 + 2) * 16);
     /// ```
     #[must_use]
     pub const fn cells(&self) -> u64 {
@@ -68,7 +68,7 @@ pub fn size_factor(items: u64, arity: u32) -> f64 {
 /// assert!(shape(1 << 40, 3).is_err() && shape(10, 5).is_err());
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-pub fn shape(items: u64, arity: u32) -> Result<Shape, SizeError> {
+pub fn shape(items: u64, arity: u32) -> Result<FuseShape, SizeError> {
     let log = libm::log(items.max(2) as f64);
     let exponent = match arity {
         3 => log / libm::log(3.33) + 2.25,
@@ -81,7 +81,7 @@ pub fn shape(items: u64, arity: u32) -> Result<Shape, SizeError> {
     if segments > MAX_CELLS >> segment_bits {
         return Err(SizeError::TooManyCells { cells, max: MAX_CELLS });
     }
-    Ok(Shape { arity, segment_bits, starts: segments - u64::from(arity - 1) })
+    Ok(FuseShape { arity, segment_bits, starts: segments - u64::from(arity - 1) })
 }
 
 /// Bits per key of a filter with fingerprints of `width` bits.

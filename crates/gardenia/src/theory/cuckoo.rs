@@ -19,18 +19,18 @@ pub const LOAD: f64 = 0.95;
 
 /// Buckets of four fingerprints, and the bits of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct CuckooShape {
     /// Number of buckets, m: an even number.
     pub buckets: u64,
     /// Bits of a fingerprint, w.
     pub width: u32,
 }
 
-impl Shape {
+impl CuckooShape {
     /// Places for fingerprints, 4m.
     ///
     /// ```
-    /// assert_eq!(gardenia::theory::cuckoo::Shape { buckets: 10, width: 8 }.cells(), 40);
+    /// assert_eq!(gardenia::theory::cuckoo::CuckooShape { buckets: 10, width: 8 }.cells(), 40);
     /// ```
     #[must_use]
     pub const fn cells(self) -> u64 {
@@ -123,7 +123,7 @@ pub fn room(total: u64, most: u64) -> Option<u64> {
 ///
 /// If `fpp` is no probability, or below what 32 bits can promise, or there are no items or too
 /// many.
-pub fn shape(items: u64, fpp: f64) -> Result<Shape, SizeError> {
+pub fn shape(items: u64, fpp: f64) -> Result<CuckooShape, SizeError> {
     if fpp.is_nan() || fpp <= 0.0 || fpp >= 1.0 {
         return Err(SizeError::Fpp(fpp));
     }
@@ -139,11 +139,11 @@ pub fn shape(items: u64, fpp: f64) -> Result<Shape, SizeError> {
         let same = -libm::expm1(libm::log1p(-fpp) / items as f64);
         let cells = libm::ceil(2.0 * SLOTS as f64 / (same * (libm::exp2(f64::from(width)) - 1.0)));
         let cells = if cells <= MAX_CELLS as f64 { cells as u64 } else { return None };
-        let shape = Shape { buckets: cells.div_ceil(SLOTS).next_multiple_of(2).max(least), width };
+        let shape = CuckooShape { buckets: cells.div_ceil(SLOTS).next_multiple_of(2).max(least), width };
         let roomy = shape.buckets > 2 * least || shape.cells() > MAX_CELLS;
         (!roomy && self::fpp(shape.cells(), items, width) <= fpp).then_some(shape)
     });
-    let bits = |shape: &Shape| shape.buckets.saturating_mul(shape.width.into());
+    let bits = |shape: &CuckooShape| shape.buckets.saturating_mul(shape.width.into());
     fitting.min_by_key(bits).ok_or_else(|| {
         let floor = self::fpp(2 * least * SLOTS, items, *WIDTHS.end());
         SizeError::FppBelowFloor { fpp, floor, items }

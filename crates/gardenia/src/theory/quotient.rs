@@ -28,14 +28,14 @@ const WIDTHS: &str = "a slot has 4 bits or more, and the quotient and the remain
 
 /// Slots, and the bits of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct QuotientShape {
     /// Number of slots, m.
     pub cells: u64,
     /// Bits of a slot: a remainder of r bits and three flags.
     pub width: u32,
 }
 
-impl Shape {
+impl QuotientShape {
     /// Bits of a remainder, r.
     #[must_use]
     pub const fn remainder(self) -> u32 {
@@ -92,7 +92,7 @@ pub fn fpp(cells: u64, items: u64, width: u32) -> f64 {
 ///
 /// If `fpp` is no probability, or below what fingerprints of [`MAX_BITS`] promise, or there are no
 /// items or too many.
-pub fn shape(items: u64, fpp: f64) -> Result<Shape, SizeError> {
+pub fn shape(items: u64, fpp: f64) -> Result<QuotientShape, SizeError> {
     if fpp.is_nan() || fpp <= 0.0 || fpp >= 1.0 {
         return Err(SizeError::Fpp(fpp));
     }
@@ -109,7 +109,7 @@ pub fn shape(items: u64, fpp: f64) -> Result<Shape, SizeError> {
         let same = -libm::expm1(libm::log1p(-fpp) / items as f64);
         let cells = libm::ceil(libm::exp2(-f64::from(width - FLAGS)) / same);
         let cells = if cells <= 2.0 * least as f64 { (cells as u64).max(least) } else { return None };
-        let shape = Shape { cells, width }.check().ok()?;
+        let shape = QuotientShape { cells, width }.check().ok()?;
         (self::fpp(cells, items, width) <= fpp).then_some(shape)
     });
     fitting.min_by_key(|shape| u128::from(shape.cells) * u128::from(shape.width)).ok_or_else(|| {

@@ -33,7 +33,7 @@ use crate::index::{MAX_CELLS, MAX_HASHES};
 
 /// A stable filter's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct StableShape {
     /// Cells (m).
     pub cells: u64,
     /// Cells set per insert (K).
@@ -252,17 +252,17 @@ pub fn memory(cells: u64, hashes: u32, max: u32, decrements: u64, false_negative
 /// As [`decrements`], if no number of hashes will do.
 ///
 /// ```
-/// use gardenia::theory::stable::{Shape, shape, stable_fpp};
-/// let Shape { hashes, decrements, .. } = shape(1_000_000, 3, 0.01)?;
+/// use gardenia::theory::stable::{StableShape, shape, stable_fpp};
+/// let StableShape { hashes, decrements, .. } = shape(1_000_000, 3, 0.01)?;
 /// assert_eq!((hashes, decrements), (4, 30));
 /// assert!(stable_fpp(1_000_000, 4, 3, 30) <= 0.01);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-pub fn shape(cells: u64, max: u32, fpp: f64) -> Result<Shape, SizeError> {
+pub fn shape(cells: u64, max: u32, fpp: f64) -> Result<StableShape, SizeError> {
     const FORGOTTEN: f64 = 0.1;
     let (mut longest, mut best) = (0, None);
     candidates(cells, max, fpp, |shape| {
-        let Shape { hashes, decrements, .. } = shape;
+        let StableShape { hashes, decrements, .. } = shape;
         // Whether the longest memory is beaten shows at its own gap: mostly one look, and the answer is no.
         let beats = false_negative(cells, hashes, max, decrements, longest + 1) <= FORGOTTEN;
         if best.is_none() || beats {
@@ -291,8 +291,8 @@ pub fn shape(cells: u64, max: u32, fpp: f64) -> Result<Shape, SizeError> {
 /// assert!(rate(3, best.decrements) < rate(2, 18));
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
-pub fn shape_for_gap(cells: u64, max: u32, fpp: f64, gap: u64) -> Result<Shape, SizeError> {
-    let mut best: Option<(f64, Shape)> = None;
+pub fn shape_for_gap(cells: u64, max: u32, fpp: f64, gap: u64) -> Result<StableShape, SizeError> {
+    let mut best: Option<(f64, StableShape)> = None;
     candidates(cells, max, fpp, |shape| {
         let rate = false_negative(cells, shape.hashes, max, shape.decrements, gap);
         if best.is_none_or(|(least, _)| rate < least) {
@@ -306,13 +306,18 @@ const NO_HASHES: SizeError =
     SizeError::Conflict("too few cells: no number of hashes keeps the false-positive probability");
 
 /// Calls `consider` for each number of hashes that can be best, with its decrements.
-fn candidates(cells: u64, max: u32, fpp: f64, mut consider: impl FnMut(Shape)) -> Result<(), SizeError> {
+fn candidates(
+    cells: u64,
+    max: u32,
+    fpp: f64,
+    mut consider: impl FnMut(StableShape),
+) -> Result<(), SizeError> {
     check(cells, max, fpp)?;
     // A filter that forgets sharply is a classical one, with log2(1/fpp) hashes; none wants more.
     let most = (libm::ceil(-libm::log2(fpp)) as u32 + 1).clamp(2, MAX_HASHES);
     for hashes in 1..=most {
         if let Ok(decrements) = decrements(cells, hashes, max, fpp) {
-            consider(Shape { cells, hashes, max, decrements });
+            consider(StableShape { cells, hashes, max, decrements });
         }
     }
     Ok(())
@@ -618,12 +623,12 @@ mod tests {
             assert_eq!(Ok(found.decrements), decrements(m, found.hashes, max, target));
             assert!((1..=40).all(|k| memory_of(k) <= longest), "{m} {max} {target}: {found:?}");
             let at_gap = shape_for_gap(m, max, target, longest).unwrap();
-            let rate = |s: Shape| false_negative(m, s.hashes, max, s.decrements, longest);
+            let rate = |s: StableShape| false_negative(m, s.hashes, max, s.decrements, longest);
             assert!(rate(at_gap) <= rate(found));
             for k in 1..=40 {
                 let Ok(decrements) = decrements(m, k, max, target) else { continue };
                 assert!(
-                    rate(at_gap) <= rate(Shape { hashes: k, decrements, ..found }),
+                    rate(at_gap) <= rate(StableShape { hashes: k, decrements, ..found }),
                     "{m} {max} {target} {k}"
                 );
             }

@@ -50,7 +50,7 @@ fn cuckoo_filters_keep_the_rate_that_was_asked_for_in_the_least_memory() {
         bed.insert_many(&stream(1, items)).unwrap();
         at_most(count(&bed.contains_many(&others)), others.len() as f64, fpp);
         // One bit less per fingerprint in the same memory would miss it, or not have room.
-        let fewer = cuckoo::Shape {
+        let fewer = cuckoo::CuckooShape {
             buckets: bed.memory_bytes() as u64 * 2 / u64::from(bed.width() - 1),
             width: bed.width() - 1,
         };

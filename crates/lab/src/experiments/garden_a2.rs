@@ -60,7 +60,7 @@ impl Point {
     /// As the library sizes it.
     fn ours(target: f64) -> Result<Self> {
         let builder = A2Bloom::builder().bits(BITS).fpp(target).scheme(SchemeId::Independent);
-        let a2::Shape { hashes, capacity, .. } = builder.shape()?;
+        let a2::A2Shape { hashes, capacity, .. } = builder.shape()?;
         Ok(Self::new(target, hashes, capacity))
     }
     /// k_a = ⌊-log2 φ_a⌋ and κ_a = ⌊m/(2k_a)·ln 2⌋.

@@ -62,7 +62,7 @@ impl Code {
         let low = window >> self.width & long;
         let rest = high + long * (high + low - self.short.min(high)); // high, or 2·high + low − short
         at += u64::from(self.width) + long;
-        // most·b fits: see `Shape`.
+        // most·b fits: see `GolombShape`.
         (at <= end).then_some((quotient * self.divisor + rest, at))
     }
 

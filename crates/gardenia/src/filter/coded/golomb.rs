@@ -60,7 +60,7 @@ const GROUP: u64 = 16;
 #[derive(Clone)]
 pub struct GolombSet<M = Owned> {
     hasher: KeyHasher,
-    shape: Shape,
+    shape: GolombShape,
     /// The index, then the codes.
     words: M,
     about: About,
@@ -68,7 +68,7 @@ pub struct GolombSet<M = Owned> {
 
 /// All that fixes the meaning of the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
+struct GolombShape {
     /// Different digests, n.
     items: u64,
     /// Different numbers.
@@ -91,7 +91,7 @@ fn scale(digest: Digest, range: u64) -> u64 {
     ((u128::from(digest.0) * u128::from(range)) >> 64) as u64
 }
 
-impl Shape {
+impl GolombShape {
     /// The shape for `items` different digests, before they are coded.
     fn new(items: u64, fpp: f64, gaps_per_run: Option<u32>) -> Result<Self, SizeError> {
         if !(fpp > 0.0 && fpp < 1.0) {
@@ -173,7 +173,7 @@ impl Builder<GolombSet> {
     /// ```
     pub fn memory_bytes(&self, items: u64) -> Result<u64, SizeError> {
         let fpp = self.request.fpp.ok_or(SizeError::Conflict("a set of digests needs fpp"))?;
-        let shape = Shape::new(items, fpp, self.options.gaps_per_run)?;
+        let shape = GolombShape::new(items, fpp, self.options.gaps_per_run)?;
         let values = golomb::expected_values(items, shape.range());
         let mean = shape.range() as f64 / values.max(1.0);
         let divisor = if self.options.rice { golomb::rice_divisor(mean) } else { golomb::divisor(mean) };
@@ -201,7 +201,7 @@ impl Builder<GolombSet> {
         }
         digests.sort_unstable();
         digests.dedup();
-        let mut shape = Shape::new(digests.len() as u64, fpp, self.options.gaps_per_run)?;
+        let mut shape = GolombShape::new(digests.len() as u64, fpp, self.options.gaps_per_run)?;
         // Scaling keeps the order.
         let mut values = digests;
         let range = shape.range();
@@ -218,7 +218,7 @@ impl Builder<GolombSet> {
 }
 
 /// Index and codes of sorted, different numbers below the range.
-fn encode(shape: &mut Shape, values: &[Digest]) -> Result<Owned, SizeError> {
+fn encode(shape: &mut GolombShape, values: &[Digest]) -> Result<Owned, SizeError> {
     let code = Code::new(shape.divisor);
     let mut writer = Writer::default();
     let mut ends = Vec::new();
@@ -578,7 +578,7 @@ filter_impl!([M: Memory] GolombSet<M>);
 
 impl<M: Memory> Stored for GolombSet<M> {
     fn header(&self) -> Result<Header, EncodeError> {
-        let Shape { items, values, span, divisor, bits, .. } = self.shape;
+        let GolombShape { items, values, span, divisor, bits, .. } = self.shape;
         let header = Header::new(self.identity(), &self.hasher, &self.about, self.memory_bytes() as u64)?;
         Ok(Header { items, ..header.with_params(&[values, span, divisor, bits]) })
     }
@@ -588,7 +588,7 @@ impl<M: Memory> Stored for GolombSet<M> {
 }
 
 /// The parts of a stored set other than its words, checked.
-fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, Shape, About), DecodeError> {
+fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, GolombShape, About), DecodeError> {
     header.check_kind(Kind::GolombSet)?;
     header.check_no_scheme()?;
     let (Identity { hashes, cells: runs, width, .. }, items) = (header.identity, header.items);
@@ -628,7 +628,7 @@ fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, Shape, 
         bits <= MAX_CELLS * 64 && (bits == 0) == (values == 0),
         "it is that of the numbers",
     )?;
-    let shape = Shape { items, values, runs, span, divisor, bits, width };
+    let shape = GolombShape { items, values, runs, span, divisor, bits, width };
     // At most 2⁴⁰ runs, of 68 bits each at most.
     let index = runs.div_ceil(GROUP) * (1 + GROUP * u64::from(width) / 64);
     header.check_payload((index + code_words(bits)) * 8)?;

@@ -29,7 +29,7 @@ use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead, with_best};
 use crate::spec::{FromSpec, Measure, Spec};
 use crate::theory::bloom::Estimate;
-use crate::theory::cuckoo::{self, Shape};
+use crate::theory::cuckoo::{self, CuckooShape};
 use crate::{DecodeError, EncodeError, Full, RemoveError, SizeError};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -87,7 +87,7 @@ impl Builder<Cuckoo> {
     }
 
     /// The filter's shape, before any memory is taken.
-    pub fn shape(&self) -> Result<Shape, SizeError> {
+    pub fn shape(&self) -> Result<CuckooShape, SizeError> {
         let Request { items, fpp, cells, .. } = self.request;
         let width = self.options.width;
         let (buckets, width) = match (items, fpp, cells, width) {
@@ -105,7 +105,7 @@ impl Builder<Cuckoo> {
         if buckets > MAX_CELLS / SLOTS {
             return Err(SizeError::TooManyCells { cells: buckets.saturating_mul(SLOTS), max: MAX_CELLS });
         }
-        Ok(Shape { buckets: buckets.next_multiple_of(2), width })
+        Ok(CuckooShape { buckets: buckets.next_multiple_of(2), width })
     }
 
     /// The filter.
@@ -660,7 +660,7 @@ impl<M: Memory> Stored for Cuckoo<M> {
 }
 
 /// The parts of a stored filter other than its buckets, checked.
-fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, Shape, About), DecodeError> {
+fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, CuckooShape, About), DecodeError> {
     header.check_kind(Kind::Cuckoo)?;
     header.check_no_scheme()?;
     header.check_params(&[])?;
@@ -673,7 +673,7 @@ fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, Shape, 
         header.items <= cells,
         "they are more than the places for them",
     )?;
-    let shape = Shape { buckets: cells / SLOTS, width };
+    let shape = CuckooShape { buckets: cells / SLOTS, width };
     let needed = bucket_bytes(shape.buckets, width);
     DecodeError::check("cell width", width.into(), needed.is_some(), "fingerprints have 4 to 32 bits")?;
     header.check_payload(needed.unwrap_or(0))?;

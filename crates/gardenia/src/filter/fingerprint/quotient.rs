@@ -30,7 +30,7 @@ use crate::index::scale;
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead, with_best};
 use crate::spec::{FromSpec, Measure, Spec};
 use crate::theory::bloom::Estimate;
-use crate::theory::quotient::{self, FLAGS, Shape};
+use crate::theory::quotient::{self, FLAGS, QuotientShape};
 use crate::{DecodeError, EncodeError, Full, Merge, Mismatch, RemoveError, SizeError};
 use alloc::string::ToString;
 use alloc::vec;
@@ -57,7 +57,7 @@ use core::fmt;
 pub struct Quotient<M = Owned> {
     hasher: KeyHasher,
     slots: Packed<M>,
-    shape: Shape,
+    shape: QuotientShape,
     items: u64,
     about: About,
 }
@@ -82,7 +82,7 @@ impl Builder<Quotient> {
     }
 
     /// The filter's shape, before any memory is taken.
-    pub fn shape(&self) -> Result<Shape, SizeError> {
+    pub fn shape(&self) -> Result<QuotientShape, SizeError> {
         let Request { items, fpp, cells, .. } = self.request;
         let width = self.options.width;
         match (items, fpp, cells, width) {
@@ -90,9 +90,9 @@ impl Builder<Quotient> {
             (Some(0), None, None, Some(_)) => Err(SizeError::ZeroItems),
             (Some(items), None, None, Some(width)) => {
                 let cells = libm::ceil(items as f64 / quotient::LOAD) as u64;
-                Shape { cells: cells.max(items.saturating_add(1)), width }.check()
+                QuotientShape { cells: cells.max(items.saturating_add(1)), width }.check()
             }
-            (_, None, Some(cells), Some(width)) => Shape { cells, width }.check(),
+            (_, None, Some(cells), Some(width)) => QuotientShape { cells, width }.check(),
             _ => Err(SizeError::Conflict("give items and fpp, or items and width, or cells and width")),
         }
     }
@@ -748,13 +748,13 @@ impl<M: Memory> Stored for Quotient<M> {
 }
 
 /// The parts of a stored filter other than its slots, checked.
-fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, Shape, About), DecodeError> {
+fn restore(header: &Header, options: &ReadOptions) -> Result<(KeyHasher, QuotientShape, About), DecodeError> {
     header.check_kind(Kind::Quotient)?;
     header.check_no_scheme()?;
     header.check_params(&[])?;
     let Identity { cells, width, hashes, .. } = header.identity;
     DecodeError::check("hashes", hashes.into(), hashes == 1, "a key has one slot")?;
-    let shape = Shape { cells, width };
+    let shape = QuotientShape { cells, width };
     DecodeError::check(
         "cell width",
         width.into(),
@@ -813,7 +813,7 @@ impl FromSpec for Quotient {
         Ok(())
     }
     fn measure(spec: &Spec) -> Result<Measure, SizeError> {
-        let Shape { cells, width } = Builder::<Quotient>::of(spec).shape()?;
+        let QuotientShape { cells, width } = Builder::<Quotient>::of(spec).shape()?;
         let words = packed_words(cells, width).ok_or(SizeError::Width { width })?;
         Ok(Measure::as_stored(
             words.saturating_mul(8),

@@ -23,7 +23,7 @@ use crate::hash::{Digest, Key, KeyHasher};
 use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{self, Bools, Given, Sink, Source, ahead, with_best};
 use crate::spec::{FromSpec, Measure, Param, Spec, Watch};
-use crate::theory::binary_fuse::{self, Shape};
+use crate::theory::binary_fuse::{self, FuseShape};
 use crate::theory::bloom::Estimate;
 use crate::{BuildError, DecodeError, EncodeError, SizeError};
 use alloc::vec;
@@ -110,7 +110,7 @@ impl Builder<BinaryFuse> {
     }
 
     /// The table for `items` distinct keys, before any memory is allocated.
-    pub fn shape(&self, items: u64) -> Result<Shape, SizeError> {
+    pub fn shape(&self, items: u64) -> Result<FuseShape, SizeError> {
         binary_fuse::shape(items, self.options.arity)
     }
 
@@ -345,7 +345,7 @@ impl<M: Memory> BinaryFuse<M> {
 
     /// The table's segments, and how keys begin in them.
     #[must_use]
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> FuseShape {
         self.layout.shape()
     }
 

@@ -27,7 +27,7 @@ use crate::hash::{Digest, Key, KeyHasher};
 use crate::plan::{Figures, Goal, sizes};
 use crate::simd::{Bools, Given, Keys, Sink, Source, ahead};
 use crate::spec::{FromSpec, Measure, Param, Spec, SpecError, Watch};
-use crate::theory::binary_fuse::{self, Shape};
+use crate::theory::binary_fuse::{self, FuseShape};
 use crate::theory::bloom::Estimate;
 use crate::{BuildError, DecodeError, EncodeError, SizeError};
 use alloc::vec;
@@ -565,7 +565,7 @@ impl<M: Memory> Bloomier<M> {
 
     /// The table's segments, and how keys begin in them.
     #[must_use]
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> FuseShape {
         self.plan.layout.shape()
     }
 
@@ -683,7 +683,7 @@ impl<M: Memory> MutableBloomier<M> {
 
     /// The table's segments, and how keys begin in them.
     #[must_use]
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> FuseShape {
         self.plan.layout.shape()
     }
 

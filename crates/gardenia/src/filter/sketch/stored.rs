@@ -48,7 +48,7 @@ impl<M: Memory> Stored for CountMin<M> {
 }
 
 /// What a header says of a sketch, checked.
-pub(super) struct Shape {
+pub(super) struct StoredShape {
     form: Form,
     update: Update,
     cells: CellKind,
@@ -60,7 +60,7 @@ pub(super) struct Shape {
     pub(super) bytes: u64,
 }
 
-impl Shape {
+impl StoredShape {
     fn of(header: &Header) -> Result<Self, DecodeError> {
         header.check_kind(Kind::CountMin)?;
         let shape = Self::with(header, &header.params)?;
@@ -130,7 +130,7 @@ impl Shape {
 
 impl format::Restore for CountMin {
     fn restore(header: &Header, options: &ReadOptions) -> Result<Self, DecodeError> {
-        Shape::of(header)?.empty(header, options)
+        StoredShape::of(header)?.empty(header, options)
     }
     fn sections_mut(&mut self) -> Vec<&mut [u64]> {
         vec![self.grid.words_mut()]
@@ -142,7 +142,7 @@ impl format::Restore for CountMin {
 
 impl<B: AsRef<[u8]>> format::Attach<B> for CountMin<Bytes<B>> {
     fn attach(header: &Header, options: &ReadOptions, payload: B) -> Result<Self, DecodeError> {
-        let shape = Shape::of(header)?;
+        let shape = StoredShape::of(header)?;
         let grid = Grid::borrowed(payload, shape.cells, shape.rows, shape.columns)
             .ok_or(DecodeError::Damaged("the payload is shorter than its header says"))?;
         shape.sketch(header, options, grid)

@@ -24,7 +24,7 @@
 use super::candidates::{Candidates, Entry};
 use super::count_min::CountMin;
 use super::grid::Update;
-use super::stored::{PARAMS, Shape};
+use super::stored::{PARAMS, StoredShape};
 use crate::cells::{CellKind, Memory, Owned};
 use crate::filter::Identity;
 use crate::format::{self, Header, Kind, ReadOptions, Restore, Section, Stored};
@@ -420,7 +420,7 @@ impl Top {
             return Err(wrong("parameter length", value, rule));
         };
         let [slots, candidates, floor, total] = [slots, candidates, floor, total].map(u64::from_le_bytes);
-        let shape = Shape::with(header, sketch)?;
+        let shape = StoredShape::with(header, sketch)?;
         if slots == 0 || candidates > slots {
             return Err(wrong("candidates", candidates, "there is no room for that many"));
         }

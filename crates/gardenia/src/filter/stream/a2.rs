@@ -31,7 +31,7 @@ use crate::simd::ahead::{self, FIRST_OF_MORE as FIRST};
 use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory;
-use crate::theory::a2::{self, Shape, buffer_fpp};
+use crate::theory::a2::{self, A2Shape, buffer_fpp};
 use crate::theory::bloom::{self, Estimate, estimate_items};
 use crate::{DecodeError, EncodeError, SizeError};
 use alloc::vec;
@@ -113,7 +113,7 @@ impl Schemed for A2Bloom {}
 
 impl Builder<A2Bloom> {
     /// The filter's shape, before any memory is taken.
-    pub fn shape(&self) -> Result<Shape, SizeError> {
+    pub fn shape(&self) -> Result<A2Shape, SizeError> {
         let Request { items, fpp, cells: bits, hashes, scheme, .. } = self.request;
         if items == Some(0) {
             return Err(SizeError::ZeroItems);
@@ -156,12 +156,12 @@ impl Builder<A2Bloom> {
             _ if capacity == 0 => {
                 Err(SizeError::Conflict("too few bits for a single key at this false-positive probability"))
             }
-            bits => Ok(Shape { bits, hashes, capacity }),
+            bits => Ok(A2Shape { bits, hashes, capacity }),
         }
     }
 
     /// The rate with both buffers full.
-    fn planned_fpp(&self, Shape { bits, hashes, capacity }: Shape) -> f64 {
+    fn planned_fpp(&self, A2Shape { bits, hashes, capacity }: A2Shape) -> f64 {
         let cells = bits / 2;
         let met = a2::stored(cells, hashes, capacity as f64) as u64;
         let one = AnyScheme::new(self.request.scheme, hashes).planned_fpp(cells, met);
@@ -170,7 +170,7 @@ impl Builder<A2Bloom> {
 
     /// The filter.
     pub fn build(self) -> Result<A2Bloom, SizeError> {
-        let shape @ Shape { bits, hashes, capacity } = self.shape()?;
+        let shape @ A2Shape { bits, hashes, capacity } = self.shape()?;
         let about = About::planned(capacity, self.request.fpp.unwrap_or_else(|| self.planned_fpp(shape)));
         let Request { hasher, scheme, .. } = self.request;
         let (cells, scheme) = (bits / 2, AnyScheme::new(scheme, hashes));
@@ -706,7 +706,7 @@ impl FromSpec for A2Bloom {
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<A2Bloom>::of(spec);
-        let Shape { bits, hashes, capacity } = builder.shape()?;
+        let A2Shape { bits, hashes, capacity } = builder.shape()?;
         if let Some(fpp) = builder.request.fpp {
             spec.default_to(Param::PlannedFpp, Value::Real(fpp));
         }
@@ -853,7 +853,7 @@ mod tests {
     fn the_window_is_what_real_numbers_give() {
         // libbf divides whole numbers before it multiplies by ln 2, and loses up to a key's share.
         for (bits, fpp) in [(100, 0.1), (1_000, 0.03), (12_345, 0.01), (1_000_000, 1e-4), (1_000_000, 0.1)] {
-            let a2::Shape { bits, hashes, capacity } =
+            let a2::A2Shape { bits, hashes, capacity } =
                 A2Bloom::builder().bits(bits).fpp(fpp).shape().unwrap();
             let root = libm::pow(buffer_fpp(fpp), 1.0 / f64::from(hashes));
             let limit = -(bits as f64) / 2.0 / f64::from(hashes) * libm::log1p(-root);

@@ -32,7 +32,7 @@ use crate::simd::ahead::{self, FIRST_OF_MORE as FIRST};
 use crate::simd::{Bools, Given, Keys, Sink, Source};
 use crate::spec::{DEFAULT_FPP, FromSpec, Measure, Param, Spec, Value, cell_bytes};
 use crate::theory::bloom;
-use crate::theory::stable::{self, Shape};
+use crate::theory::stable::{self, StableShape};
 use crate::{DecodeError, EncodeError, SizeError};
 use alloc::collections::BTreeSet;
 use alloc::vec;
@@ -137,8 +137,8 @@ const MIN_RATE: f64 = 1.0 / 18_446_744_073_709_551_616.0;
 
 /// The false-positive probability in the long run: that of the mean fill, and what a fill that
 /// varies about as binomially, and the scheme, add in few cells.
-fn rate_in_few_cells(scheme: &AnyScheme, shape: &Shape) -> f64 {
-    let Shape { cells, hashes, max, decrements } = *shape;
+fn rate_in_few_cells(scheme: &AnyScheme, shape: &StableShape) -> f64 {
+    let StableShape { cells, hashes, max, decrements } = *shape;
     let (m, k) = (cells as f64, f64::from(hashes));
     let fill = 1.0 - stable::zero_fraction(cells, hashes, max, decrements);
     let varies = k * (k - 1.0) / 2.0 * (1.0 - fill) / (fill * m);
@@ -204,7 +204,7 @@ impl Builder<StableBloom> {
     }
 
     /// The filter's shape, before any memory is taken.
-    pub fn shape(&self) -> Result<Shape, SizeError> {
+    pub fn shape(&self) -> Result<StableShape, SizeError> {
         let Request { items, fpp, cells, hashes, scheme, .. } = self.request;
         let conflict = |message| Err(SizeError::Conflict(message));
         if !(1..=32).contains(&self.options.width) {
@@ -228,7 +228,7 @@ impl Builder<StableBloom> {
         let best = |cells, fpp| match (hashes, items) {
             (Some(hashes), _) => {
                 let decrements = stable::decrements(cells, hashes, max, fpp)?;
-                Ok(Shape { cells, hashes, max, decrements })
+                Ok(StableShape { cells, hashes, max, decrements })
             }
             (None, Some(gap)) => stable::shape_for_gap(cells, max, fpp, gap),
             (None, None) => stable::shape(cells, max, fpp),
@@ -253,7 +253,7 @@ impl Builder<StableBloom> {
                 }
             }
             (Some(cells), None, Some(decrements), _) => match hashes {
-                Some(hashes) => Shape { cells, hashes, max, decrements },
+                Some(hashes) => StableShape { cells, hashes, max, decrements },
                 None => return conflict("decrements need hashes"),
             },
             _ => return conflict("give items and fpp, or cells and fpp, or cells, hashes and decrements"),
@@ -269,7 +269,7 @@ impl Builder<StableBloom> {
 
     /// The filter.
     pub fn build(self) -> Result<StableBloom, SizeError> {
-        let Shape { cells, hashes, max, decrements } = self.shape()?;
+        let StableShape { cells, hashes, max, decrements } = self.shape()?;
         let Request { items, fpp, hasher, scheme, .. } = self.request;
         let about = match (items, fpp) {
             (None, None) => About::default(),
@@ -293,11 +293,11 @@ impl Builder<StableBloom> {
 fn fewest_cells(
     fpp: f64,
     gap: u64,
-    best: impl Fn(u64) -> Result<Shape, SizeError>,
-) -> Result<Shape, SizeError> {
+    best: impl Fn(u64) -> Result<StableShape, SizeError>,
+) -> Result<StableShape, SizeError> {
     let remembers = |cells| match best(cells) {
         Ok(shape) => {
-            let Shape { hashes, max, decrements, .. } = shape;
+            let StableShape { hashes, max, decrements, .. } = shape;
             (stable::false_negative(cells, hashes, max, decrements, gap) <= fpp).then_some(shape)
         }
         Err(_) => None, // too few for the rate
@@ -765,7 +765,7 @@ impl FromSpec for StableBloom {
     }
     fn fill_in(spec: &mut Spec) -> Result<(), SizeError> {
         let builder = Builder::<StableBloom>::of(spec);
-        let Shape { cells, hashes, decrements, .. } = builder.shape()?;
+        let StableShape { cells, hashes, decrements, .. } = builder.shape()?;
         if let Some(fpp) = builder.request.fpp {
             spec.default_to(Param::PlannedFpp, Value::Real(fpp));
         }
@@ -975,7 +975,7 @@ mod tests {
         for (items, fpp, width) in [(1, 0.5, 1), (1_000, 0.1, 2), (1_000, 0.01, 4), (100_000, 1e-3, 6)] {
             let builder = StableBloom::builder().items(items).fpp(fpp).width(width);
             let shape = builder.shape().unwrap();
-            let lost = |Shape { cells, hashes, max, decrements }| {
+            let lost = |StableShape { cells, hashes, max, decrements }| {
                 stable::false_negative(cells, hashes, max, decrements, items)
             };
             assert!(lost(shape) <= fpp, "{shape:?}");

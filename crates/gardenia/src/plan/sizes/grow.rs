@@ -210,7 +210,7 @@ pub(crate) fn stable_design(need: &Need, fpp: f64) -> Result<Figures, SizeError>
         (None, Some(bytes)) => builder.cells(cells_in(bytes, WIDTH)),
         (None, None) => return Err(SizeError::ZeroItems),
     };
-    let shape @ stable::Shape { cells, hashes, max, decrements } = builder.shape()?;
+    let shape @ stable::StableShape { cells, hashes, max, decrements } = builder.shape()?;
     let zeros = stable::zero_fraction(cells, hashes, max, decrements);
     let rate = stable::stable_fpp(cells, hashes, max, decrements);
     // What it remembers, as surely as it tells absent keys.

@@ -194,7 +194,7 @@ pub(crate) fn cuckoo_design(
         None => cuckoo::shape(room, fpp)?,
         Some(bytes) => {
             let mut shapes =
-                WIDTHS.rev().map(|width| cuckoo::Shape { buckets: cuckoo::buckets(room), width });
+                WIDTHS.rev().map(|width| cuckoo::CuckooShape { buckets: cuckoo::buckets(room), width });
             shapes.find(|shape| cuckoo_bytes(*shape) <= bytes).ok_or(no_room(bytes))?
         }
     };
@@ -224,7 +224,7 @@ pub(crate) fn cuckoo_bound(shape: cuckoo::Shape, items: u64) -> f64 {
 }
 
 /// Bytes of a cuckoo filter.
-fn cuckoo_bytes(shape: cuckoo::Shape) -> u64 {
+fn cuckoo_bytes(shape: cuckoo::CuckooShape) -> u64 {
     bucket_bytes(shape.buckets, shape.width).unwrap_or(u64::MAX)
 }
 

@@ -4,7 +4,7 @@ use crate::filter::fixed::digests::MAX_ATTEMPTS;
 use crate::format::Header;
 use crate::hash::Digest;
 use crate::simd::Spots;
-use crate::theory::binary_fuse::{MAX_CELLS, MAX_SEGMENT_BITS, Shape};
+use crate::theory::binary_fuse::{FuseShape, MAX_CELLS, MAX_SEGMENT_BITS};
 use crate::{DecodeError, SizeError};
 use alloc::vec::Vec;
 
@@ -12,13 +12,13 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::filter::fixed) struct Layout {
     spots: Spots,
-    shape: Shape,
+    shape: FuseShape,
     attempt: u32,
 }
 
 impl Layout {
     /// The layout of one attempt; `None` for shapes that cannot be.
-    pub(in crate::filter::fixed) fn new(shape: Shape, attempt: u32) -> Option<Self> {
+    pub(in crate::filter::fixed) fn new(shape: FuseShape, attempt: u32) -> Option<Self> {
         let fits = matches!(shape.arity, 3 | 4)
             && shape.segment_bits <= MAX_SEGMENT_BITS
             && (1..=MAX_CELLS).contains(&shape.starts)
@@ -30,7 +30,7 @@ impl Layout {
     }
 
     /// The layout of one attempt on a shape that was made for some keys.
-    pub(in crate::filter::fixed) fn sized(shape: Shape, attempt: u32) -> Result<Self, SizeError> {
+    pub(in crate::filter::fixed) fn sized(shape: FuseShape, attempt: u32) -> Result<Self, SizeError> {
         let too_many = SizeError::TooManyCells { cells: shape.cells(), max: MAX_CELLS };
         Self::new(shape, attempt).ok_or(too_many)
     }
@@ -69,11 +69,11 @@ impl Layout {
         if header.items > cells {
             return field("items", header.items, "each key has a cell of its own");
         }
-        let shape = Shape { arity, segment_bits, starts: segments - u64::from(arity - 1) };
+        let shape = FuseShape { arity, segment_bits, starts: segments - u64::from(arity - 1) };
         Self::new(shape, attempt).ok_or(DecodeError::Damaged("such a table cannot be"))
     }
 
-    pub(in crate::filter::fixed) fn shape(&self) -> Shape {
+    pub(in crate::filter::fixed) fn shape(&self) -> FuseShape {
         self.shape
     }
 
