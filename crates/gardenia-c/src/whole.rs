@@ -52,7 +52,7 @@ pub unsafe extern "C" fn gardenia_intersect(
     other: *const gardenia_filter,
 ) -> gardenia_status {
     // SAFETY: by the caller.
-    status(|| unsafe { combine(filter, other, "intersect", AnyFilter::intersect) })
+    status(|| unsafe { combine(filter, other, "intersect", AnyFilter::intersect_with) })
 }
 
 /// # Safety

@@ -281,7 +281,7 @@ fn unite(ours: &mut AnyFilter, theirs: &Held) -> PyResult<()> {
 }
 
 fn intersect(ours: &mut AnyFilter, theirs: &Held) -> PyResult<()> {
-    combine(ours, theirs, "be intersected with another", AnyFilter::intersect)
+    combine(ours, theirs, "be intersected with another", AnyFilter::intersect_with)
 }
 
 /// A batch of questions.

@@ -741,11 +741,11 @@ impl AnyFilter {
     /// a.insert_many(&["rose", "tulip"]);
     /// b.insert_many(&["rose", "lily"]);
     /// let mut common = AnyFilter::from(a);
-    /// assert!(common.intersect(&AnyFilter::from(b)).unwrap().is_ok());
+    /// assert!(common.intersect_with(&AnyFilter::from(b)).unwrap().is_ok());
     /// assert_eq!(common.contains_many(&["rose", "tulip", "lily"]), [true, false, false]);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
-    pub fn intersect(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
+    pub fn intersect_with(&mut self, other: &Self) -> Option<Result<(), Mismatch>> {
         if !self.can(Ability::Intersect) {
             return None;
         }

@@ -93,7 +93,7 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
             // Of two filters it can be told how many keys they share; not if a third copy would fill the memory.
             let room = memory::available().is_none_or(|free| free / 2 > filter.memory_bytes() as u64);
             overlap = (others.len() == 1 && room).then(|| overlap_of(filter.clone(), &other).ok()).flatten();
-            filter.intersect(&other)
+            filter.intersect_with(&other)
         } else {
             filter.merge(&other)
         };

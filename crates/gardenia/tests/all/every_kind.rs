@@ -115,7 +115,7 @@ fn merged_filters_hold_the_keys_of_both_and_common_keys_stay() {
             assert!(both.merge(&seeded).unwrap().is_err(), "{spec}: another seed");
         }
         assert_eq!(common.can(Ability::Merge), common.clone().merge(&other).is_some(), "{spec}");
-        if let Some(result) = common.intersect(&other) {
+        if let Some(result) = common.intersect_with(&other) {
             result.unwrap();
             let found = answers(&common, &digests(&spec.hasher(), ITEMS / 4..ITEMS / 2));
             assert!(found.iter().all(|found| *found), "{spec}");
