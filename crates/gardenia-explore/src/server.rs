@@ -178,9 +178,9 @@ impl Service for Shared {
                 body: asset.bytes.to_vec(),
             };
         }
-        let call = path.strip_prefix("/api/").unwrap_or_default();
+        let name = path.strip_prefix("/api/").unwrap_or_default();
         let page = head.header("X-Page").unwrap_or_default();
-        match api::answer(self, api::Asked { call, query, body, page, is_post: head.method == "POST" }) {
+        match api::answer(self, api::Call { name, query, body, page, is_post: head.method == "POST" }) {
             Ok(value) => sent(200, &value),
             Err(api::Refused { code, why }) => refusal(code, &why),
         }

@@ -15,16 +15,16 @@ pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<Outcome> {
     let sources = Source::all(&args.truth);
     check_stdin(&args.filter, &sources)?;
     let options = args.memory.options(args.secret.read()?);
-    let (asked, key) = match foreign::open_to_ask(&args.filter, args.foreign, &options)? {
-        Some(filter) => (Asked::Foreign(filter, args.foreign.as_type), args.key.clone()),
+    let (subject, key) = match foreign::open_to_ask(&args.filter, args.foreign, &options)? {
+        Some(filter) => (Subject::Foreign(filter, args.foreign.as_type), args.key.clone()),
         None => {
             let opened = open(&args.filter, &options)?;
             let key = args.key.of_filter(opened.about(), args.stored).with_context(|| name(&args.filter))?;
-            (Asked::Ours(Box::new(opened)), key)
+            (Subject::Ours(Box::new(opened)), key)
         }
     };
     let (mut stdout, keys) = (io::stdout().lock(), key.keys()?);
-    let mut verdict = Verdict { counts: asked.counts(), ..Verdict::default() };
+    let mut verdict = Verdict { counts: subject.counts(), ..Verdict::default() };
     if args.each {
         writeln!(stdout, "TN TP FP FN G C E").context("stdout")?;
     }
@@ -32,10 +32,10 @@ pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<Outcome> {
     let reading =
         Reading { sources: &sources, keys: &keys, doing: "comparing", progress, threads: 1, strict: false };
     let look = |keys: &Keys, block: Block<'_>, part: &mut Compared| {
-        part.look(keys, &asked, block)?;
-        match &asked {
-            Asked::Ours(opened) => check_unchanged(opened, &args.filter),
-            Asked::Foreign(..) => Ok(()),
+        part.look(keys, &subject, block)?;
+        match &subject {
+            Subject::Ours(opened) => check_unchanged(opened, &args.filter),
+            Subject::Foreign(..) => Ok(()),
         }
     };
     let mut output = Vec::new();
@@ -66,13 +66,13 @@ pub(crate) fn run(args: &EvalArgs) -> anyhow::Result<Outcome> {
     Ok(if trouble { Outcome::Trouble } else { Outcome::Done })
 }
 
-/// The filter that is asked.
-enum Asked {
+/// The filter that is evaluated.
+enum Subject {
     Ours(Box<OpenFilter>),
     Foreign(Box<dyn Foreign>, Option<KeyType>),
 }
 
-impl Asked {
+impl Subject {
     fn counts(&self) -> bool {
         match self {
             Self::Ours(opened) => opened.can(Ability::Count),
@@ -93,7 +93,7 @@ struct Compared {
 }
 
 impl Compared {
-    fn look(&mut self, keys: &Keys, asked: &Asked, block: Block<'_>) -> anyhow::Result<()> {
+    fn look(&mut self, keys: &Keys, subject: &Subject, block: Block<'_>) -> anyhow::Result<()> {
         let Self { digests, truth, counts, answers } = self;
         digests.clear();
         truth.clear();
@@ -104,13 +104,13 @@ impl Compared {
                 return;
             }
             let compared = parse(record).and_then(|(count, key)| {
-                let known = match asked {
-                    Asked::Ours(opened) => {
+                let known = match subject {
+                    Subject::Ours(opened) => {
                         let digest = keys.digest(opened.hasher(), key, line);
                         digests.extend(digest);
                         digest.is_some()
                     }
-                    Asked::Foreign(filter, as_type) => {
+                    Subject::Foreign(filter, as_type) => {
                         let key = keys.text(key, line, &mut scratch);
                         let answer = key.map(|key| foreign::count(&**filter, *as_type, key)).transpose()?;
                         counts.extend(answer);
@@ -124,7 +124,7 @@ impl Compared {
             line += 1;
         });
         failed?;
-        let Asked::Ours(opened) = asked else { return Ok(()) };
+        let Subject::Ours(opened) = subject else { return Ok(()) };
         counts.resize(digests.len(), 0);
         match opened.as_count() {
             Some(filter) => filter.count_digests(digests, counts),

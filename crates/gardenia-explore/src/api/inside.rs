@@ -3,7 +3,7 @@
 //! Nothing is kept between calls: the page sends the spec and what was done so far, and the filter
 //! is built anew. So two pages never meet, and nothing that was typed stays in the server.
 
-use super::{Answer, Asked, refuse};
+use super::{Answer, Call, refuse};
 use gardenia::spec::Param;
 use gardenia::{Ability, AnyFilter, Digest, Kind, Spec};
 use serde::Deserialize;
@@ -64,8 +64,8 @@ fn step(filter: &mut AnyFilter, verb: &str, key: &str) -> Result<String, String>
 }
 
 /// `inside` with a [`Scene`].
-pub(super) fn inside(asked: &Asked<'_>) -> Answer {
-    let scene: Scene = asked.json()?;
+pub(super) fn inside(call: &Call<'_>) -> Answer {
+    let scene: Scene = call.json()?;
     if scene.steps.len() > MOST_STEPS {
         return refuse(400, format!("at most {MOST_STEPS} steps are drawn"));
     }

@@ -1,7 +1,7 @@
 //! Inspect: facts of a file, its fill, queries, verification, comparison.
 
 use super::streams::random;
-use super::{Answer, Asked, finite, refuse, start};
+use super::{Answer, Call, finite, refuse, start};
 use crate::job::Job;
 use crate::server::Shared;
 use crate::store::{Cells, Entry, Opened};
@@ -43,9 +43,9 @@ pub(super) fn files(shared: &Shared) -> Value {
 }
 
 /// `upload?name=` with the bytes of a file.
-pub(super) fn upload(shared: &Shared, asked: &Asked<'_>) -> Answer {
-    let name = asked.text("name").unwrap_or_else(|| "upload".into());
-    match shared.store.upload(&name, &asked.body) {
+pub(super) fn upload(shared: &Shared, call: &Call<'_>) -> Answer {
+    let name = call.text("name").unwrap_or_else(|| "upload".into());
+    match shared.store.upload(&name, &call.body) {
         Ok(entry) => Ok(listed(&entry)),
         Err(error) => refuse(422, format!("{name}: {error}")),
     }
@@ -68,10 +68,10 @@ fn opened(entry: &Entry) -> Answer<&Opened> {
 }
 
 /// `file?id=`: counts cells and asks queries in the background, and tells the facts of a file.
-pub(super) fn file(shared: &Shared, asked: &Asked<'_>) -> Answer {
-    let entry = find(shared, asked.number("id")?)?;
+pub(super) fn file(shared: &Shared, call: &Call<'_>) -> Answer {
+    let entry = find(shared, call.number("id")?)?;
     opened(&entry)?;
-    start(shared, asked, move |job| {
+    start(shared, call, move |job| {
         let filter = opened(&entry)?;
         let mut facts = match filter {
             Opened::Native(filter) => native(filter, &filter_cells(&entry)?),
@@ -181,14 +181,14 @@ fn measured(job: &Job, filter: &Opened) -> Answer {
 }
 
 /// `fill?id=&table=&from=&to=`: the fill of up to 2048 parts, and the load of blocks or buckets.
-pub(super) fn fill(shared: &Shared, asked: &Asked<'_>) -> Answer {
-    let entry = find(shared, asked.number("id")?)?;
+pub(super) fn fill(shared: &Shared, call: &Call<'_>) -> Answer {
+    let entry = find(shared, call.number("id")?)?;
     let cells = filter_cells(&entry)?;
-    let table: usize = asked.number("table")?.unwrap_or(0);
+    let table: usize = call.number("table")?.unwrap_or(0);
     let tables = cells.tables();
     let Some(shape) = tables.get(table) else { return refuse(404, "there is no such table") };
-    let from = asked.number("from")?.unwrap_or(0).min(shape.cells);
-    let to = asked.number("to")?.unwrap_or(shape.cells).clamp(from, shape.cells);
+    let from = call.number("from")?.unwrap_or(0).min(shape.cells);
+    let to = call.number("to")?.unwrap_or(shape.cells).clamp(from, shape.cells);
     let parts = cells.fill_of(table, from..to, PARTS, SAMPLES);
     let hashes = match opened(&entry)? {
         Opened::Native(filter) => filter.identity().hashes,
@@ -241,8 +241,8 @@ struct Query {
 }
 
 /// `query` with keys, which are not kept.
-pub(super) fn query(shared: &Shared, asked: &Asked<'_>) -> Answer {
-    let Query { id, keys, key_type } = asked.json()?;
+pub(super) fn query(shared: &Shared, call: &Call<'_>) -> Answer {
+    let Query { id, keys, key_type } = call.json()?;
     if keys.len() > MOST_KEYS {
         return refuse(400, format!("at most {MOST_KEYS} keys at a time"));
     }
@@ -293,10 +293,10 @@ fn about(entry: &Entry, error: &dyn std::fmt::Display) -> String {
 }
 
 /// `verify?id=`: reads the whole file in the background, checks every checksum, counts every cell.
-pub(super) fn verify(shared: &Shared, asked: &Asked<'_>) -> Answer {
-    let entry = find(shared, asked.number("id")?)?;
+pub(super) fn verify(shared: &Shared, call: &Call<'_>) -> Answer {
+    let entry = find(shared, call.number("id")?)?;
     opened(&entry)?;
-    start(shared, asked, move |job| {
+    start(shared, call, move |job| {
         let filter = match opened(&entry)? {
             Opened::Native(filter) => filter,
             Opened::Foreign(filter) => {
@@ -322,14 +322,14 @@ pub(super) fn verify(shared: &Shared, asked: &Asked<'_>) -> Answer {
 }
 
 /// `compare?a=&b=`: what two files have in common, estimated from their union in the background.
-pub(super) fn compare(shared: &Shared, asked: &Asked<'_>) -> Answer {
-    let (a, b) = (find(shared, asked.number("a")?)?, find(shared, asked.number("b")?)?);
+pub(super) fn compare(shared: &Shared, call: &Call<'_>) -> Answer {
+    let (a, b) = (find(shared, call.number("a")?)?, find(shared, call.number("b")?)?);
     if let (Opened::Native(_), Opened::Foreign(_)) | (Opened::Foreign(_), Opened::Native(_)) =
         (opened(&a)?, opened(&b)?)
     {
         return refuse(400, "a filter of Gardenia and one of another program cannot be compared");
     }
-    start(shared, asked, move |job| {
+    start(shared, call, move |job| {
         let found = match (opened(&a)?, opened(&b)?) {
             (Opened::Foreign(a), Opened::Foreign(b)) => format::overlap(&**a, &**b),
             _ => {

@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// A call.
-pub(crate) struct Asked<'a> {
-    pub(crate) call: &'a str,
+pub(crate) struct Call<'a> {
+    pub(crate) name: &'a str,
     pub(crate) query: &'a str,
     pub(crate) body: Vec<u8>,
     pub(crate) page: &'a str,
@@ -39,7 +39,7 @@ fn refuse<T>(code: u16, why: impl Into<String>) -> Answer<T> {
 
 type Answer<T = Value> = Result<T, Refused>;
 
-impl Asked<'_> {
+impl Call<'_> {
     fn text(&self, name: &str) -> Option<String> {
         parameter(self.query, name)
     }
@@ -58,35 +58,35 @@ impl Asked<'_> {
 }
 
 /// Starts the work of a call in the background; the answer is the number of the job.
-fn start(shared: &Shared, asked: &Asked<'_>, work: impl FnOnce(&Job) -> Answer + Send + 'static) -> Answer {
-    let started = shared.jobs.start(asked.page, |job| work(job).map_err(|refused| refused.why));
+fn start(shared: &Shared, call: &Call<'_>, work: impl FnOnce(&Job) -> Answer + Send + 'static) -> Answer {
+    let started = shared.jobs.start(call.page, |job| work(job).map_err(|refused| refused.why));
     started.or_else(|why| refuse(429, why))
 }
 
 /// The answer to a call.
-pub(crate) fn answer(shared: &Shared, asked: Asked<'_>) -> Answer {
+pub(crate) fn answer(shared: &Shared, call: Call<'_>) -> Answer {
     let posts = ["inside", "upload", "file", "query", "verify", "compare", "streams", "simulate", "stop"];
-    if posts.contains(&asked.call) != asked.is_post {
-        let method = if asked.is_post { "GET" } else { "POST" };
+    if posts.contains(&call.name) != call.is_post {
+        let method = if call.is_post { "GET" } else { "POST" };
         return refuse(405, format!("this call needs {method}"));
     }
-    match asked.call {
+    match call.name {
         "kinds" => Ok(kinds()),
-        "plan" => plan::plan(&asked),
-        "inside" => inside::inside(&asked),
+        "plan" => plan::plan(&call),
+        "inside" => inside::inside(&call),
         "files" => Ok(inspect::files(shared)),
-        "upload" => inspect::upload(shared, &asked),
-        "file" => inspect::file(shared, &asked),
-        "fill" => inspect::fill(shared, &asked),
-        "query" => inspect::query(shared, &asked),
-        "verify" => inspect::verify(shared, &asked),
-        "compare" => inspect::compare(shared, &asked),
-        "streams" => streams::start(shared, &asked),
-        "papers" => papers::curves(&asked),
-        "simulate" => papers::simulate(shared, &asked),
+        "upload" => inspect::upload(shared, &call),
+        "file" => inspect::file(shared, &call),
+        "fill" => inspect::fill(shared, &call),
+        "query" => inspect::query(shared, &call),
+        "verify" => inspect::verify(shared, &call),
+        "compare" => inspect::compare(shared, &call),
+        "streams" => streams::start(shared, &call),
+        "papers" => papers::curves(&call),
+        "simulate" => papers::simulate(shared, &call),
         "job" | "stop" => {
-            let Some(id) = asked.number("id")? else { return refuse(400, "id is missing") };
-            let state = if asked.is_post { shared.jobs.stop(id) } else { shared.jobs.state(id) };
+            let Some(id) = call.number("id")? else { return refuse(400, "id is missing") };
+            let state = if call.is_post { shared.jobs.stop(id) } else { shared.jobs.state(id) };
             state.map_or_else(|| refuse(404, "there is no such job"), Ok)
         }
         _ => refuse(404, "there is no such call"),

@@ -1,6 +1,6 @@
 //! Papers: the curves of three of them, and fresh simulations with real filters.
 
-use super::{Answer, Asked, finite, refuse, start};
+use super::{Answer, Call, finite, refuse, start};
 use crate::job::Job;
 use crate::server::Shared;
 use gardenia::index::{AnyScheme, Scheme, SchemeId};
@@ -103,12 +103,12 @@ fn schemes() -> impl Iterator<Item = SchemeId> {
 }
 
 /// `papers?figure=&c=&n=&k=`: curves by theory.
-pub(super) fn curves(asked: &Asked<'_>) -> Answer {
-    let figure = Figure::named(&asked.text("figure").unwrap_or_default())?;
+pub(super) fn curves(call: &Call<'_>) -> Answer {
+    let figure = Figure::named(&call.text("figure").unwrap_or_default())?;
     let setting = Setting {
-        c: asked.number("c")?.unwrap_or(8.0),
-        n: asked.number("n")?.unwrap_or(10_000),
-        k: asked.number("k")?.unwrap_or(6),
+        c: call.number("c")?.unwrap_or(8.0),
+        n: call.number("n")?.unwrap_or(10_000),
+        k: call.number("k")?.unwrap_or(6),
     };
     let setting = setting.checked()?;
     let Setting { n, k, .. } = setting;
@@ -196,13 +196,13 @@ struct Simulation {
 
 /// `simulate` with a [`Simulation`]: fills real filters for each point and asks them for absent
 /// keys.
-pub(super) fn simulate(shared: &Shared, asked: &Asked<'_>) -> Answer {
-    let Simulation { figure, seed, setting } = asked.json()?;
+pub(super) fn simulate(shared: &Shared, call: &Call<'_>) -> Answer {
+    let Simulation { figure, seed, setting } = call.json()?;
     let (figure, setting) = (Figure::named(&figure)?, setting.checked()?);
     if figure != Figure::Schemes && setting.n > 100_000 {
         return refuse(400, "a simulation of this figure needs n of at most 100,000");
     }
-    start(shared, asked, move |job| run(job, &points(figure, setting), seed))
+    start(shared, call, move |job| run(job, &points(figure, setting), seed))
 }
 
 fn run(job: &Job, points: &[Point], seed: u64) -> Answer {

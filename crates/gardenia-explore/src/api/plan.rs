@@ -1,6 +1,6 @@
 //! Plan: designs for a need, their curves, and the lines that build them.
 
-use super::{Answer, Asked, finite, refuse};
+use super::{Answer, Call, finite, refuse};
 use gardenia::plan::{Design, ErrorMeans, Need, Prefer};
 use gardenia::spec::Value as Option_;
 use gardenia::theory::choices::fpp_information;
@@ -27,12 +27,12 @@ pub(super) fn needs() -> Value {
 }
 
 /// `plan?items=&fpp=&memory=&needs=remove,count&prefer=&curves=1`
-pub(super) fn plan(asked: &Asked<'_>) -> Answer {
-    let items: Option<u64> = asked.number("items")?;
-    let fpp: Option<f64> = asked.number("fpp")?;
-    let memory: Option<u64> = asked.number("memory")?;
+pub(super) fn plan(call: &Call<'_>) -> Answer {
+    let items: Option<u64> = call.number("items")?;
+    let fpp: Option<f64> = call.number("fpp")?;
+    let memory: Option<u64> = call.number("memory")?;
     let mut need = items.map_or_else(Need::unknown, Need::of);
-    for word in asked.text("needs").unwrap_or_default().split(',').filter(|word| !word.is_empty()) {
+    for word in call.text("needs").unwrap_or_default().split(',').filter(|word| !word.is_empty()) {
         let known = NEEDS.iter().find(|(ability, _)| ability.name() == word);
         let Some((ability, _)) = known else { return refuse(400, format!("needs: {word} is not known")) };
         need = match ability {
@@ -40,7 +40,7 @@ pub(super) fn plan(asked: &Asked<'_>) -> Answer {
             other => need.with(*other),
         };
     }
-    if let Some(word) = asked.text("prefer") {
+    if let Some(word) = call.text("prefer") {
         let Some(prefer) = Prefer::from_name(&word) else {
             return refuse(400, format!("prefer: {word} is not known"));
         };
@@ -64,7 +64,7 @@ pub(super) fn plan(asked: &Asked<'_>) -> Answer {
     let mut curves: Vec<(Kind, Vec<Value>)> =
         plan.designs().iter().map(|design| (design.kind, Vec::new())).collect();
     curves.dedup_by_key(|(kind, _)| *kind);
-    if asked.text("curves").is_some() {
+    if call.text("curves").is_some() {
         let lowest = fpp.unwrap_or(1.0).min(2e-6);
         for rate in RATES.into_iter().filter(|rate| *rate > lowest / 5.0) {
             // Whatever the memory: the curves show what a rate costs.

@@ -1,7 +1,7 @@
 //! Streams: one stream through a filter that removes duplicates, Count-Min and the most frequent
 //! keys, beside the exact answer.
 
-use super::{Answer, Asked, refuse};
+use super::{Answer, Call, refuse};
 use crate::job::Job;
 use crate::server::Shared;
 use gardenia::{Ability, AnyFilter, Spec, Top};
@@ -30,8 +30,8 @@ struct Setting {
 }
 
 /// `streams` with a [`Setting`]: starts a job.
-pub(super) fn start(shared: &Shared, asked: &Asked<'_>) -> Answer {
-    let setting: Setting = asked.json()?;
+pub(super) fn start(shared: &Shared, call: &Call<'_>) -> Answer {
+    let setting: Setting = call.json()?;
     let bad = |what: &str| refuse(400, what.to_owned());
     if setting.lines.is_none() {
         if !(1..=MOST_LENGTH).contains(&setting.length) {
@@ -49,7 +49,7 @@ pub(super) fn start(shared: &Shared, asked: &Asked<'_>) -> Answer {
     }
     let (dedup, counts) = (made(&setting.dedup, Ability::Insert)?, made(&setting.counts, Ability::Count)?);
     let top = Top::new(setting.top)?;
-    super::start(shared, asked, move |job| Ok(run(job, setting, dedup, counts, top)))
+    super::start(shared, call, move |job| Ok(run(job, setting, dedup, counts, top)))
 }
 
 /// The filter of a spec, if it has the ability and is not larger than 256 MiB.
