@@ -184,7 +184,8 @@ pub(crate) fn check_unchanged(filter: &OpenFilter, path: &Path) -> anyhow::Resul
     if filter.is_unchanged().with_context(|| crate::input::name(path))? {
         return Ok(());
     }
-    let reason = format!("{}: the file was changed while it was being used", crate::input::name(path));
+    let reason =
+        format!("{}: the file or its permissions changed while it was being used", crate::input::name(path));
     Err(hinted(reason, REPLACE))
 }
 

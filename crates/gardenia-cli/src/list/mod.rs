@@ -273,8 +273,10 @@ impl List {
     pub(crate) fn check_unchanged(&self) -> anyhow::Result<()> {
         match &self.file {
             Some(source) if !source.is_unchanged(&self.path)? => {
-                let reason =
-                    format!("{}: the list was changed while it was being used", input::name(&self.path));
+                let reason = format!(
+                    "{}: the list or its permissions changed while it was being used",
+                    input::name(&self.path)
+                );
                 Err(hinted(reason, "run it again"))
             }
             _ => Ok(()),

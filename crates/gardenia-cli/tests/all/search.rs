@@ -327,7 +327,10 @@ fn a_list_that_changes_while_it_is_used_is_an_error() {
     let output = child.wait_with_output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.contains("list: the list was changed while it was being used"), "{message}");
+    assert!(
+        message.contains("list: the list or its permissions changed while it was being used"),
+        "{message}"
+    );
 }
 
 /// As `cp --preserve` over a file in use does: of the same length, and of the same time.
@@ -337,8 +340,16 @@ fn a_file_that_is_overwritten_with_the_same_length_and_time_is_an_error() {
     use std::io::{BufRead, BufReader, Write};
     use std::process::Stdio;
     for (asked, name, message) in [
-        (&["query", "f.gdn"][..], "f.gdn", "f.gdn: the file was changed while it was being used"),
-        (&["query", "--confirm", "list"], "list", "list: the list was changed while it was being used"),
+        (
+            &["query", "f.gdn"][..],
+            "f.gdn",
+            "f.gdn: the file or its permissions changed while it was being used",
+        ),
+        (
+            &["query", "--confirm", "list"],
+            "list",
+            "list: the list or its permissions changed while it was being used",
+        ),
     ] {
         for overwrites in [true, false] {
             let shell = Shell::new();
