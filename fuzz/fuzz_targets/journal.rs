@@ -2,6 +2,7 @@
 //! its last operation among them.
 #![no_main]
 
+use gardenia::filter::SplitFiles;
 use gardenia::{CountingBloom, ReadOptions, SplitBloom};
 use libfuzzer_sys::fuzz_target;
 use std::sync::OnceLock;
@@ -9,7 +10,8 @@ use std::sync::OnceLock;
 fuzz_target!(|changes: Vec<(u16, u8)>| {
     static FILES: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
     let directory = tempfile::tempdir().unwrap();
-    let (path, counters) = (directory.path().join("f.gdn"), directory.path().join("f.gdn.counters"));
+    let path = directory.path().join("f.gdn");
+    let counters = SplitFiles::new(&path).counters_path().to_owned();
     let [bits, written] = FILES.get_or_init(|| {
         let mut filter = SplitBloom::create(&path, CountingBloom::builder().items(100).fpp(0.01)).unwrap();
         filter.insert("rose");

@@ -1,6 +1,7 @@
 //! Any bytes as the counters of a split filter, beside bits that are whole.
 #![no_main]
 
+use gardenia::filter::SplitFiles;
 use gardenia::{CountingBloom, ReadOptions, SplitBloom};
 use libfuzzer_sys::fuzz_target;
 use std::sync::OnceLock;
@@ -16,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         std::fs::read(&path).unwrap()
     });
     std::fs::write(&path, bits).unwrap();
-    std::fs::write(directory.path().join("f.gdn.counters"), bytes).unwrap();
+    std::fs::write(SplitFiles::new(&path).counters_path(), bytes).unwrap();
     let _ = SplitBloom::inspect(&path, &ReadOptions::new());
     if let Ok(mut filter) = SplitBloom::open_with(&path, &ReadOptions::new().max_bytes(1 << 20)) {
         filter.insert("tulip");
