@@ -3,6 +3,12 @@
 //! A key's bytes are fixed by its type ([`Key`]), the hash functions are numbered and seeded
 //! ([`KeyHasher`]), and everything behind them speaks [`Digest`]s: a key is hashed once.
 //!
+//! From a key to its digest there are three calls, and each decides one thing:
+//! [`KeyHasher::digest_key`] is what filters call. It asks the key (`Key::digest_with`), because
+//! integers need no bytes in memory: they go to [`KeyHasher::digest_u64`] in a register, and only
+//! so does a batch of them become vector code. Every other key calls [`KeyHasher::digest`] with its
+//! bytes, where the hash function is chosen.
+//!
 //! # Untrusted input
 //!
 //! The default hash function, XXH3, does not resist an attacker who chooses keys. It is a bijection
