@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(path) = std::env::args_os().nth(1) {
         let visits = BlockedBloom::load(path)?;
         assert!(visits.contains(&seen) && !visits.contains(&not_seen));
-        println!("another process found the ask");
+        println!("another process found the visit");
         return Ok(());
     }
     let mut visits = BlockedBloom::new(1_000_000, 0.001)?;

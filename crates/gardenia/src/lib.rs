@@ -158,6 +158,7 @@ pub use filter::{
 #[doc(inline)]
 pub use format::ReadOptions;
 #[cfg(feature = "derive")]
+#[doc(inline)]
 pub use gardenia_derive::Key;
 #[doc(inline)]
 pub use hash::{Digest, Hashed, Key, KeyHasher, List, SecretKey};

@@ -45,7 +45,7 @@ impl Identity {
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn check(&self, other: &Self) -> Result<(), Mismatch> {
-        let scheme = |id: &Self| id.scheme.map_or("an own f", SchemeId::name).to_owned();
+        let scheme = |id: &Self| id.scheme.map_or("a scheme without a number", SchemeId::name).to_owned();
         let fields = [
             ("kind", self.kind.name().to_owned(), other.kind.name().to_owned()),
             ("hasher", self.hasher.name().to_owned(), other.hasher.name().to_owned()),

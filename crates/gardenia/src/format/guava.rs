@@ -22,6 +22,7 @@ const HEAD: u64 = 6;
 
 /// How positions follow from the hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Strategy {
     /// `MURMUR128_MITZ_32`: sums of two 32-bit halves of the first 64 bits; until Guava 11.
     Mitz32,

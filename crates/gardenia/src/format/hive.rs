@@ -24,6 +24,7 @@ const BLOCK: u64 = 8;
 
 /// Where a key has its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Layout {
     /// Hive's `BloomFilter`: anywhere.
     Hive,

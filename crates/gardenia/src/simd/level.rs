@@ -134,7 +134,8 @@ pub(crate) fn insert(
     #[cfg(all(target_arch = "x86_64", feature = "std"))]
     if pattern.level() > Level::Portable {
         let table: *mut u8 = words.as_mut_ptr().cast();
-        // SAFETY: as above; x86-64 is little-endian, so words and bytes are the same.
+        // SAFETY: as above; x86-64 is little-endian, so words and bytes are the same. The digests of a part of the table are
+        // those of its blocks: `member/radix.rs` hashes each key once, and sorts the stored digests by their block.
         unsafe {
             return match pattern.level() {
                 Level::Avx512 => insert_avx512(pattern, table, far, digests, sink),

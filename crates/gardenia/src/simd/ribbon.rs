@@ -268,7 +268,8 @@ fn differ_avx512<B: Band>(bytes: &[u8], probe: &Probe, from: u32) -> u8 {
         _mm512_maskz_loadu_epi64, _mm512_popcnt_epi64, _mm512_set1_epi64, _mm512_setzero_si512,
         _mm512_ternarylogic_epi64, _mm512_test_epi64_mask,
     };
-    // The blocks of a row are in order.
+    // The blocks of a row are in order, so that the first and the last bound all of them.
+    debug_assert!(probe.at[..B::BLOCKS].is_sorted(), "the blocks of a row are in order");
     let last = probe.at[B::BLOCKS - 1];
     assert!(probe.at[0] <= last && last + probe.width as usize <= bytes.len() / 8, "rows end with the table");
     let mask = (!0_u64 >> 1 >> (63 + from - probe.width)) as u8;
