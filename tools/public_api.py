@@ -227,7 +227,7 @@ class Printer:
             name = inner["trait"] and inner["trait"]["path"].split("::")[-1]
             if name is None:
                 self.members(path if own == path.split("::")[-1] else f"{path} as {own}", inner["items"])
-            elif name in QUIET and own.split("<")[0] == path.split("::")[-1]:
+            elif name in QUIET and "resolved_path" in inner["for"]:
                 quiet.add(name)
             else:
                 self.lines.add(self.header(inner, f"{path} as {own}"))
