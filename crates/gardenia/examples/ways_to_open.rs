@@ -33,8 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     // From bytes that stay where they are.
     assert_eq!(Bloom::view(&bytes)?.contains_many(&keys), expected);
     // Mapped: pages are read when they are asked for.
-    #[allow(unsafe_code, reason = "a map needs a promise")]
     // SAFETY: nobody else knows this directory, and nobody here changes the file.
+    #[allow(unsafe_code, reason = "a map needs a promise")]
     let (mapped, any, open) =
         unsafe { (Bloom::open_mapped(&path)?, AnyFilter::open_mapped(&path)?, OpenFilter::map(&path)?) };
     assert_eq!(mapped.contains_many(&keys), expected);
