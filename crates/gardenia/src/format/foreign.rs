@@ -282,6 +282,27 @@ impl Format {
     }
 }
 
+/// How many bytes the names of a file's columns may still take together. The path of a column has
+/// the names of all groups around it, so that few bytes of a footer can stand for many of paths: a
+/// long name, and under it columns of three bytes each.
+#[derive(Default)]
+pub(super) struct Names(usize);
+
+impl Names {
+    /// For the columns of this footer. Writers repeat each path in each row group or stripe, or
+    /// have a few names of some ten bytes around a column.
+    pub(super) fn of(footer: &[u8]) -> Self {
+        Self(footer.len().saturating_mul(8).saturating_add(64 << 10))
+    }
+
+    /// Accounts for a path before it is copied.
+    pub(super) fn take(&mut self, path: usize) -> Result<(), DecodeError> {
+        let damaged = DecodeError::Damaged("the names of the file's columns are far longer than its footer");
+        self.0 = self.0.checked_sub(path).ok_or(damaged)?;
+        Ok(())
+    }
+}
+
 /// Both ends of a file and its length: all that is needed to recognise it.
 #[derive(Clone, Copy, Debug)]
 pub struct Look<'a> {

@@ -14,7 +14,7 @@ use super::ReadOptions;
 use super::bit_table::MAX_WORDS;
 use super::civil;
 use super::cursor::Cursor;
-use super::foreign::{Foreign, ForeignKey, Format, KeyError, KeyType};
+use super::foreign::{Foreign, ForeignKey, Format, KeyError, KeyType, Names};
 use super::hive::HiveBloom;
 use super::native::buffer;
 use crate::explain::CellTable;
@@ -419,19 +419,28 @@ impl<R> OrcFile<R> {
             }
             Ok(())
         })?;
+        // Footers of stripes that lie in one place would be read as often.
+        let each = |stripe: &Stripe| stripe.index.saturating_add(stripe.data).saturating_add(stripe.footer);
+        if self.stripes.iter().map(each).fold(0, u64::saturating_add) > self.len {
+            return Err(DecodeError::Damaged("stripes of the ORC file overlap"));
+        }
         // Children have higher numbers than what they belong to, so that one pass names them all.
-        let mut names: Vec<(String, usize)> = alloc::vec![(String::new(), 0); types.len()];
+        let mut named: Vec<(String, usize)> = alloc::vec![(String::new(), 0); types.len()];
+        let (mut names, no_tree) = (Names::of(footer), "the types of the ORC file are no tree");
         for (at, (kind, children, own)) in types.iter().enumerate() {
-            let (path, depth) = names[at].clone();
+            let (path, depth) = core::mem::take(&mut named[at]);
             if depth > MAX_NESTING {
                 return Err(DecodeError::Damaged("columns of the ORC file are nested too deep"));
             }
             for (place, child) in children.iter().enumerate() {
-                let right = usize::try_from(*child).ok().filter(|child| *child > at && *child < types.len());
-                let child = right.ok_or(DecodeError::Damaged("the types of the ORC file are no tree"))?;
+                let right = usize::try_from(*child).ok().filter(|child| *child > at);
+                // A type that has a depth is the child of another one already.
+                let child = right.and_then(|child| named.get_mut(child)).filter(|(_, depth)| *depth == 0);
+                let child = child.ok_or(DecodeError::Damaged(no_tree))?;
                 let name = own.get(place).map_or("_elem", String::as_str);
                 let dot = if path.is_empty() { "" } else { "." };
-                names[child] = (format!("{path}{dot}{name}"), depth + 1);
+                names.take(path.len() + dot.len() + name.len())?;
+                *child = (format!("{path}{dot}{name}"), depth + 1);
             }
             self.columns.push(OrcColumn { name: path, kind: *kind });
         }

@@ -8,7 +8,7 @@ use crate::interop_files::{FILES, base64, bytes_of, file, hex};
 use gardenia::format::bip158::BasicFilter;
 use gardenia::format::orc::uncompressed;
 use gardenia::format::parquet::NewFilter;
-use gardenia::format::{Foreign, ForeignKey, Format, OrcFile, ParquetFile, ParquetFilter};
+use gardenia::format::{Foreign, ForeignInsert, ForeignKey, Format, OrcFile, ParquetFile, ParquetFilter};
 use gardenia::{DecodeError, Digest, ReadOptions};
 use std::io::Cursor;
 use std::time::{Duration, Instant};
@@ -430,4 +430,119 @@ fn footers_that_lie_are_errors() {
             .to_string()
             .contains("encrypted")
     );
+}
+
+/// A number in seven bits a byte, lowest first, as Thrift and Protocol Buffers have it.
+fn varint(mut number: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 128 {
+        bytes.push(number as u8 | 128);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
+/// The footer of a Parquet file: a group of this name, and so many columns in it.
+fn parquet_footer(name: &[u8], columns: usize, column: &[u8]) -> Vec<u8> {
+    let root = [0x48, 1, b'r', 0x15, 2, 0];
+    let group = [&[0x48][..], &varint(name.len()), name, &[0x15], &varint(2 * columns), &[0]].concat();
+    let columns = column.repeat(columns);
+    [&[0x29, 0xfc][..], &varint(columns.len() / column.len() + 2), &root, &group, &columns, &[0]].concat()
+}
+
+/// A field of Protocol Buffers that holds bytes.
+fn message(field: usize, bytes: &[u8]) -> Vec<u8> {
+    [&varint(field << 3 | 2), &varint(bytes.len()), bytes].concat()
+}
+
+/// An ORC file that has this footer alone, uncompressed.
+fn orc_with_footer(footer: &[u8]) -> Vec<u8> {
+    let postscript = [&[8][..], &varint(footer.len()), &message(8000, b"ORC")].concat();
+    [b"ORC", footer, &postscript, &[postscript.len() as u8]].concat()
+}
+
+/// The footer of an ORC file: a group with a name of so many bytes, and these columns in it, of
+/// which there are so many.
+fn orc_footer(name: usize, children: &[usize], columns: usize) -> Vec<u8> {
+    let root = [&[8, 12][..], &message(2, &[1]), &message(3, &vec![b'n'; name])].concat();
+    let children: Vec<u8> = children.iter().flat_map(|child| varint(*child)).collect();
+    let group = [&[8, 12][..], &message(2, &children)].concat();
+    [message(4, &root), message(4, &group), message(4, &[8, 4]).repeat(columns)].concat()
+}
+
+#[test]
+fn long_names_around_many_columns_take_no_more_memory_than_the_footer_accounts_for() {
+    let parquet = |footer: &[u8]| {
+        let bytes = with_footer(footer);
+        let (read, peak) = peak_of(|| {
+            ParquetFile::open(Cursor::new(&bytes), &ReadOptions::new()).map(|file| file.columns().len())
+        });
+        assert!(peak < 48 * footer.len() + 128 * KIB, "{peak} for {}", footer.len());
+        read.map_err(|error| error.to_string())
+    };
+    // A column of three bytes would take 150 KB, and all of them 750 MB.
+    let error = parquet(&parquet_footer(&[0xff; 50_000], 5_000, &[0x15, 4, 0])).unwrap_err();
+    assert!(error.contains("far longer than its footer"), "{error}");
+    // Names as people give them.
+    assert_eq!(parquet(&parquet_footer(&[b'n'; 60], 1_000, &[0x15, 4, 0x38, 2, b'a', b'b', 0])), Ok(1_000));
+    assert_eq!(parquet(&parquet_footer(b"", 100_000, &[0x15, 4, 0])), Ok(100_000));
+
+    let orc = |footer: &[u8]| {
+        let (bytes, start) = (orc_with_footer(footer), Instant::now());
+        let (read, peak) = peak_of(|| {
+            OrcFile::open(Cursor::new(&bytes), &ReadOptions::new(), &uncompressed)
+                .map(|file| file.columns().len())
+        });
+        assert!(peak < 100 * footer.len() + 128 * KIB, "{peak} for {}", footer.len());
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(10), "{took:?}");
+        read.map_err(|error| error.to_string())
+    };
+    let all = |columns: usize| (2..columns + 2).collect::<Vec<_>>();
+    let error = orc(&orc_footer(50_000, &all(5_000), 5_000)).unwrap_err();
+    assert!(error.contains("far longer than its footer"), "{error}");
+    // One column that a group lists again and again.
+    let error = orc(&orc_footer(50_000, &[2; 50_000], 1)).unwrap_err();
+    assert!(error.contains("no tree"), "{error}");
+    assert_eq!(orc(&orc_footer(60, &all(1_000), 1_000)), Ok(1_002));
+    assert_eq!(orc(&orc_footer(0, &all(50_000), 50_000)), Ok(50_002));
+}
+
+#[test]
+fn parts_of_a_file_that_lie_in_one_place_are_not_read_again_and_again() {
+    // 10,000 row groups with one filter of 4 KiB.
+    let schema = [0x29, 0x2c, 0x48, 1, b'r', 0x15, 2, 0, 0x15, 4, 0x38, 1, b'a', 0];
+    let group = [0x19, 0x1c, 0x3c, 0x06, 0x1c, 8, 0, 0, 0]; // its filter is at 4
+    let groups =
+        |count: usize| [&schema[..], &[0x29, 0xfc], &varint(count), &group.repeat(count), &[0]].concat();
+    let mut filter = ParquetFilter::from_inner(
+        gardenia::SplitBlockBloom::builder()
+            .bits(1 << 15)
+            .hasher(gardenia::KeyHasher::xxh64(0))
+            .build()
+            .unwrap(),
+    )
+    .unwrap();
+    filter.insert(ForeignKey::Long(7)).unwrap();
+    let column = |count: usize| {
+        let footer = groups(count);
+        let bytes = [b"PAR1", &filter.to_bytes().unwrap()[..], &with_footer(&footer)[4..]].concat();
+        let (read, peak) = peak_of(|| {
+            let mut file = ParquetFile::open(Cursor::new(&bytes), &ReadOptions::new())?;
+            let column = file.column(0, None, &ReadOptions::new())?;
+            Ok(column.groups().len())
+        });
+        assert!(peak < 40 * bytes.len() + 64 * KIB, "{peak} for {}", bytes.len());
+        read.map_err(|error: DecodeError| error.to_string())
+    };
+    assert_eq!(column(1), Ok(1));
+    assert!(column(10_000).unwrap_err().contains("overlap"));
+
+    // 100,000 stripes, the footer of each all that comes before.
+    let stripe = [8, 0, 0x10, 0, 0x18, 0, 0x20, 0xff, 0x7f];
+    let footer = [message(3, &stripe).repeat(100_000), message(4, &[8, 4])].concat();
+    let bytes = orc_with_footer(&footer);
+    let error = OrcFile::open(Cursor::new(&bytes), &ReadOptions::new(), &uncompressed).unwrap_err();
+    assert!(error.to_string().contains("overlap"), "{error}");
 }

@@ -10,7 +10,7 @@ use crate::DecodeError;
 use crate::explain::CellTable;
 use crate::format::ReadOptions;
 use crate::format::cursor::Cursor;
-use crate::format::foreign::{Foreign, ForeignKey, Format, KeyError, KeyType};
+use crate::format::foreign::{Foreign, ForeignKey, Format, KeyError, KeyType, Names};
 use crate::format::native::buffer;
 use crate::format::thrift::{self, Value};
 use alloc::format;
@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use core::any::Any;
 use std::io::{Read, Seek, SeekFrom};
 
-/// How deep columns may be nested. Names of deeper ones would take more memory than the footer.
+/// How deep columns may be nested.
 const MAX_NESTING: usize = 100;
 
 /// A Parquet file that is asked for its filters.
@@ -87,7 +87,7 @@ impl<R: Read + Seek> ParquetFile<R> {
         let mut footer = buffer(place.1)?;
         reader.seek(SeekFrom::Start(place.0))?;
         reader.read_exact(&mut footer)?;
-        let mut found = Footer::default();
+        let mut found = Footer { names: Names::of(&footer), ..Default::default() };
         found.read(&mut Cursor::new(&footer))?;
         let Footer { columns, filters, row_groups, rows, .. } = found;
         Ok(Self { reader, len, footer: place, columns, filters, row_groups, rows })
@@ -135,10 +135,14 @@ impl<R: Read + Seek> ParquetFile<R> {
             place.column == column && row_group.is_none_or(|wanted| place.row_group == wanted)
         };
         let places: Vec<FilterPlace> = self.filters.iter().filter(wanted).copied().collect();
-        let (mut groups, mut left) = (Vec::new(), options.max_bytes);
+        let (mut groups, mut left, mut rest) = (Vec::new(), options.max_bytes, self.len);
         for place in places {
             let filter = self.read(&place, &options.clone().max_bytes(left))?;
-            left -= filter.bits() / 8;
+            let bytes = filter.bits() / 8;
+            left -= bytes;
+            // One filter that many row groups name would be read, and kept, as often.
+            let overlap = DecodeError::Damaged("filters of the Parquet file overlap");
+            rest = rest.checked_sub(bytes).ok_or(overlap)?;
             groups.push((place.row_group, filter));
         }
         let with = groups.len() as u64;
@@ -317,6 +321,7 @@ struct Footer {
     /// come.
     open: Vec<(usize, u64)>,
     path: String,
+    names: Names,
     columns: Vec<(String, ColumnType)>,
     filters: Vec<FilterPlace>,
     row_groups: u64,
@@ -388,6 +393,7 @@ impl Footer {
         if let Some(physical) = physical {
             let scale = u32::try_from(scale).unwrap_or(0);
             let column_type = column_type(physical, len, converted, scale, logical)?;
+            self.names.take(self.path.len())?;
             self.columns.push((self.path.clone(), column_type));
         }
         while self.open.last().is_some_and(|(_, left)| *left == 0) {
