@@ -503,6 +503,12 @@ pub enum KeyError {
         /// What was given.
         found: &'static str,
     },
+    /// The column holds values for which no key can be given.
+    #[error("a column of type {column} cannot be asked: it is not known here how its values are hashed")]
+    NoKeys {
+        /// The type of the column.
+        column: &'static str,
+    },
     /// The filter has no room for the key.
     #[error("the key does not fit: {reason}")]
     Full {
@@ -713,7 +719,7 @@ pub fn overlap(a: &dyn Foreign, b: &dyn Foreign) -> Option<Result<Overlap, Misma
 
 /// Whether keys of this type can be of one of these: digits stand for bytes, and text is bytes,
 /// too.
-fn accepts(types: &[KeyType], one: KeyType) -> bool {
+pub(super) fn accepts(types: &[KeyType], one: KeyType) -> bool {
     let bytes = [KeyType::String, KeyType::Bytes];
     types.contains(&one)
         || (matches!(one, KeyType::Hex | KeyType::Bytes | KeyType::String)

@@ -14,7 +14,7 @@ use super::ReadOptions;
 use super::bit_table::MAX_WORDS;
 use super::civil;
 use super::cursor::Cursor;
-use super::foreign::{Foreign, ForeignKey, Format, KeyError, KeyType, Names};
+use super::foreign::{Foreign, ForeignKey, Format, KeyError, KeyType, Names, accepts};
 use super::hive::HiveBloom;
 use super::native::buffer;
 use crate::explain::CellTable;
@@ -28,6 +28,8 @@ use std::io::{Read, Seek, SeekFrom};
 /// Streams of filters over UTF-8.
 const BLOOM_FILTER_UTF8: u64 = 8;
 /// Types of columns, by their numbers.
+const FLOAT: u64 = 5;
+const DOUBLE: u64 = 6;
 const BINARY: u64 = 8;
 const DATE: u64 = 15;
 /// How deep columns may be nested.
@@ -472,9 +474,28 @@ impl OrcColumn {
     fn key_types(&self) -> &'static [KeyType] {
         match self.kind {
             1..=4 | DATE => &[KeyType::Long],
-            5 | 6 => &[KeyType::Double],
+            // Writers widen a float before they hash it: 0.1 of 32 bits is not the 0.1 of 64.
+            FLOAT => &[KeyType::Float],
+            DOUBLE => &[KeyType::Double],
             7 | BINARY | 16 | 17 => &[KeyType::String],
             _ => &[],
+        }
+    }
+
+    /// The key as writers hash a value of the column; an error if the column has no such values.
+    fn key<'a>(&self, key: ForeignKey<'a>) -> Result<ForeignKey<'a>, KeyError> {
+        let accepted = self.key_types();
+        match (accepted, key) {
+            ([], _) => Err(KeyError::NoKeys { column: self.type_name() }),
+            ([KeyType::Float], ForeignKey::Double(key)) => Ok(ForeignKey::Float(key as f32)),
+            ([KeyType::Long], ForeignKey::Int(_) | ForeignKey::Long(_))
+            | ([KeyType::Float | KeyType::Double], ForeignKey::Float(_))
+            | ([KeyType::Double], ForeignKey::Double(_))
+            | ([KeyType::String], ForeignKey::Text(_) | ForeignKey::Bytes(_)) => Ok(key),
+            _ => {
+                let (filter, found) = (Format::Orc.title(), key.key_type().name());
+                Err(KeyError::Type { filter, accepted, found })
+            }
         }
     }
 
@@ -507,6 +528,9 @@ impl OrcColumn {
 }
 
 /// The filters of one column of an ORC file: a key may be in the column if one of them may hold it.
+///
+/// [`estimated_items`](Foreign::estimated_items) is the sum of all filters, of which there is one
+/// for each 10,000 rows: a key that several of them hold counts once in each.
 #[derive(Clone, Debug)]
 pub struct OrcColumnFilters {
     column: OrcColumn,
@@ -536,6 +560,7 @@ impl Foreign for OrcColumnFilters {
         self.column.key_types()
     }
     fn contains(&self, key: ForeignKey<'_>) -> Result<bool, KeyError> {
+        let key = self.column.key(key)?;
         // Rows of a stripe without filters may hold any key.
         if !self.complete {
             return Ok(true);
@@ -558,6 +583,16 @@ impl Foreign for OrcColumnFilters {
             (None, DATE, Some(days)) => Ok(ForeignKey::Long(days)),
             (None, BINARY, _) => Ok(ForeignKey::Bytes(text)),
             _ => self.check_type(as_type)?.parse(text, scratch),
+        }
+    }
+    fn check_type(&self, as_type: Option<KeyType>) -> Result<KeyType, KeyError> {
+        match (as_type, self.key_types()) {
+            (_, []) => Err(KeyError::NoKeys { column: self.column.type_name() }),
+            (None, types) => Ok(types[0]),
+            (Some(one), types) if accepts(types, one) => Ok(one),
+            (Some(one), accepted) => {
+                Err(KeyError::Type { filter: self.format().title(), accepted, found: one.name() })
+            }
         }
     }
     fn bits(&self) -> u64 {
@@ -598,5 +633,70 @@ impl Foreign for OrcColumnFilters {
     }
     fn as_any(&self) -> &dyn Any {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::foreign::ForeignInsert;
+    use alloc::string::ToString;
+
+    /// A column of this type, whose filter holds a key as a writer hashes it.
+    fn column(kind: u64, key: ForeignKey<'_>) -> OrcColumnFilters {
+        let mut filter = HiveBloom::of_orc(5, alloc::vec![0; 16]);
+        filter.insert(key).unwrap();
+        let column = OrcColumn { name: "a".into(), kind };
+        OrcColumnFilters { column, filters: alloc::vec![(0, filter)], complete: true }
+    }
+
+    #[test]
+    fn a_float_is_asked_as_writers_hash_it() {
+        // `addDouble(value)` of a float, in both of ORC's libraries.
+        let filters = column(FLOAT, ForeignKey::Double(0.1_f32.into()));
+        let mut scratch = Vec::new();
+        for as_type in [None, Some(KeyType::Float)] {
+            let key = filters.parse(b"0.1", as_type, &mut scratch).unwrap();
+            assert_eq!(filters.contains(key), Ok(true), "{as_type:?}");
+        }
+        assert_eq!(filters.contains(ForeignKey::Double(0.1)), Ok(true));
+        assert_eq!(filters.contains(ForeignKey::Float(0.2)), Ok(false));
+        let doubles = column(DOUBLE, ForeignKey::Double(0.1));
+        assert_eq!(doubles.contains(doubles.parse(b"0.1", None, &mut scratch).unwrap()), Ok(true));
+    }
+
+    #[test]
+    fn keys_that_a_column_cannot_hold_are_errors() {
+        for (kind, key) in [
+            (4, ForeignKey::Text("7")),
+            (4, ForeignKey::Double(7.0)),
+            (FLOAT, ForeignKey::Long(7)),
+            (DOUBLE, ForeignKey::Int(7)),
+            (7, ForeignKey::Long(7)),
+            (7, ForeignKey::Utf16("7")),
+        ] {
+            let mut filters = column(kind, ForeignKey::Long(1));
+            for complete in [true, false] {
+                filters.complete = complete;
+                let error = filters.contains(key).unwrap_err();
+                assert!(matches!(error, KeyError::Type { .. }), "{kind} {key:?}: {error}");
+            }
+        }
+        assert_eq!(column(1, ForeignKey::Long(-1)).contains(ForeignKey::Int(-1)), Ok(true));
+        assert_eq!(column(BINARY, ForeignKey::Bytes(b"a")).contains(ForeignKey::Text("a")), Ok(true));
+        // Timestamps and decimals: no list of types that is empty.
+        for (kind, name) in [(9, "timestamp"), (14, "decimal"), (18, "timestamp with local time zone")] {
+            let (filters, mut scratch) = (column(kind, ForeignKey::Long(1)), Vec::new());
+            let errors = [
+                filters.check_type(None).unwrap_err(),
+                filters.check_type(Some(KeyType::Long)).unwrap_err(),
+                filters.parse(b"1", None, &mut scratch).unwrap_err(),
+                filters.contains(ForeignKey::Long(1)).unwrap_err(),
+            ];
+            for error in errors {
+                assert_eq!(error, KeyError::NoKeys { column: name });
+                assert!(error.to_string().starts_with(&format!("a column of type {name} cannot be asked")));
+            }
+        }
     }
 }

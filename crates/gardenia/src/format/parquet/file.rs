@@ -10,7 +10,7 @@ use crate::DecodeError;
 use crate::explain::CellTable;
 use crate::format::ReadOptions;
 use crate::format::cursor::Cursor;
-use crate::format::foreign::{Foreign, ForeignKey, Format, KeyError, KeyType, Names};
+use crate::format::foreign::{Foreign, ForeignKey, Format, KeyError, KeyType, Names, accepts};
 use crate::format::native::buffer;
 use crate::format::thrift::{self, Value};
 use alloc::format;
@@ -179,6 +179,9 @@ impl<R> ParquetFile<R> {
 
 /// The filters of one column of a Parquet file: a key may be in the column if one of them may hold
 /// it.
+///
+/// [`estimated_items`](Foreign::estimated_items) is the sum of the row groups: a key that several
+/// of them hold counts once in each.
 #[derive(Clone, Debug)]
 pub struct ColumnFilters {
     name: String,
@@ -212,13 +215,32 @@ impl ColumnFilters {
         self.complete
     }
 
-    /// The plain encoding of a number, if it fits the column.
-    fn number(&self, number: i64) -> Option<Vec<u8>> {
+    /// The plain encoding of a number: `None` if no value of the column is that large, and an error
+    /// if its values are no whole numbers.
+    fn number(&self, number: i64, found: KeyType) -> Result<Option<Vec<u8>>, KeyError> {
+        let unsigned = matches!(self.column_type.logical, Logical::Integer { signed: false, .. });
         match self.column_type.physical {
-            Physical::Int32 => Some(i32::try_from(number).ok()?.to_le_bytes().to_vec()),
-            Physical::Int64 => Some(number.to_le_bytes().to_vec()),
-            _ => None,
+            Physical::Int32 if unsigned => {
+                Ok(u32::try_from(number).ok().map(|one| one.to_le_bytes().to_vec()))
+            }
+            Physical::Int32 => Ok(i32::try_from(number).ok().map(|one| one.to_le_bytes().to_vec())),
+            Physical::Int64 => Ok(Some(number.to_le_bytes().to_vec())),
+            _ => Err(self.wrong_type(found)),
         }
+    }
+
+    /// Whether the bytes of a text are a value of the column.
+    fn takes_text(&self) -> bool {
+        let ColumnType { physical, logical } = self.column_type;
+        matches!(
+            (physical, logical),
+            (Physical::ByteArray, Logical::Text | Logical::Plain) | (Physical::Fixed(_), Logical::Text)
+        )
+    }
+
+    fn wrong_type(&self, found: KeyType) -> KeyError {
+        let (filter, accepted) = (self.format().title(), self.key_types());
+        KeyError::Type { filter, accepted, found: found.name() }
     }
 }
 
@@ -244,13 +266,15 @@ impl Foreign for ColumnFilters {
         match key {
             // Bytes are the plain encoding, whatever the type.
             ForeignKey::Bytes(bytes) => Ok(asked(bytes)),
-            ForeignKey::Int(number) => Ok(self.number(number.into()).is_some_and(|bytes| asked(&bytes))),
-            ForeignKey::Long(number) => Ok(self.number(number).is_some_and(|bytes| asked(&bytes))),
-            other if other.key_type() == self.key_types()[0] => encoded(other, self.format(), asked),
-            other => {
-                let (filter, accepted) = (self.format().title(), self.key_types());
-                Err(KeyError::Type { filter, accepted, found: other.key_type().name() })
+            ForeignKey::Int(number) => {
+                Ok(self.number(number.into(), KeyType::Int)?.is_some_and(|bytes| asked(&bytes)))
             }
+            ForeignKey::Long(number) => {
+                Ok(self.number(number, KeyType::Long)?.is_some_and(|bytes| asked(&bytes)))
+            }
+            ForeignKey::Text(text) if self.takes_text() => Ok(asked(text.as_bytes())),
+            other if other.key_type() == self.key_types()[0] => encoded(other, self.format(), asked),
+            other => Err(self.wrong_type(other.key_type())),
         }
     }
     /// The value is read as the column's type writes it: dates, decimals, UUIDs.
@@ -262,16 +286,21 @@ impl Foreign for ColumnFilters {
     ) -> Result<ForeignKey<'a>, KeyError> {
         match as_type {
             Some(one) => self.check_type(Some(one))?.parse(text, scratch),
-            None if self.column_type.physical == Physical::ByteArray
-                && matches!(self.column_type.logical, Logical::Text | Logical::Plain) =>
-            {
-                Ok(ForeignKey::Bytes(text))
-            }
+            None if self.takes_text() => Ok(ForeignKey::Bytes(text)),
             None => {
                 let text = core::str::from_utf8(text).map_err(|_| KeyError::not(text, "UTF-8"))?;
                 *scratch = self.column_type.encode(text)?;
                 Ok(ForeignKey::Bytes(scratch))
             }
+        }
+    }
+    fn check_type(&self, as_type: Option<KeyType>) -> Result<KeyType, KeyError> {
+        match as_type {
+            None => Ok(self.key_types()[0]),
+            // What is no text is written as digits: its bytes are no UTF-8.
+            Some(KeyType::String) if !self.takes_text() => Err(self.wrong_type(KeyType::String)),
+            Some(one) if accepts(self.key_types(), one) => Ok(one),
+            Some(one) => Err(self.wrong_type(one)),
         }
     }
     fn bits(&self) -> u64 {
@@ -552,4 +581,79 @@ fn column_type(
     };
     let logical = logical.or_else(|| converted.and_then(of_converted)).unwrap_or(Logical::Plain);
     Ok(ColumnType { physical, logical })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::foreign::ForeignInsert;
+
+    /// A column of this type, whose filter holds the plain encoding of a key.
+    fn column(physical: Physical, logical: Logical, key: &[u8]) -> ColumnFilters {
+        let mut filter = ParquetFilter::new(10, 0.001).unwrap();
+        filter.insert(ForeignKey::Bytes(key)).unwrap();
+        let column_type = ColumnType::new(physical, logical);
+        ColumnFilters { name: "a".into(), column_type, groups: alloc::vec![(0, filter)], complete: true }
+    }
+
+    #[test]
+    fn numbers_are_asked_of_columns_of_whole_numbers_alone() {
+        let unsigned = Logical::Integer { bits: 32, signed: false };
+        for (physical, logical, held, number) in [
+            (Physical::Int32, Logical::Plain, &[7, 0, 0, 0][..], 7),
+            (Physical::Int32, unsigned, &[255; 4], (1 << 32) - 1),
+            (Physical::Int64, Logical::Plain, &[255; 8], -1),
+        ] {
+            let filters = column(physical, logical, held);
+            assert_eq!(filters.contains(ForeignKey::Long(number)), Ok(true), "{number}");
+            assert_eq!(filters.contains(ForeignKey::Long(number - 2)), Ok(false), "{number}");
+        }
+        // No value of the column is as large.
+        let small = column(Physical::Int32, Logical::Plain, &[7, 0, 0, 0]);
+        assert_eq!(small.contains(ForeignKey::Long(1 << 40)), Ok(false));
+        // 7 as it is in these columns would have other bytes: "absent" would be wrong.
+        for (physical, logical, held) in [
+            (Physical::Double, Logical::Plain, &7_f64.to_le_bytes()[..]),
+            (Physical::Float, Logical::Plain, &7_f32.to_le_bytes()),
+            (Physical::ByteArray, Logical::Text, b"7"),
+            (Physical::Fixed(1), Logical::Plain, b"7"),
+        ] {
+            let filters = column(physical, logical, held);
+            for key in [ForeignKey::Int(7), ForeignKey::Long(7)] {
+                let error = filters.contains(key).unwrap_err();
+                assert!(matches!(error, KeyError::Type { .. }), "{physical:?} {key:?}: {error}");
+            }
+            assert_eq!(filters.contains(ForeignKey::Bytes(held)), Ok(true), "{physical:?}");
+        }
+    }
+
+    #[test]
+    fn text_is_asked_of_columns_of_bytes_and_no_type_is_accepted_that_fails_later() {
+        let all = [
+            (Physical::ByteArray, Logical::Text, true),
+            (Physical::ByteArray, Logical::Plain, true),
+            (Physical::ByteArray, Logical::Decimal { scale: 0 }, false),
+            (Physical::Fixed(4), Logical::Plain, false),
+            (Physical::Fixed(16), Logical::Uuid, false),
+            (Physical::Int96, Logical::Plain, false),
+            (Physical::Int32, Logical::Plain, false),
+            (Physical::Double, Logical::Plain, false),
+        ];
+        for (physical, logical, takes_text) in all {
+            let filters = column(physical, logical, b"rose");
+            let what = format!("{physical:?} {logical:?}");
+            assert_eq!(filters.check_type(Some(KeyType::String)).is_ok(), takes_text, "{what}");
+            assert_eq!(filters.contains(ForeignKey::Text("rose")).ok(), takes_text.then_some(true), "{what}");
+            let mut accepted = 0;
+            for one in KeyType::ALL {
+                if filters.check_type(Some(one)).is_ok() {
+                    accepted += 1;
+                    let mut scratch = Vec::new();
+                    let key = filters.parse(b"12", Some(one), &mut scratch).unwrap();
+                    assert!(filters.contains(key).is_ok(), "{what} {one:?}");
+                }
+            }
+            assert!(accepted > 0, "{what}");
+        }
+    }
 }

@@ -63,11 +63,16 @@ impl ParquetFilter {
         Ok(Self(builder.build()?))
     }
 
-    /// One of our filters as Parquet's; an error unless its hash function is XXH64 under seed 0.
+    /// One of our filters as Parquet's; an error unless its hash function is XXH64 under seed 0 and
+    /// its size below 2 GiB, because a header has no larger number.
     pub fn from_inner(filter: SplitBlockBloom) -> Result<Self, EncodeError> {
         if *filter.hasher() != KeyHasher::xxh64(0) {
             let (what, found) = ("hasher", filter.hasher().id().name());
             return Err(EncodeError::Foreign { format: "Parquet", what, needed: "xxh64 with seed 0", found });
+        }
+        if filter.bits() / 8 > MAX_READ {
+            let (what, needed, found) = ("size", "below 2 GiB", "a larger one");
+            return Err(EncodeError::Foreign { format: "Parquet", what, needed, found });
         }
         Ok(Self(filter))
     }
@@ -273,5 +278,20 @@ impl ForeignInsert for ParquetFilter {
     }
     fn to_bytes(&self) -> Result<Vec<u8>, EncodeError> {
         Ok(self.file_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn a_filter_whose_size_no_header_can_say_is_refused() {
+        // Memory that nothing writes to, as far as it goes.
+        let of = |bytes: u64| SplitBlockBloom::builder().bits(bytes * 8).hasher(KeyHasher::xxh64(0)).build();
+        let error = ParquetFilter::from_inner(of(1 << 31).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("below 2 GiB"), "{error}");
+        assert!(ParquetFilter::from_inner(of(1 << 20).unwrap()).is_ok());
     }
 }
