@@ -39,7 +39,6 @@ pub(crate) enum State {
 }
 
 /// What a filter will be built from.
-#[derive(Clone)]
 pub(crate) struct Collected {
     pub(crate) spec: Spec,
     pub(crate) digests: Vec<Digest>,
@@ -57,6 +56,31 @@ pub type gardenia_progress = Option<unsafe extern "C" fn(context: *mut c_void, d
 impl Collected {
     pub(crate) fn new(spec: Spec) -> Self {
         Self { spec, digests: Vec::new(), values: Vec::new(), excluded: Vec::new() }
+    }
+
+    /// Room for this many more keys: without it, memory that is short would end the process.
+    pub(crate) fn reserve(&mut self, digests: usize, values: usize, excluded: usize) -> Result<(), Failure> {
+        reserve(&mut self.digests, digests)?;
+        reserve(&mut self.values, values)?;
+        reserve(&mut self.excluded, excluded)
+    }
+
+    fn try_clone(&self) -> Result<Self, Failure> {
+        let mut copy = Self::new(self.spec.clone());
+        copy.reserve(self.digests.len(), self.values.len(), self.excluded.len())?;
+        copy.digests.extend_from_slice(&self.digests);
+        copy.values.extend_from_slice(&self.values);
+        copy.excluded.extend_from_slice(&self.excluded);
+        Ok(copy)
+    }
+
+    /// What is collected, to be changed: copied first if another handle, or a build that was
+    /// cancelled, still has it.
+    pub(crate) fn changed(shared: &mut Arc<Self>) -> Result<&mut Self, Failure> {
+        if Arc::get_mut(shared).is_none() {
+            *shared = Arc::new(shared.try_clone()?);
+        }
+        Arc::get_mut(shared).ok_or_else(|| Failure::internal("a copy that is not alone"))
     }
 
     /// The filter; the keys are still there if that fails.
@@ -114,6 +138,11 @@ impl Collected {
         }?;
         if progress(all, all) { Ok(built) } else { Err(Failure::cancelled()) }
     }
+}
+
+fn reserve<T>(keys: &mut Vec<T>, more: usize) -> Result<(), Failure> {
+    let bytes = keys.len().saturating_add(more).saturating_mul(size_of::<T>());
+    keys.try_reserve(more).map_err(|_| Failure::memory(bytes))
 }
 
 /// How often a progress function is called.

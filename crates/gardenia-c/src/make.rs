@@ -218,15 +218,11 @@ pub unsafe extern "C" fn gardenia_clone(
         let handle = unsafe { self::filter(filter) }?;
         let state = match &handle.state {
             State::Collecting(collected) => State::Collecting(collected.clone()),
-            State::Owned(filter) => State::Owned(filter.clone()),
+            State::Owned(filter) => State::Owned(filter.try_clone()?),
             State::Mapped(mapped) => {
-                let mapped =
-                    mapped.as_mapped().ok_or_else(|| Failure::internal("a mapped filter is not mapped"))?;
-                let mut options = ReadOptions::new();
-                if let gardenia::KeyHasher::Sip13 { secret } = &handle.hasher {
-                    options = options.secret(secret.clone());
-                }
-                State::Owned(AnyFilter::from_bytes_with(&mapped.to_bytes()?, &options)?)
+                let mapped = mapped.as_mapped();
+                let mapped = mapped.ok_or_else(|| Failure::internal("a mapped filter is not mapped"))?;
+                State::Owned(mapped.try_clone()?)
             }
             State::Shared(_) | State::Moving => return handle.own().map(drop),
         };

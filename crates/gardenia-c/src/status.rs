@@ -67,6 +67,10 @@ impl Failure {
     pub(crate) fn cancelled() -> Self {
         Self { status: GARDENIA_CANCELLED, message: "the progress function asked to stop".into() }
     }
+    /// Memory for this many bytes could not be had.
+    pub(crate) fn memory(bytes: usize) -> Self {
+        Self { status: GARDENIA_MEMORY, message: SizeError::Memory { bytes: bytes as u64 }.to_string() }
+    }
     pub(crate) fn internal(message: impl fmt::Display) -> Self {
         Self { status: GARDENIA_INTERNAL, message: message.to_string() }
     }
@@ -122,6 +126,20 @@ impl From<EncodeError> for Failure {
             _ => GARDENIA_UNSUPPORTED,
         };
         Self { status, message: error.to_string() }
+    }
+}
+
+/// Of a copy: what is stored of a filter, and read again.
+impl From<gardenia::Error> for Failure {
+    fn from(error: gardenia::Error) -> Self {
+        match error {
+            gardenia::Error::Encode(error) => error.into(),
+            gardenia::Error::Decode(error) => error.into(),
+            gardenia::Error::Size(error) => {
+                Self { status: of_size(&error, GARDENIA_INTERNAL), message: error.to_string() }
+            }
+            other => Self::internal(other),
+        }
     }
 }
 

@@ -1,12 +1,11 @@
 //! Inserting, asking, counting and removing keys: one, or many.
 
-use crate::handle::{State, bytes, filter, filter_mut, gardenia_filter, out_pointer, put};
+use crate::handle::{Collected, State, bytes, filter, filter_mut, gardenia_filter, out_pointer, put};
 use crate::keys::{Room, gardenia_keys};
 use crate::status::{Failure, answer, gardenia_status, status};
 use crate::whole::cannot;
 use gardenia::{Ability, Count, Digest, Kind};
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 
 /// The digest of a key for this filter: what the `…_digest` functions accept, so that a key is hashed once for many filters
 /// with the same seed. 0 if the filter is NULL.
@@ -135,12 +134,13 @@ unsafe fn insert_all(
     // SAFETY: by the caller.
     let handle = unsafe { filter_mut(handle) }.map_err(|failure| (0, failure))?;
     if let State::Collecting(collected) = &mut handle.state {
-        let collected = Arc::make_mut(collected);
+        let collected = Collected::changed(collected).map_err(|failure| (0, failure))?;
         if collected.spec.kind().can(Ability::Map) {
             let failure =
                 Failure::unsupported("the filter is a map: every key needs a value: gardenia_insert_value");
             return Err((0, failure));
         }
+        collected.reserve(digests.len(), 0, 0).map_err(|failure| (0, failure))?;
         // Whether a key is new is known once all are there.
         new.fill(true);
         collected.digests.extend_from_slice(digests);
@@ -173,7 +173,8 @@ pub unsafe extern "C" fn gardenia_insert_value(
         let digest = handle.hasher.digest(key);
         match &mut handle.state {
             State::Collecting(collected) if collected.spec.kind().can(Ability::Map) => {
-                let collected = Arc::make_mut(collected);
+                let collected = Collected::changed(collected)?;
+                collected.reserve(1, 1, 0)?;
                 collected.digests.push(digest);
                 collected.values.push(value);
                 Ok(())
@@ -204,7 +205,9 @@ pub unsafe extern "C" fn gardenia_exclude(
         let digest = handle.hasher.digest(key);
         match &mut handle.state {
             State::Collecting(collected) if collected.spec.kind() == Kind::Retouched => {
-                Arc::make_mut(collected).excluded.push(digest);
+                let collected = Collected::changed(collected)?;
+                collected.reserve(0, 0, 1)?;
+                collected.excluded.push(digest);
                 Ok(())
             }
             _ => Err(Failure::unsupported(

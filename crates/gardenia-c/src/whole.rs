@@ -1,6 +1,6 @@
 //! What concerns whole filters: combining, clearing, facts, planning, the table of kinds.
 
-use crate::handle::{State, filter, filter_mut, gardenia_filter, given, out_pointer, put, text};
+use crate::handle::{Collected, State, filter, filter_mut, gardenia_filter, given, out_pointer, put, text};
 use crate::status::{Failure, answer, gardenia_status, status};
 use gardenia::plan::{Design, Need};
 use gardenia::spec::{Param, Takes};
@@ -8,6 +8,7 @@ use gardenia::theory::bloom::Estimate;
 use gardenia::{Ability, AnyFilter, Kind};
 use serde_json::{Value, json};
 use std::ffi::{c_char, c_int};
+use std::sync::Arc;
 
 /// That a filter cannot do something, and which kinds can.
 pub(crate) fn cannot(filter: &AnyFilter, ability: &str) -> Failure {
@@ -66,7 +67,7 @@ unsafe fn combine(
     // A filter cannot be borrowed twice: one that is combined with itself is combined with its copy.
     let copy = std::ptr::eq(handle, other);
     // SAFETY: by the caller. The borrow ends before the next begins, or is of another filter.
-    let copied = if copy { Some(unsafe { filter(other) }?.own()?.clone()) } else { None };
+    let copied = if copy { Some(unsafe { filter(other) }?.own()?.try_clone()?) } else { None };
     // SAFETY: by the caller.
     let ours = unsafe { filter_mut(handle) }?.own_mut()?;
     let theirs = match &copied {
@@ -94,8 +95,7 @@ pub unsafe extern "C" fn gardenia_clear(filter: *mut gardenia_filter) -> gardeni
         // SAFETY: by the caller.
         let handle = unsafe { filter_mut(filter) }?;
         if let State::Collecting(collected) = &mut handle.state {
-            let collected = std::sync::Arc::make_mut(collected);
-            (collected.digests, collected.values, collected.excluded) = Default::default();
+            *collected = Arc::new(Collected::new(collected.spec.clone()));
             return Ok(());
         }
         let filter = handle.own_mut()?;

@@ -394,6 +394,29 @@ static void wrong_use(void) {
     CHECK(strcmp(gardenia_status_name(99), "unknown status") == 0);
 }
 
+/* Kinds that are not asked by the digest of a key: types of the Rust library, and of the command. */
+static void kinds_without_digests(void) {
+    const char *specs[5] = {"count-sketch epsilon=1% delta=1%", "distance-sensitive items=100 fpp=1% space=jaccard near=0.1 far=0.8", "top",
+                            "range-count-min epsilon=1% delta=1%", "split items=1000 fpp=1%"};
+    gardenia_filter *filter = NULL;
+    for (int kind = 0; kind < 5; kind++) {
+        FAILS(gardenia_new(specs[kind], NULL, &filter), GARDENIA_SPEC, "not held in memory as others are");
+        CHECK(filter == NULL);
+    }
+    const char *files[7] = {"count-sketch", "distance-hamming", "distance-jaccard", "range-count-min", "top", "top-exact", "distance-hamming-keyed"};
+    char path[4096];
+    for (int file = 0; file < 7; file++) {
+        snprintf(path, sizeof path, "%s/%s.gdn", GOLDEN, files[file]);
+        OK(gardenia_verify(path));
+        FAILS(gardenia_open(path, NULL, &filter), GARDENIA_DECODE, "not one that can be asked for keys");
+        FAILS(gardenia_open_mapped(path, NULL, &filter), GARDENIA_DECODE, "not one that can be asked for keys");
+        CHECK(filter == NULL);
+    }
+    snprintf(path, sizeof path, "%s/bloom.gdn", GOLDEN);
+    OK(gardenia_open(path, NULL, &filter));
+    OK(gardenia_free(filter));
+}
+
 static void planning(void) {
     CHECK(strlen(gardenia_version()) >= 5);
     char *text = NULL;
@@ -415,6 +438,7 @@ int main(int argc, char **argv) {
     whole_filters(argv[1]);
     threads();
     wrong_use();
+    kinds_without_digests();
     planning();
     fprintf(stderr, "functions: %d checks passed\n", checks);
     return 0;
