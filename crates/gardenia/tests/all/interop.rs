@@ -458,14 +458,25 @@ fn dumps_of_redisbloom_are_files_of_their_chunks() {
         let chunks = case["chunks"].as_array().unwrap();
         chunks.iter().flat_map(|chunk| base64(chunk[1].as_str().unwrap())).collect()
     };
-    for name in ["bf_scaling", "bf_nonscaling"] {
+    for (name, items, growth) in [("bf_scaling", 100, Some(2)), ("bf_nonscaling", 200, None)] {
         let bytes = whole(&all[name]);
         assert_eq!(Format::recognise(&bytes), [Format::RedisBloom], "{name}");
         let filter = redisbloom::BloomDump::from_bytes(&bytes, &ReadOptions::new()).unwrap();
         assert_eq!(filter.to_bytes().unwrap(), bytes, "{name}");
         assert_eq!(found(&filter, &present).len(), 200, "{name}");
         assert_eq!(found(&filter, &absent), keys.positives(&all[name]), "{name}");
-        assert_eq!(filter.into_inner().growth(), (name == "bf_scaling").then_some(2));
+        let (theirs, mut ours) =
+            (filter.into_inner(), redisbloom::bloom::BloomChain::new(0.02, items, growth, u64::MAX).unwrap());
+        assert_eq!(theirs.growth(), growth, "{name}");
+        // The same commands make the same fields.
+        for key in &present {
+            let ForeignKey::Text(key) = key else { panic!("{key:?}") };
+            ours.insert(key.as_bytes(), u64::MAX).unwrap();
+        }
+        let mut fields = [Vec::new(), Vec::new()];
+        theirs.save(&mut fields[0]);
+        ours.save(&mut fields[1]);
+        assert!(fields[0] == fields[1], "{name}");
     }
     // The same commands make the same bytes.
     let mut scaling = redisbloom::BloomDump::new(100, 0.02).unwrap();
