@@ -299,8 +299,8 @@ class Spark(Programs):
             self.assertEqual(read(with_filters, condition), (0, 0))
 
     def test_filters_of_sparks_parquet_and_orc_files_are_listed_and_asked(self):
-        rows = [(i, f"name {i}", i % 50) for i in range(20000)]
-        frame = self.spark.createDataFrame(rows, "id long, name string, small int").coalesce(1)
+        rows = [(i, f"name {i}", i % 50, i / 10) for i in range(20000)]
+        frame = self.spark.createDataFrame(rows, "id long, name string, small int, rate float").coalesce(1)
         parquet = self.dir / "parquet"
         (frame.write.option("parquet.bloom.filter.enabled#id", "true").option("parquet.bloom.filter.expected.ndv#id", "20000")
          .option("parquet.bloom.filter.enabled#name", "true").option("parquet.bloom.filter.expected.ndv#name", "20000")
@@ -313,10 +313,12 @@ class Spark(Programs):
         self.assertIn("the column small has no filter", gardenia("query", f"{path}:small", lines=[1], fails=True))
         orc = self.dir / "orc"
         for codec in ["none", "zlib", "zstd", "lz4"]:
-            frame.write.mode("overwrite").option("orc.bloom.filter.columns", "id,name").option("compression", codec).orc(str(orc))
+            frame.write.mode("overwrite").option("orc.bloom.filter.columns", "id,name,rate").option("compression", codec).orc(str(orc))
             file = next(orc.glob("*.orc"))
             listed = self.info(file)
-            self.assertEqual(len(listed["filters"]), 4, codec)
+            self.assertEqual(len(listed["filters"]), 6, codec)
+            # 0.1 of 32 bits is not the 0.1 of 64.
+            self.assertEqual(found(f"{file}:rate", [i / 10 for i in range(20000)]), set(range(20000)), codec)
             for which in [file, path]:
                 self.assertEqual(found(f"{which}:id", range(20000)), set(range(20000)), codec)
                 self.assertLess(len(found(f"{which}:id", range(20000, 40000))), 3000)
