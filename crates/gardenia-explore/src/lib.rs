@@ -16,3 +16,8 @@ mod store;
 pub use assets::weight;
 pub use guard::{Guard, Refusal};
 pub use server::{Options, Server, listen};
+
+/// The program in the guide must compile, too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/explorer.md")]
+struct Guide;
