@@ -121,7 +121,7 @@ export async function draw(body, values, { kinds }) {
     scene.tables.forEach((one, number) => {
       const values = scene.cells[number];
       const plain = one.width === 1;
-      const box = plain ? (values.length > 600 ? 12 : 20) : Math.max(26, 10 + 7 * String(Math.max(...values)).length);
+      const box = plain ? (values.length > 600 ? 12 : 20) : Math.max(26, 10 + 7 * Math.max(...values.map((value) => String(value).length)));
       const tall = plain ? box : 26;
       const together = one.together > 1 && one.together <= 16 ? Number(one.together) : 1;
       const [gap, extra] = [3, together > 1 ? 9 : 0];

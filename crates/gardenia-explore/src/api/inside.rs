@@ -4,6 +4,7 @@
 //! is built anew. So two pages never meet, and nothing that was typed stays in the server.
 
 use super::{Answer, Call, refuse};
+use gardenia::explain::CellTable;
 use gardenia::spec::Param;
 use gardenia::{Ability, AnyFilter, Digest, Kind, Spec};
 use serde::Deserialize;
@@ -12,6 +13,8 @@ use std::collections::BTreeMap;
 
 /// The most cells that are drawn.
 const MOST_CELLS: u64 = 4096;
+/// Bits of a whole number that JavaScript holds exactly: what is wider is sent as text.
+const EXACT_BITS: u32 = 53;
 /// The most steps, and bytes of a key.
 const MOST_STEPS: usize = 500;
 const MOST_KEY: usize = 1000;
@@ -125,7 +128,10 @@ pub(super) fn inside(call: &Call<'_>) -> Answer {
             ),
         );
     }
-    let cells: Vec<_> = (0..tables.len()).map(|table| filter.cells(table, 0..tables[table].cells)).collect();
+    let cells = |number: usize, table: &CellTable| -> Vec<Value> {
+        filter.cells(number, 0..table.cells).into_iter().map(|value| cell(table, value)).collect()
+    };
+    let cells: Vec<_> = tables.iter().enumerate().map(|(number, table)| cells(number, table)).collect();
     let explained =
         scene.key.as_deref().filter(|key| !key.is_empty()).map(|key| explain(&filter, key, &held));
     let abilities: Vec<_> =
@@ -142,6 +148,11 @@ pub(super) fn inside(call: &Call<'_>) -> Answer {
         "items": estimate.map(|estimate| super::finite(estimate.items)),
         "explained": explained, "plain_fill": plain_fill(&filter, &held_keys),
     }))
+}
+
+/// What a cell holds, for the page.
+fn cell(table: &CellTable, value: u64) -> Value {
+    if table.width > EXACT_BITS { value.to_string().into() } else { value.into() }
 }
 
 /// The fill of a plain Bloom filter with the same bits, hashes and keys, to compare a filter with
@@ -164,12 +175,19 @@ fn explain(filter: &AnyFilter, key: &str, held: &BTreeMap<&str, u64>) -> Value {
     let users = filter.users(&explained, &others);
     let keys: Vec<Vec<&str>> =
         users.into_iter().map(|users| users.into_iter().map(|at| others[at]).collect()).collect();
+    let tables = filter.tables();
+    let probes = explained.probes.iter().map(|probe| {
+        let (mut shown, table) = (json!(probe), &tables[probe.table as usize]);
+        shown["value"] = cell(table, probe.value);
+        shown["after"] = probe.after.map(|after| cell(table, after)).into();
+        shown
+    });
     json!({
         "key": key, "inserted": held.contains_key(key),
-        // As text: JavaScript's numbers have 53 bits.
+        // As text: it has 64 bits.
         "digest": format!("{:016x}", explained.digest.0),
         "bytes": explained.bytes, "fingerprint": explained.fingerprint.map(|number| number.to_string()),
-        "probes": explained.probes, "keys": keys, "decoded": explained.decoded,
+        "probes": probes.collect::<Vec<_>>(), "keys": keys, "decoded": explained.decoded,
         "present": explained.present, "count": explained.count,
     })
 }
