@@ -23,10 +23,16 @@ export async function draw(body, values, { kinds }) {
     delete body.dataset.done;
     const given = Object.fromEntries([...new FormData(form)].filter(([name]) => name));
     keep("streams", given);
-    const number = (name) => +String(given[name]).replace(/,/g, "");
-    const lines = file.files[0] ? await file.files[0].text() : null;
-    const setting = { length: number("length"), keys: number("keys"), skew: number("skew"), seed: number("seed"), top: number("top"), dedup: given.dedup, counts: given.counts, lines };
-    job(progress, () => post("streams", setting), show);
+    const number = (name, whole = true) => {
+      const [text, label] = [given[name].replace(/[,\s]/g, ""), form.querySelector(`[name=${name}]`).labels[0].textContent];
+      const right = text !== "" && (whole ? Number.isSafeInteger(+text) && +text >= 0 : Number.isFinite(+text));
+      if (!right) throw new Error(`${label}: ${text === "" ? "a number is needed" : `${given[name]} is not a ${whole ? "whole " : ""}number`}`);
+      return +text;
+    };
+    job(progress, async () => {
+      const setting = { length: number("length"), keys: number("keys"), skew: number("skew", false), seed: number("seed"), top: number("top"), dedup: given.dedup, counts: given.counts };
+      return post("streams", { ...setting, lines: file.files[0] ? await file.files[0].text() : null });
+    }, show);
   }
 
   const rows = () => [Object.keys(points[0] ?? {}), ...points.map((point) => Object.values(point))];

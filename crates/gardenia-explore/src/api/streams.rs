@@ -33,6 +33,9 @@ struct Setting {
 pub(super) fn start(shared: &Shared, call: &Call<'_>) -> Answer {
     let setting: Setting = call.json()?;
     let bad = |what: &str| refuse(400, what.to_owned());
+    if setting.lines.as_ref().is_some_and(String::is_empty) {
+        return bad("the file has no lines");
+    }
     if setting.lines.is_none() {
         if !(1..=MOST_LENGTH).contains(&setting.length) {
             return bad("length must be between 1 and 5 million");

@@ -154,6 +154,29 @@ fn every_kind_can_be_looked_into_and_is_what_the_library_builds() {
     }
 }
 
+/// JavaScript rounds whole numbers above 2⁵³: cells that can hold them are sent as text.
+#[test]
+fn wide_cells_are_sent_as_text() {
+    let server = Running::new(Options::default());
+    let (spec, keys) = ("quotient items=12 fpp=4e-16", ["rose", "tulip", "iris", "lily", "daisy", "poppy"]);
+    let steps: Vec<_> = keys.iter().map(|key| json!(["insert", key])).collect();
+    let body = json!({ "spec": spec, "steps": steps, "key": "rose" });
+    let (status, scene) = server.post("/api/inside", body.to_string().as_bytes());
+    assert_eq!(status, 200, "{scene}");
+    let mut filter = spec.parse::<Spec>().unwrap().build().unwrap();
+    keys.iter().for_each(|key| _ = filter.insert(*key).unwrap());
+    let table = &filter.tables()[0];
+    let cells = filter.cells(0, 0..table.cells);
+    assert!(table.width > 53 && cells.iter().any(|cell| *cell > 1 << 53), "{table:?} {cells:?}");
+    assert_eq!(scene["cells"][0], json!(cells.iter().map(u64::to_string).collect::<Vec<_>>()));
+    let probes = filter.explain_insert("rose").unwrap().probes;
+    assert!(!probes.is_empty());
+    for (shown, probe) in scene["explained"]["probes"].as_array().unwrap().iter().zip(probes) {
+        assert_eq!(shown["value"], probe.value.to_string());
+        assert_eq!(shown["after"], json!(probe.after.map(|after| after.to_string())));
+    }
+}
+
 #[test]
 fn a_false_positive_names_the_keys_that_set_its_bits() {
     let server = Running::new(Options::default());
@@ -350,13 +373,16 @@ fn a_large_file_is_mapped_and_sampled() {
     assert_eq!(server.post(&format!("/api/stop?id={}", started["job"]), b"").0, 200);
     let ended = server.wait(&started);
     assert!(ended["stopped"] == true && ended["error"].is_null(), "{ended}");
-    // So does a comparison, which needs both in memory.
+    // So does a comparison, which needs both in memory. It may end before it hears of the stop.
     let started = server.post("/api/compare?a=1&b=1", b"").1;
     assert_eq!(server.post(&format!("/api/stop?id={}", started["job"]), b"").0, 200);
     let ended = server.wait(&started);
-    assert!(ended["stopped"] == true && ended["error"].is_null() && ended["result"].is_null(), "{ended}");
+    let right = |both: &Value| close(&both["common"]["items"], expected);
+    let result = &ended["result"];
+    assert!(ended["stopped"] == true && ended["error"].is_null(), "{ended}");
+    assert!(result.is_null() || right(result), "{ended} {expected}");
     let (_, both) = server.job("/api/compare?a=1&b=1");
-    assert!(close(&both["common"]["items"], expected), "{both} {expected}");
+    assert!(right(&both), "{both} {expected}");
 }
 
 #[test]
@@ -406,8 +432,11 @@ fn a_stream_is_counted_exactly_beside_the_sketches() {
     let bad = |field: &str, value: Value| {
         let mut setting = setting.clone();
         setting[field] = value;
-        server.post("/api/streams", setting.to_string().as_bytes()).0
+        server.post("/api/streams", setting.to_string().as_bytes())
     };
+    let (status, empty) = bad("lines", json!(""));
+    assert_eq!((status, &empty["error"]), (400, &json!("the file has no lines")));
+    let bad = |field: &str, value: Value| bad(field, value).0;
     assert_eq!(bad("dedup", json!("fuse items=10")), 400);
     assert_eq!(bad("counts", json!("bloom items=10")), 400);
     assert_eq!(bad("top", json!(0)), 400);
