@@ -96,6 +96,22 @@ pub struct Pipeline<'a> {
     pub read: Arc<AtomicU64>,
 }
 
+/// Ends the other threads when one panics: what it had taken from the board does not come back,
+/// and they would wait for it.
+struct Alarm<'b, C, W> {
+    board: &'b Mutex<Board<C, W>>,
+    changed: &'b Condvar,
+}
+
+impl<C, W> Drop for Alarm<'_, C, W> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            lock(self.board).failed.get_or_insert_with(|| anyhow::anyhow!("a thread panicked"));
+            self.changed.notify_all();
+        }
+    }
+}
+
 impl Pipeline<'_> {
     /// Runs to the end, or to the first error; gives back what was decided with.
     pub fn run<C: Consumer, W: Writer>(
@@ -133,6 +149,7 @@ impl Pipeline<'_> {
     }
 
     fn work<C: Consumer, W: Writer>(&self, board: &Mutex<Board<C, W>>, changed: &Condvar) {
+        let _alarm = Alarm { board, changed };
         let mut analyser = Analyser::new(self.options);
         let mut held = lock(board);
         loop {
@@ -312,4 +329,55 @@ fn following(place: Place, ready: &Ready) -> Place {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    struct Nothing;
+
+    impl Consumer for Nothing {
+        fn decided(&mut self, _: usize, _: &mut Decider) -> anyhow::Result<()> {
+            Ok(())
+        }
+    }
+
+    struct Panics;
+
+    impl Writer for Panics {
+        fn chunk(&mut self, _: usize, _: Rendered) -> anyhow::Result<()> {
+            panic!("on purpose")
+        }
+        fn end(&mut self, _: usize) -> anyhow::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The other threads end, too, in place of waiting for what the first had taken.
+    #[test]
+    fn a_panic_in_one_thread_ends_the_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.jsonl");
+        std::fs::write(&path, "{\"text\": \"one\"}\n".repeat(100_000)).unwrap();
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            let options = Options::default();
+            let sources = crate::input::find(&[path.display().to_string()]).unwrap();
+            let pipeline = Pipeline {
+                options: &options,
+                sources: &sources,
+                first: 0,
+                target: &Target::Nothing,
+                threads: 3,
+                read: Arc::default(),
+            };
+            let decider = Decider::new(options.clone(), Vec::new(), None);
+            let run = || pipeline.run(decider, Nothing, Panics).map(|_| ());
+            tell.send(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err()).unwrap();
+        });
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(true));
+    }
 }
