@@ -242,7 +242,7 @@ impl Reader {
     /// The next chunk; none at the end.
     pub fn chunk(&mut self) -> io::Result<Option<Chunk>> {
         let mut bytes = std::mem::take(&mut self.rest);
-        let mut wanted = CHUNK;
+        let (mut wanted, mut searched) = (CHUNK, 0);
         while !self.done {
             if bytes.len() < wanted {
                 let missing = (wanted - bytes.len()) as u64;
@@ -253,9 +253,11 @@ impl Reader {
                 self.done = (got as u64) < missing;
                 continue;
             }
-            if memchr::memrchr(b'\n', &bytes).is_some() || bytes.len() > self.max_line {
+            // What came before has no line end: a long line is searched once, and not for each piece of it.
+            if memchr::memrchr(b'\n', &bytes[searched..]).is_some() || bytes.len() > self.max_line {
                 break;
             }
+            searched = bytes.len();
             wanted = bytes.len() + CHUNK;
         }
         if bytes.is_empty() {
@@ -327,6 +329,23 @@ mod tests {
             line += memchr::memchr_iter(b'\n', bytes).count() as u64;
         }
         assert_eq!(all.concat_bytes(), text);
+    }
+
+    /// Only what was read last is searched: an end is found wherever it lies in that.
+    #[test]
+    fn long_lines_end_where_their_ends_are() {
+        for pieces in 1..4 {
+            for end in [pieces * CHUNK - 1, pieces * CHUNK, pieces * CHUNK + 1, (pieces + 1) * CHUNK - 1] {
+                let mut text = vec![b'x'; end];
+                text.push(b'\n');
+                text.extend(vec![b'y'; 2 * CHUNK]);
+                text.push(b'\n');
+                let all = chunks(&text, 1 << 26);
+                assert_eq!(all.concat_bytes(), text);
+                assert_eq!((all[0].0.len(), all.len()), (end + 1, 2), "{end}");
+                assert!(all.iter().all(|chunk| chunk.1 == Lines::Whole));
+            }
+        }
     }
 
     #[test]
