@@ -19,6 +19,9 @@ const BLOCKED_FPP: f64 = 1e-5;
 /// Rates below this would need longer fingerprints than a growing filter has.
 pub const LEAST_FPP: f64 = 1e-8;
 
+/// A filter of a fixed size is full at this multiple of the rate that it was made for.
+const SLACK: f64 = 1.1;
+
 /// Bytes of an exact set for each digest: the table is between 7/16 and 7/8 full.
 const EXACT_BYTES: u64 = 14;
 
@@ -180,6 +183,22 @@ impl Store {
         let Self::Fixed(filter) = self else { return self.rate() };
         let size = filter.spec().and_then(|spec| spec.items(items.max(1)).size().ok());
         size.and_then(|size| size.fpp).unwrap_or_else(|| filter.fpp())
+    }
+
+    /// An error, which calls it `name`, if it is of a fixed size and holds so much that it is wrong
+    /// too often: what it would remove from then on is not what occurred before.
+    pub fn check_room(&self, name: &str, items: u64, fpp: f64, hint: &str) -> anyhow::Result<()> {
+        let rate = self.rate_at(items);
+        if !matches!(self, Self::Fixed(_)) || rate <= fpp * SLACK {
+            return Ok(());
+        }
+        let reason = format!(
+            "the {name} is full: after {} its false-positive rate is {}, above {}",
+            human::plural(items, "unit"),
+            human::share(rate),
+            human::share(fpp)
+        );
+        Err(hinted(reason, hint))
     }
 
     /// How often it takes a new unit for known, now.
@@ -344,16 +363,9 @@ impl Seen {
     fn look(&mut self) -> anyhow::Result<()> {
         self.next = self.items + self.items / 32 + 128;
         self.rate = self.store.rate_at(self.items);
-        let name = self.set.name();
-        if matches!(self.store, Store::Fixed(_)) && self.rate > self.fpp * 1.1 {
-            let reason = format!(
-                "the filter of {name} is full: after {} its false-positive rate is {}, above {}",
-                human::plural(self.items, "unit"),
-                human::share(self.rate),
-                human::share(self.fpp)
-            );
-            return Err(hinted(reason, "raise --items, or leave it out, so that the filter grows"));
-        }
+        let name = format!("filter of {}", self.set.name());
+        let hint = "raise --items, or leave it out, so that the filter grows";
+        self.store.check_room(&name, self.items, self.fpp, hint)?;
         self.check_memory(self.store.memory_bytes())
     }
 

@@ -21,6 +21,7 @@ use crate::options::{Options, Set};
 use crate::output::Target;
 use crate::report::Tally;
 use crate::seen::{DAMAGED, Store};
+use crate::sizing;
 use anyhow::Context;
 use gardenia::{Digest, Top};
 use gardenia_terminal::{human, message::hinted};
@@ -385,8 +386,12 @@ fn earlier_one(directory: &Path, options: &Options) -> anyhow::Result<Earlier> {
         return Err(hinted(reason, "give the same keys, units and normalisation"));
     }
     let mut all = Vec::new();
-    for Loaded { set, mut store, journal, .. } in loaded {
+    for Loaded { set, mut store, journal, state } in loaded {
         store.extend(&journal)?;
+        // Nothing is inserted here, so that this is the only place that looks.
+        let name = format!("filter of {} in {}", set.name(), directory.display());
+        let hint = "build it again with a larger --items, or name the states that were merged";
+        store.check_room(&name, state.items, sizing::rate(set, &theirs), hint)?;
         all.push((set, store));
     }
     if let Some(missing) = options.sets().into_iter().find(|set| all.iter().all(|(of, _)| of != set)) {
@@ -424,8 +429,12 @@ pub fn merge(directories: &[PathBuf], output: &Path) -> anyhow::Result<()> {
             );
             return Err(hinted(reason, "run all machines with the same options"));
         }
-        for ((_, ours, lost), (_, theirs, more)) in ours.iter_mut().zip(sets) {
+        for ((set, ours, lost), (_, theirs, more)) in ours.iter_mut().zip(sets) {
             ours.merge(theirs).with_context(|| name(directory))?;
+            // Each was within its rate by itself: all of them together need not be.
+            let filter = format!("merged filter of {}", set.name());
+            let hint = "give --items for the units of all machines together";
+            ours.check_room(&filter, ours.items(), sizing::rate(*set, &options), hint)?;
             *lost += more;
         }
     }

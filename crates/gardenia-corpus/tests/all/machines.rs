@@ -32,7 +32,8 @@ fn three_machines_with_digests_give_what_one_gives() {
             scope.spawn(move || dedup(place, part, &[&["--dry-run", "--state", state], exact]));
         }
     });
-    place.run(&["merge", "a", "b", "--output", "ab"]);
+    let merged = place.run(&["merge", "a", "b", "--output", "ab"]);
+    assert!(merged.status.success(), "{}", String::from_utf8_lossy(&merged.stderr));
     // The second, with what comes before each.
     let out: &[&str] = &["--output", "out"];
     dedup(&place, &parts[0], &[out, exact]);
@@ -109,6 +110,41 @@ fn machines_in_a_row_give_what_one_gives_also_for_n_grams_and_near_duplicates() 
         place.report(&args);
     }
     assert!(place.files("out") == place.files("whole"));
+}
+
+/// Filters that are full each by themselves are far too full together: nobody gets such a state.
+#[test]
+fn filters_that_are_too_full_together_are_not_merged_and_not_used() {
+    let place = Place::new();
+    let once = Recipe { exact: 0.0, near: 0.0, paragraph: 0.0, words: 20, files: 3, ..recipe(3_000, 5) };
+    place.generate("s", &once);
+    for (items, fpp) in [("1000", "1e-6"), ("1000", "1%")] {
+        let states = ["a", "b", "c"].map(|state| format!("{state}-{fpp}"));
+        for (part, state) in states.iter().enumerate() {
+            let part = format!("s/corpus/part-{part:04}.jsonl");
+            place.report(&["dedup", &part, "--dry-run", "--items", items, "--fpp", fpp, "--state", state]);
+        }
+        let merge = ["merge", &states[0], &states[1], &states[2], "--output", "abc"];
+        let text = place.complaint(&merge);
+        assert!(text.contains("the merged filter of documents is full: after "), "{text}");
+        assert!(text.contains("--items for the units of all machines"), "{text}");
+        assert!(!place.path("abc").exists());
+        // Each by itself is of use to the next.
+        let part = ["dedup", "s/corpus/part-0002.jsonl", "--dry-run", "--items", items, "--fpp", fpp];
+        let report = place.report(&[&part[..], &["--after", &states[0], "--after", &states[1]]].concat());
+        assert!(report.total.kept > 950, "{}", report.total.kept);
+        // One that was filled beyond its size before this was checked: its options say for how many it is.
+        let path = place.path(&states[0]).join("files.jsonl");
+        let line = std::fs::read_to_string(&path).unwrap();
+        let mut line: serde_json::Value = serde_json::from_str(&line).unwrap();
+        line["sets"][0]["items"] = 2000.into();
+        std::fs::write(&path, format!("{line}\n")).unwrap();
+        let text = place.complaint(&[&part[..], &["--after", &states[0]]].concat());
+        assert!(
+            text.contains("the filter of documents in ") && text.contains(" is full: after 2,000"),
+            "{text}"
+        );
+    }
 }
 
 /// What other runs saw is in memory, too.
