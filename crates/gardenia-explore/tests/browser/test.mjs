@@ -61,6 +61,29 @@ async function until(work, argument) {
 }
 const text = (selector) => page.locator(selector).innerText();
 const done = () => page.waitForSelector("[data-done]", { state: "attached" });
+// Presses a key that starts a job, and waits for its end: the mark of the last one is taken away first, because a short job may end before
+// anyone looks.
+async function doneBy(key) {
+  await page.evaluate(() => delete document.querySelector("[data-done]")?.dataset.done);
+  await press(key);
+  await done();
+}
+// What the page shows once it does not change any more.
+async function settled(shown) {
+  for (let [last, now] = [null, await page.evaluate(shown)]; ; now = await page.evaluate(shown)) {
+    if (JSON.stringify(now) === JSON.stringify(last)) return now;
+    last = now;
+    await new Promise((done) => setTimeout(done, 1000));
+  }
+}
+// Opens the address of the page anew, as somebody does whom it was sent to: what the page shows is the same.
+async function shared(shown) {
+  const before = await settled(shown);
+  const { hash } = new URL(page.url());
+  await view(hash.slice(1));
+  assert.deepEqual(await settled(shown), before, hash);
+  assert.equal(new URL(page.url()).hash, hash);
+}
 // Goes on with Tab, or back with Shift+Tab, until the focus is on something that matches.
 async function tab(selector, key = "Tab") {
   for (let at = 0; at < 150; at++) {
@@ -185,6 +208,16 @@ const tests = {
     await until(() => !document.querySelector(".chips")?.innerText.includes("thistle"));
     assert.ok(!page.url().includes("thistle"), page.url());
     await all("filter");
+    // The address brings kind and spec back, and the filter that they describe, without what was done to it.
+    await tab("#field-spec", "Shift+Tab");
+    await type("counting items=9 fpp=0.2");
+    await press("Tab");
+    await until(() => location.hash.includes("items%3D9"));
+    await tab('[aria-label="Key"]');
+    await type("x");
+    await press("Backspace");
+    await until(() => document.body.innerText.includes("Type a key above"));
+    await shared(() => ["#field-kind", "#field-spec"].map((one) => document.querySelector(one).value).concat(document.querySelector("svg.chart").innerHTML));
   },
   async "inside: a false positive is found and explained by the keys that set its bits"() {
     await view("inside?spec=" + encodeURIComponent("bloom bits=32 hashes=2"));
@@ -273,20 +306,42 @@ const tests = {
     await tab("[name=length]");
     await type("60000");
     await tab("button[type=submit]");
-    await press("Enter");
-    await until(() => !document.querySelector("[data-done]"));
-    await done();
+    await doneBy("Enter");
     assert.equal(await page.locator("svg.chart").count(), 3);
     const result = await jobOf("streams", { length: 60000, keys: 50000, skew: 1, seed: 1, top: 10, dedup: "blocked items=20k fpp=0.01", counts: "count-min epsilon=0.001 delta=0.01" });
     const end = result.points.at(-1);
     assert.ok((await text("main")).includes(`${end.dropped.toLocaleString("en")} of ${end.distinct.toLocaleString("en")} new keys`), await text("main"));
-    await all("duplicates");
-    await tab("[name=length]", "Shift+Tab");
+    for (const name of ["duplicates", "error-of-counts", "top-keys-found"]) await all(name);
+    // What is no number is said by the name of its field.
+    for (const [field, typed, said] of [["length", "", "Length of the stream: a number is needed"], ["keys", "1.5", "Distinct keys to draw from: 1.5 is not a whole number"], ["skew", "abc", "Skew: abc is not a number"]]) {
+      const before = await page.locator(`[name=${field}]`).inputValue();
+      await tab(`[name=${field}]`, field === "length" ? "Shift+Tab" : "Tab");
+      await type(typed);
+      if (!typed) await press("Backspace");
+      await press("Enter");
+      await until((said) => document.querySelector("p.error")?.innerText === said, said);
+      await type(before);
+    }
+    // The address brings every setting back.
+    await tab("[name=skew]");
+    await type("0.9");
+    await tab("[name=dedup]");
+    await type("bloom items=10k fpp=0.02");
+    await doneBy("Enter");
+    await shared(() => [...document.querySelectorAll("form input[name]")].map((input) => [input.name, input.value]));
+    await done();
+    await tab("[name=length]");
     await type("5000000");
     await press("Enter");
     await page.waitForSelector("[data-stop]");
-    await tab("[data-stop]");
-    await press("Enter");
+    // The server does nothing until Stop was pressed: otherwise a fast one could be done before.
+    server.kill("SIGSTOP");
+    try {
+      await tab("[data-stop]");
+      await press("Enter");
+    } finally {
+      server.kill("SIGCONT");
+    }
     await until(() => document.body.innerText.includes("Stopped."));
     // A stream of one's own.
     await page.setInputFiles("input[type=file]", { name: "lines.txt", mimeType: "text/plain", buffer: Buffer.from("rose\niris\nrose\nrose\n") });
@@ -294,6 +349,11 @@ const tests = {
     await press("Enter");
     await until(() => document.querySelector("[data-done]") && document.querySelector("td.mono")?.innerText === "rose");
     assert.ok(!page.url().includes("rose"), page.url());
+    // A file without lines is refused.
+    await page.setInputFiles("input[type=file]", { name: "empty.txt", mimeType: "text/plain", buffer: Buffer.from("") });
+    await tab("button[type=submit]", "Shift+Tab");
+    await press("Enter");
+    await until(() => document.querySelector("p.error")?.innerText === "the file has no lines");
   },
   async "papers: curves move with c, and a simulation lies on them"() {
     await view("papers?figure=choices&c=8&n=1000");
@@ -311,6 +371,12 @@ const tests = {
       await press(figure === "hashes" ? "End" : "Home");
       await until((figure) => location.hash.includes("figure=" + figure), figure);
     }
+    // The address brings figure, c, n and k back, and their curves.
+    await tab('[aria-label="k, hashes per key, slider"]');
+    for (let at = 0; at < 30; at++) await press("ArrowRight");
+    await until(() => !location.hash.includes("k=8"));
+    const drawn = () => [...document.querySelectorAll("#field-figure, form input[type=text]")].map((input) => input.value).concat([...document.querySelectorAll("path.line")].map((line) => line.getAttribute("d")));
+    await shared(drawn);
     // Points where nothing was found are drawn, too, and all of them inside the axes.
     await view("papers?figure=choices&c=30&n=1000");
     await tab("[data-simulate]");
@@ -407,7 +473,9 @@ await run("first paint and slider moves are measured", async () => {
 });
 
 // The pictures of docs/explorer.md: each view from its heading to the end of a part, one of them on a phone; small enough for a
-// repository. The explorer is started again: nothing that the tests dropped is in them.
+// repository. The explorer is started again: nothing that the tests dropped is in them. What the page still asks of the old one is given
+// up first.
+await page.goto("about:blank");
 await serve(files);
 const [figure, load] = ["main figure", "main figure:has([aria-label='Load of blocks'])"];
 const shown = { plan: [scenes.plan, "light", 1280, figure], inside: [scenes.inside, "light", 1280, figure], inspect: [scenes.inspect, "dark", 1280, load], streams: ["streams?length=300000", "light", 1280, "main > div"], papers: [scenes.papers, "dark", 1280, figure], phone: [scenes.inside, "light", 400, figure] };
