@@ -8,7 +8,7 @@ use gardenia_corpus::generate::{Recipe, generate};
 use gardenia_corpus::input::{self, Packing};
 use gardenia_corpus::minhash::Bands;
 use gardenia_corpus::options::{Near, Options, Rule};
-use gardenia_corpus::output::Target;
+use gardenia_corpus::output::{self, Target};
 use gardenia_corpus::pairs::BINS;
 use gardenia_corpus::report::Report;
 use gardenia_corpus::run::{Job, curve};
@@ -375,6 +375,9 @@ impl IoArgs {
             (None, Some(directory)) => Target::Attributes(directory.clone()),
             (None, None) => Target::Nothing,
         };
+        if let Some(directory) = target.directory() {
+            output::apart(directory, &self.input)?;
+        }
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Job {
             sources: input::find(&self.input)?,
@@ -413,6 +416,9 @@ fn dedup(args: &DedupArgs, given: &ArgMatches) -> anyhow::Result<Outcome> {
     let compare = &args.compare;
     let options = compare.options(&args.io.read)?;
     check_effects(given, &options)?;
+    if let Some(state) = &args.state {
+        output::apart(state, &args.io.input)?;
+    }
     let job = Job {
         state: args.state.clone(),
         after: compare.after.clone(),
@@ -434,8 +440,9 @@ fn decontaminate(args: &DecontaminateArgs) -> anyhow::Result<Outcome> {
 
 fn apply(args: &ApplyArgs) -> anyhow::Result<Outcome> {
     let options = Options { empty: args.empty, ..args.lines.options() };
+    output::apart(&args.output, &args.input)?;
     let (sources, target) = (input::find(&args.input)?, Target::Documents(args.output.clone()));
-    gardenia_corpus::output::check(&target, &sources, args.force, 0)?;
+    output::check(&target, &sources, args.force, 0)?;
     let applied = gardenia_corpus::apply::apply(&sources, &args.attributes, &options, &target)?;
     let bad = match applied.bad {
         0 => String::new(),

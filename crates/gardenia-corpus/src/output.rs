@@ -412,6 +412,27 @@ fn full(path: &Path, error: std::io::Error) -> anyhow::Error {
     hinted(format!("{}: {error}", path.display()), hint)
 }
 
+/// An error if `directory` lies inside a directory that the input names: the next run would read
+/// what this one writes. What is hidden is not read. (The input may lie inside the output, as long
+/// as no file of the one has the name of one of the other, which [`check`] looks at.)
+pub fn apart(directory: &Path, input: &[String]) -> anyhow::Result<()> {
+    let place = |path: &Path| resolve(path).with_context(|| path.display().to_string());
+    let inner = place(directory)?;
+    for outer in input.iter().map(Path::new).filter(|outer| outer.is_dir()) {
+        let Ok(below) = inner.strip_prefix(place(outer)?).map(Path::to_owned) else { continue };
+        let mut parts = below.components().map(|part| part.as_os_str().as_encoded_bytes()).peekable();
+        if parts.peek().is_some() && !parts.any(|part| part.starts_with(b".")) {
+            let reason = format!(
+                "{}: lies inside {}, and the next run would read it as input",
+                directory.display(),
+                outer.display()
+            );
+            return Err(hinted(reason, "give a directory outside of the input"));
+        }
+    }
+    Ok(())
+}
+
 /// An error if an output would replace an input, or something that is there already.
 pub fn check(target: &Target, sources: &[Source], force: bool, finished: usize) -> anyhow::Result<()> {
     let Some(directory) = target.directory() else { return Ok(()) };

@@ -103,10 +103,7 @@ fn a_key_that_is_null_is_missing() {
 #[test]
 fn a_damaged_file_ends_the_run_with_its_name() {
     let place = Place::new();
-    let recipe = gardenia_corpus::generate::Recipe {
-        packing: gardenia_corpus::input::Packing::Gzip,
-        ..recipe(3_000, 2)
-    };
+    let recipe = gardenia_corpus::generate::Recipe { packing: gardenia_corpus::input::Packing::Gzip, ..recipe(3_000, 2) };
     place.generate("s", &recipe);
     let path = place.path("s/corpus/part-0002.jsonl.gz");
     let bytes = std::fs::read(&path).unwrap();
@@ -139,4 +136,25 @@ fn a_full_disk_ends_the_run_with_a_message_and_the_next_goes_on() {
     place.report(&["dedup", "s/corpus", "--output", "out", "--state", "state"]);
     place.report(&["dedup", "s/corpus", "--output", "whole"]);
     assert!(place.files("out") == place.files("whole"));
+}
+
+/// What a run writes must not be what the next one reads.
+#[test]
+fn output_and_state_lie_outside_the_input() {
+    let place = Place::new();
+    place.write("raw/2020/a.jsonl", "{\"text\": \"one\"}\n");
+    for args in [
+        &["dedup", "raw", "--output", "raw/clean"][..],
+        &["dedup", "raw", "--attributes", "./raw/flags"],
+        &["dedup", "raw", "--output", "clean", "--state", "raw/state"],
+        &["apply", "raw", "--attributes", "flags", "--output", "raw/clean"],
+    ] {
+        let text = place.complaint(args);
+        assert!(text.contains("lies inside raw, and the next run would read it"), "{text}");
+    }
+    assert_eq!(place.files("raw").len(), 1);
+    // Beside it, behind files that are named, and hidden: what is hidden is not read.
+    place.report(&["dedup", "raw", "--output", "raw-clean"]);
+    place.report(&["dedup", "raw/2020/a.jsonl", "--output", "raw/clean"]);
+    place.report(&["dedup", "raw", "--output", "raw/.clean"]);
 }
