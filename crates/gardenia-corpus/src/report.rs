@@ -253,6 +253,19 @@ impl Report {
                 human::count(set.wrong_at_most)
             );
         }
+        if let Some(near) = &self.options.near {
+            // The curve has a point for each twentieth: these are 0.5, 0.6 … 0.9.
+            let points = (10..20).step_by(2).filter_map(|at| self.curve.get(at));
+            let points: Vec<String> = points
+                .map(|point| format!("{} at {}", human::percent(point.removed), point.similarity))
+                .collect();
+            let _ = writeln!(
+                out,
+                "curve       of documents as similar to one before: {} are removed, half at {:.2}",
+                points.join(", "),
+                near.bands.half()
+            );
+        }
         for repeated in self.repeated.iter().take(5) {
             let text: String = repeated.text.chars().take(60).collect();
             let _ = writeln!(out, "removed {} times: {text:?}", repeated.times());

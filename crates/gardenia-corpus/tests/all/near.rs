@@ -125,6 +125,10 @@ fn copies_are_similar_and_empty_texts_are_not() {
     place.write("in/a.jsonl", lines.join("\n"));
     place.report(&["dedup", "in", "--by", "near", "--output", "out"]);
     assert_eq!(place.ids("out"), ["a", "c", "d", "e"]);
+    let text = place.run(&["dedup", "in", "--by", "near", "--dry-run"]).stdout;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let line = text.lines().find(|line| line.starts_with("curve ")).unwrap_or_else(|| panic!("{text}"));
+    assert!(line.contains("92.4% at 0.8,") && line.ends_with("half at 0.68"), "{line}");
 }
 
 /// Exact buckets on disk find the planted pairs, with similarities within five standard errors of
