@@ -406,10 +406,12 @@ impl Drop for Sink {
     }
 }
 
+/// What to do when a disk is full.
+pub(crate) const FULL: &str =
+    "make room and give the same command again; with --state the finished files are not read again";
+
 fn full(path: &Path, error: std::io::Error) -> anyhow::Error {
-    let hint =
-        "make room and give the same command again; with --state the finished files are not read again";
-    hinted(format!("{}: {error}", path.display()), hint)
+    hinted(format!("{}: {error}", path.display()), FULL)
 }
 
 /// An error if `directory` lies inside a directory that the input names: the next run would read

@@ -84,7 +84,7 @@ impl Consumer for Decisions {
     fn decided(&mut self, file: usize, decider: &mut Decider) -> anyhow::Result<()> {
         let mut end = FileEnd { sets: Vec::new(), fresh: Vec::new(), generation: 0 };
         for (set, seen) in &mut decider.seen {
-            end.sets.push(SetState { set: *set, items: seen.items, lost: seen.lost, journal: 0 });
+            end.sets.push(seen.state());
             if let Some(fresh) = &mut seen.fresh {
                 end.fresh.push((*set, std::mem::take(fresh)));
             }
@@ -223,8 +223,7 @@ impl Job {
                 Some(found) => {
                     let mut one = Seen::new(*set, found.store, others, rate, limit, state.is_some());
                     one.replay(&found.journal)?;
-                    (one.items, one.lost) = (found.state.items, found.state.lost);
-                    one.measure();
+                    one.go_on(&found.state);
                     one
                 }
                 None => {

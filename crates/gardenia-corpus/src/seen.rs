@@ -5,6 +5,7 @@
 //! the units found new.
 
 use crate::options::Set;
+use crate::state::SetState;
 use gardenia::theory::infini::Rule;
 use gardenia::{AnyFilter, BlockedBloom, Bloom, Digest, InfiniFilter, Kind, Spec};
 use gardenia_terminal::{human, message::hinted};
@@ -348,9 +349,16 @@ impl Seen {
         self.store.extend(digests)
     }
 
-    /// Measures the rate, after units were replayed.
-    pub fn measure(&mut self) {
-        self.rate = self.store.rate();
+    /// Its numbers, for a state.
+    pub fn state(&self) -> SetState {
+        let looked = Some((self.rate, self.next));
+        SetState { set: self.set, items: self.items, lost: self.lost, journal: 0, looked }
+    }
+
+    /// Goes on where a state was written, after its units were replayed.
+    pub fn go_on(&mut self, state: &SetState) {
+        (self.items, self.lost) = (state.items, state.lost);
+        (self.rate, self.next) = state.looked.unwrap_or_else(|| (self.store.rate(), 0));
     }
 
     /// What holds the units.
@@ -490,7 +498,7 @@ mod tests {
             assert!(seen.store().memory_bytes() <= 100_000);
             full
         });
-        assert!(full.unwrap().to_string().contains("above --memory"));
+        assert!(full.unwrap().to_string().contains("of --memory"));
         assert!(seen.items > 2_000, "{}", seen.items);
     }
 

@@ -18,7 +18,7 @@
 //! is new in it, and not what was seen before.
 
 use crate::options::{Options, Set};
-use crate::output::Target;
+use crate::output::{FULL, Target};
 use crate::report::Tally;
 use crate::seen::{DAMAGED, Store};
 use crate::sizing;
@@ -58,6 +58,10 @@ pub struct SetState {
     pub lost: f64,
     /// Bytes of its journal.
     pub journal: u64,
+    /// Its rate when it was last looked at, and the units at which it is looked at again: a run
+    /// that goes on counts mistakes as one that was not stopped.
+    #[serde(default)]
+    pub looked: Option<(f64, u64)>,
 }
 
 /// A state that is written to.
@@ -179,7 +183,7 @@ impl State {
         store: &Store,
     ) -> anyhow::Result<()> {
         let path = directory.join(Store::file_name(set, generation, exact));
-        store.save(&path).with_context(|| path.display().to_string())
+        store.save(&path).map_err(|error| full(error, &path))
     }
 
     /// Makes a file finished. `fresh` is what it added to each set, unless the sets were written as
@@ -190,7 +194,6 @@ impl State {
         fresh: &[(Set, Vec<Digest>)],
         top: &Top,
     ) -> anyhow::Result<()> {
-        let name = self.directory.display().to_string();
         let old = self.generation;
         if file.generation != old {
             self.generation = file.generation;
@@ -206,7 +209,8 @@ impl State {
                     continue;
                 };
                 let bytes: Vec<u8> = digests.iter().flat_map(|digest| digest.0.to_le_bytes()).collect();
-                journal.write_all(&bytes).and_then(|()| journal.sync_data()).with_context(|| name.clone())?;
+                let written = journal.write_all(&bytes).and_then(|()| journal.sync_data());
+                written.map_err(|error| full(error, &self.directory))?;
                 *length += bytes.len() as u64;
             }
         }
@@ -215,10 +219,11 @@ impl State {
                 self.journals.iter().find(|(set, ..)| *set == state.set).map_or(0, |(_, _, length)| *length);
         }
         let top_path = self.top_path(self.finished.len() + 1);
-        top.save(&top_path).with_context(|| top_path.display().to_string())?;
+        top.save(&top_path).map_err(|error| full(error, &top_path))?;
         let mut line = serde_json::to_vec(&file)?;
         line.push(b'\n');
-        self.files.write_all(&line).and_then(|()| self.files.sync_data()).with_context(|| name.clone())?;
+        let written = self.files.write_all(&line).and_then(|()| self.files.sync_data());
+        written.map_err(|error| full(error, &self.directory))?;
         self.finished.push(file);
         // What nobody needs any more; a killed run may leave some behind.
         let _ = std::fs::remove_file(self.top_path(self.finished.len() - 1));
@@ -243,7 +248,12 @@ fn journal_path(directory: &Path, set: Set, generation: u64) -> PathBuf {
 
 fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     gardenia::format::replace_file::<std::io::Error>(path, |file| file.write_all(bytes))
-        .with_context(|| path.display().to_string())
+        .map_err(|error| full(error, path))
+}
+
+/// What could not be written: a full disk is likely, because the directory could be made.
+fn full(error: impl Into<anyhow::Error>, path: &Path) -> anyhow::Error {
+    hinted(format!("{}: {:#}", path.display(), error.into()), FULL)
 }
 
 /// An error if the finished files of a state were written to another place; a state without any is
@@ -441,7 +451,10 @@ pub fn merge(directories: &[PathBuf], output: &Path) -> anyhow::Result<()> {
     let (options, sets) = merged.context("no states to merge")?;
     let mut stored = Vec::new();
     for (set, store, lost) in &sets {
-        stored.push((store, SetState { set: *set, items: store.items(), lost: *lost, journal: 0 }));
+        stored.push((
+            store,
+            SetState { set: *set, items: store.items(), lost: *lost, journal: 0, looked: None },
+        ));
     }
     write(output, MERGED, &options, &stored, Tally::default(), None)
 }

@@ -13,7 +13,7 @@ use crate::report::{Cost, Report, Tally};
 use crate::run::{self, REPEATED};
 use crate::seen::{Seen, Store};
 use crate::sizing;
-use crate::state::{self, SetState};
+use crate::state;
 use gardenia::Top;
 use gardenia_terminal::message::hinted;
 use std::ops::Range;
@@ -93,10 +93,7 @@ impl Texts {
         if self.options.benchmark.is_some() {
             return Err(hinted("a decontamination has no state", "it remembers no documents"));
         }
-        let states = self.decider.seen.iter().map(|(set, seen)| {
-            (seen.store(), SetState { set: *set, items: seen.items, lost: seen.lost, journal: 0 })
-        });
-        let states: Vec<_> = states.collect();
+        let states: Vec<_> = self.decider.seen.iter().map(|(_, seen)| (seen.store(), seen.state())).collect();
         state::save_texts(directory, &self.options, &states, self.tally.clone(), &self.top)
     }
 
@@ -232,13 +229,13 @@ fn decider(
         let rate = sizing::rate(set, options);
         let others = earlier.extract_if(.., |(of, _)| *of == set).map(|(_, store)| store).collect();
         let found = loaded.iter().position(|found| found.set == set).map(|at| loaded.swap_remove(at));
-        let (store, numbers) = match found {
-            Some(found) => (found.store, Some((found.state.items, found.state.lost))),
+        let (store, state) = match found {
+            Some(found) => (found.store, Some(found.state)),
             None => (Store::new(rate, options.items, options.exact, 1)?, None),
         };
         let mut seen = Seen::new(set, store, others, rate, limit, false);
-        if let Some(numbers) = numbers {
-            (seen.items, seen.lost) = numbers;
+        if let Some(state) = state {
+            seen.go_on(&state);
         }
         all.push((set, seen));
     }

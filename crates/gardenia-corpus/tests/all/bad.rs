@@ -1,6 +1,7 @@
 //! Lines that cannot be used, damaged files, a full disk.
 
 use crate::common::{Place, recipe};
+use gardenia_corpus::generate::Recipe;
 use std::process::Command;
 
 fn lines() -> Vec<u8> {
@@ -103,7 +104,7 @@ fn a_key_that_is_null_is_missing() {
 #[test]
 fn a_damaged_file_ends_the_run_with_its_name() {
     let place = Place::new();
-    let recipe = gardenia_corpus::generate::Recipe { packing: gardenia_corpus::input::Packing::Gzip, ..recipe(3_000, 2) };
+    let recipe = Recipe { packing: gardenia_corpus::input::Packing::Gzip, ..recipe(3_000, 2) };
     place.generate("s", &recipe);
     let path = place.path("s/corpus/part-0002.jsonl.gz");
     let bytes = std::fs::read(&path).unwrap();
@@ -136,6 +137,41 @@ fn a_full_disk_ends_the_run_with_a_message_and_the_next_goes_on() {
     place.report(&["dedup", "s/corpus", "--output", "out", "--state", "state"]);
     place.report(&["dedup", "s/corpus", "--output", "whole"]);
     assert!(place.files("out") == place.files("whole"));
+}
+
+/// The disk of the state is full, and that of the output is not: the message names what could not
+/// be written, and nothing that was finished is lost.
+#[test]
+#[cfg(unix)]
+fn a_full_disk_under_the_state_ends_the_run_with_a_message_and_the_next_goes_on() {
+    let place = Place::new();
+    place.generate("s", &Recipe { words: 10, paragraphs: 40, ..recipe(3_000, 2) });
+    let program = env!("CARGO_BIN_EXE_gardenia-corpus");
+    let full = |kib: u32, args: &str| {
+        let script = format!("trap '' XFSZ; ulimit -f {kib}; exec {program} dedup s/corpus --dry-run {args}");
+        let output = Command::new("bash").args(["-c", &script]).current_dir(place.path("")).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains("hint: make room"), "{text}");
+        text
+    };
+    // A set as a whole, before the first file; a journal, which has eight bytes for each paragraph, in the third.
+    let (whole, journal) =
+        ("--items 1M --state whole", "--by paragraph --items 200k --fpp 1% --state journal");
+    let text = full(200, whole);
+    assert!(text.contains("whole/documents-0.gdn: "), "{text}");
+    let text = full(500, journal);
+    assert!(text.contains("gardenia: journal"), "{text}");
+    let finished = || std::fs::read_to_string(place.path("journal/files.jsonl")).unwrap().lines().count();
+    assert_eq!(finished(), 2);
+    for (state, args) in [("whole", whole), ("journal", journal)] {
+        let args: Vec<&str> = args.split(' ').collect();
+        let dedup = |args: &[&str]| place.report(&[&["dedup", "s/corpus", "--dry-run"], args].concat());
+        let (again, plain) = (dedup(&args), dedup(&args[..args.len() - 2]));
+        assert_eq!(again.total, plain.total, "{state}");
+        assert_eq!(again.sets[0].items, plain.sets[0].items, "{state}");
+    }
+    assert_eq!(finished(), 4);
 }
 
 /// What a run writes must not be what the next one reads.

@@ -63,6 +63,14 @@ fn kill(kills: u32, extra: &[&str]) {
             report.sets.iter().map(|set| set.items).collect()
         };
         assert_eq!(counts(&report), counts(&whole));
+        let wrong = |report: &gardenia_corpus::report::Report| -> Vec<f64> {
+            report.sets.iter().map(|set| set.wrong).collect()
+        };
+        assert_eq!(wrong(&report), wrong(&whole));
+        let repeated = |report: &gardenia_corpus::report::Report| -> Vec<(u64, u64, String)> {
+            report.repeated.iter().map(|one| (one.lower, one.upper, one.text.clone())).collect()
+        };
+        assert_eq!(repeated(&report), repeated(&whole));
     }
 }
 
