@@ -42,6 +42,37 @@ impl Form {
         builder.terminator(csv_core::Terminator::Any(self.end)).delimiter(self.csv.unwrap_or(b','));
         builder.build()
     }
+
+    /// Whether a quoted field with a line end inside goes on behind its closing quote: then that
+    /// quote opens a field of a later line, and the first one was never closed.
+    fn is_stray(self, record: &[u8]) -> bool {
+        let delimiter = self.csv.unwrap_or(b',');
+        let ends_field = |byte: u8| byte == delimiter || byte == self.end;
+        let mut rest = record;
+        loop {
+            if let [b'"', quoted @ ..] = rest {
+                let mut at = 0;
+                // Two quotes stand for one.
+                while let Some(quote) = memchr(b'"', &quoted[at..]) {
+                    at += quote + 1;
+                    if quoted.get(at) != Some(&b'"') {
+                        break;
+                    }
+                    at += 1;
+                }
+                let (field, after) = quoted.split_at(at);
+                let closed = after.first().is_none_or(|&byte| byte == b'\r' || ends_field(byte));
+                if !closed && memchr(self.end, field).is_some() {
+                    return true;
+                }
+                rest = after;
+            }
+            match rest.iter().position(|&byte| ends_field(byte)) {
+                Some(at) => rest = &rest[at + 1..],
+                None => return false,
+            }
+        }
+    }
 }
 
 /// A block's bytes, where they lie.
@@ -93,7 +124,7 @@ pub(super) struct Blocks {
     /// Records given so far, and the line ends in them.
     records: u64,
     lines: u64,
-    /// Lines of CSV that begin with a quote which is not closed.
+    /// Records of CSV with a quote that is not closed.
     unclosed: Arc<Unclosed>,
     /// The next record is too long.
     stuck: bool,
@@ -252,20 +283,24 @@ impl Blocks {
                     csv_core::ReadRecordResult::OutputFull | csv_core::ReadRecordResult::OutputEndsFull => {}
                 }
             };
+            let mut open = false;
             if !whole {
                 if !self.ended {
                     return start;
                 }
                 // A line end ends a record, unless it is within quotes.
                 let (result, ..) = parser.read_record(&[self.form.end], &mut fields, &mut marks);
-                let open = !matches!(result, csv_core::ReadRecordResult::Record);
-                let line = memchr(self.form.end, &bytes[start..]).filter(|_| open);
-                if open {
+                open = !matches!(result, csv_core::ReadRecordResult::Record);
+                at = bytes.len();
+            }
+            let line = memchr(self.form.end, &bytes[start..at]).map_or(at, |line| start + line + 1);
+            if open || line < at && self.form.is_stray(&bytes[start..at]) {
+                self.unclosed.add(|| {
                     let before = memchr_iter(self.form.end, &bytes[..start]).count() as u64;
-                    self.unclosed.add(self.lines + before + 1);
-                }
+                    self.lines + before + 1
+                });
                 // The line is a record by itself, and so are those after it.
-                at = line.map_or(bytes.len(), |line| start + line + 1);
+                at = line;
             }
             start = at;
             ends.push(start);
@@ -274,7 +309,7 @@ impl Blocks {
     }
 }
 
-/// Quotes of CSV that are not closed up to the end: how many, and the line of the first.
+/// Quotes of CSV that are not closed: how many, and the line where the record of the first begins.
 #[derive(Debug)]
 pub(super) struct Unclosed {
     count: AtomicU64,
@@ -288,9 +323,11 @@ impl Default for Unclosed {
 }
 
 impl Unclosed {
-    fn add(&self, line: u64) {
-        self.count.fetch_add(1, Ordering::Relaxed);
-        self.first.fetch_min(line, Ordering::Relaxed);
+    /// One more, in a line after those of the others: only the first is counted out.
+    fn add(&self, line: impl FnOnce() -> u64) {
+        if self.count.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.first.store(line(), Ordering::Relaxed);
+        }
     }
 
     /// How many there are, and the line of the first, if there is one.
@@ -470,6 +507,23 @@ mod tests {
         check(&text, CSV, &expected);
         check("a\n\r\nb", CSV, &["a", "\r", "b"]);
         check("", CSV, &[]);
+    }
+
+    #[test]
+    fn a_quote_that_a_later_line_closes_costs_its_line_and_no_other() {
+        let whole = ["a,\"x\ny\"", "\"x\n\"\"y\"\"\n\"\r", "\"x\"y,\"\n\",\"z\"", "\"\n\""];
+        check(&whole.join("\n"), CSV, &whole);
+        let lines = "a,1\n".repeat(300);
+        let text = format!("h,x\nfoo,\"open\n{lines}b,\"quoted\"\n{}\nc,\"in\n\",\"open\nd,\"e\"", whole[0]);
+        let mut expected = vec!["h,x", "foo,\"open"];
+        expected.extend(lines.lines());
+        expected.extend(["b,\"quoted\"", whole[0], "c,\"in", "\",\"open", "d,\"e\""]);
+        check(&text, CSV, &expected);
+        for (step, size) in [(1, 64), (7, 2), (4096, 4096)] {
+            let (mut blocks, mut buffer) = (blocks(&text, step, CSV), Buffer::sized(size));
+            while blocks.fill(&mut buffer).unwrap() {}
+            assert_eq!(blocks.unclosed().found(), Some((2, 2)), "by {step} into {size}");
+        }
     }
 
     #[test]

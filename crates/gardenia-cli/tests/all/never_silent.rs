@@ -28,6 +28,21 @@ fn an_unclosed_quote_costs_its_line_and_no_other() {
 }
 
 #[test]
+fn a_quote_that_a_later_line_closes_hides_no_line() {
+    let shell = Shell::new();
+    let lines: String = (0..1000).map(|n| format!("a,{n}\n")).collect();
+    shell.write("stray.csv", format!("host,x\nfoo,\"unclosed\n{lines}b,\"quoted\"\nfoo,\"two\nlines\"\n"));
+    shell.write("hosts", "a\nb\nfoo\n");
+    shell.ok(&["build", "-q", "-p", "1e-6", "-o", "f.gdn", "hosts"]);
+    for threads in ["1", "3"] {
+        let run = shell.run(&["query", "-j", threads, "--csv", "-f", "host", "-c", "f.gdn", "stray.csv"]);
+        assert_eq!((run.code, run.text()), (Some(0), "1003\n"), "{}", run.err);
+        let warning = "gardenia: warning: stray.csv: 1 quote is not closed, the first in line 2: that line was read as it stands\n";
+        assert_eq!(run.err, warning);
+    }
+}
+
+#[test]
 fn a_line_that_is_no_number_is_reported_and_the_others_are_looked_up() {
     let shell = Shell::new();
     shell.write("numbers", numbers(1..1001));
