@@ -2,6 +2,7 @@
 //! by their first bytes, whatever the file is called.
 
 use crate::message::hinted;
+use memchr::memchr;
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -257,12 +258,12 @@ const LATE: usize = 64 << 10;
 
 const UTF16: (&str, &str) = ("text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | gardenia …");
 
-/// Whether bytes that begin with the mark of UTF-16 are that, by their line ends: most 0x0a that
-/// can be one are one. Text that is not Latin has no zero bytes but these.
+/// Whether bytes that begin with the mark of UTF-16 are that. Text that is not Latin may have no
+/// zero bytes but those of its line ends, and 0x0a in its letters.
 fn is_utf16(start: &[u8]) -> bool {
     let little = match start {
-        [0xff, 0xfe, ..] => true,
-        [0xfe, 0xff, ..] => false,
+        [0xff, 0xfe, _, ..] => true,
+        [0xfe, 0xff, _, ..] => false,
         _ => return false,
     };
     let (mut ends, mut others, mut latin) = (0, 0, false);
@@ -276,7 +277,25 @@ fn is_utf16(start: &[u8]) -> bool {
     }
     // Bytes that are no text begin with 0 and 1 rather than a text with Ā.
     let binary = matches!(start, [_, _, 0, 1, ..] | [_, _, 1, 0, ..]);
-    ends > others && (latin || !binary)
+    let text = if ends > 0 {
+        ends > others || is_clean_utf16(start, little)
+    } else {
+        // A single line, in which ASCII would be pairs of letters.
+        let ascii = start.iter().filter(|byte| matches!(byte, b' '..=b'~')).count();
+        memchr(b'\n', start).is_none() && 4 * ascii <= 3 * start.len() && is_clean_utf16(start, little)
+    };
+    text && (latin || !binary)
+}
+
+/// Whether bytes are UTF-16 without a half of a pair, and without controls but blanks.
+fn is_clean_utf16(bytes: &[u8], little: bool) -> bool {
+    let (units, rest) = bytes.as_chunks::<2>();
+    let unit = |unit: &[u8; 2]| if little { u16::from_le_bytes(*unit) } else { u16::from_be_bytes(*unit) };
+    // The last one may be cut off where only so many bytes are looked at.
+    let cut = usize::from(bytes.len() == LATE && matches!(units.last().map(unit), Some(0xd800..=0xdbff)));
+    let mut letters = char::decode_utf16(units[..units.len() - cut].iter().map(unit));
+    let clean = |letter: char| matches!(letter, '\t' | '\n' | '\r') || !letter.is_control();
+    rest.is_empty() && letters.all(|letter| letter.is_ok_and(|letter| clean(letter) && letter != '\u{fffe}'))
 }
 
 fn refused(what: &str, instead: &str) -> anyhow::Error {

@@ -316,6 +316,9 @@ fn input_that_is_no_text_is_refused_and_the_rest_is_read() {
         (&utf16("привет\n", u16::to_le_bytes), "text in UTF-16", "iconv"),
         (&utf16("上海\r\n海\r\n", u16::to_le_bytes), "text in UTF-16", "iconv"),
         (&utf16("привет\n", u16::to_be_bytes), "text in UTF-16", "iconv"),
+        (&utf16("上海上海上海\r\n", u16::to_le_bytes), "text in UTF-16", "iconv"),
+        (&utf16("привет", u16::to_le_bytes), "text in UTF-16", "iconv"),
+        (&utf16("東京 😀", u16::to_be_bytes), "text in UTF-16", "iconv"),
         (&utf16("Ābols\nābele\n", u16::to_le_bytes), "text in UTF-16", "iconv"),
     ] {
         // As it is, and within what is unpacked.
@@ -369,11 +372,17 @@ fn input_that_is_no_text_is_refused_and_the_rest_is_read() {
         b"\xff\xfe\0\x01\n",
         b"\xff\xfe\0\x01\n\0\n",
         b"\xff\xfe\0\x01\nrose\n\0\n",
+        b"\xff\xfeab\n\0\xd8\ncd\n",
+        b"\xff\xfe\x41\xd8\x41\xd8\n",
         b"ORCA\0ORCHID\0\n",
     ] {
         shell.pipe(binary, &["build", "-q", "--force", "-o", "g.gdn"]).quietly();
         assert_eq!(shell.pipe(binary, &["query", "g.gdn"]).quietly(), binary);
     }
+    // A line alone, without its end.
+    let line = b"\xff\xfe not UTF-8 \xc3";
+    shell.pipe(line, &["build", "-q", "--force", "-o", "g.gdn"]).quietly();
+    assert_eq!(shell.pipe(line, &["query", "-c", "g.gdn"]).quietly(), b"1\n");
     // Packed without end.
     let mut layers = b"rose\n".to_vec();
     for _ in 0..6 {
