@@ -2,7 +2,9 @@
 
 use crate::{Outcome, human, input};
 use gardenia::index::MAX_HASHES;
-use gardenia::{AnyFilter, Bloom, Cuckoo, DecodeError, EncodeError, InsertError, Kind, Mismatch, SizeError};
+use gardenia::{
+    AnyFilter, Bloom, Count, Cuckoo, DecodeError, EncodeError, InsertError, Kind, Mismatch, SizeError,
+};
 pub(crate) use gardenia_terminal::message::{complain, hinted, say, with_hint};
 use std::path::Path;
 
@@ -123,9 +125,8 @@ pub(crate) fn warn_of_saturation(name: &str, saturated: Option<(u64, u64)>, hash
 }
 
 /// How many cells of a filter have lost count, and the largest count; none if there are no such
-/// cells, or if it does not count.
-pub(crate) fn saturated(filter: &AnyFilter) -> Option<(u64, u64)> {
-    let counts = filter.as_count()?;
+/// cells.
+pub(crate) fn saturated(counts: &dyn Count) -> Option<(u64, u64)> {
     Some((counts.saturated(), counts.max_count())).filter(|(cells, _)| *cells > 0)
 }
 

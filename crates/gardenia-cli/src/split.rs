@@ -93,8 +93,8 @@ impl Target {
     /// kind does not count.
     pub(crate) fn saturated(&self) -> Option<(u64, u64)> {
         match self {
-            Self::Whole(filter) => message::saturated(filter),
-            Self::Split(_) => None,
+            Self::Whole(filter) => message::saturated(filter.as_count()?),
+            Self::Split(filter) => message::saturated(filter),
         }
     }
 

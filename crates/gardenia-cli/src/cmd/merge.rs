@@ -109,7 +109,8 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     if !args.quiet {
         report(args, &output, &filter, overlap);
     }
-    message::warn_of_saturation(&output.name(), message::saturated(&filter), filter.identity().hashes);
+    let saturated = filter.as_count().and_then(message::saturated);
+    message::warn_of_saturation(&output.name(), saturated, filter.identity().hashes);
     Ok(Outcome::Done)
 }
 

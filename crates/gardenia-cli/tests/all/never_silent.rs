@@ -114,6 +114,20 @@ fn counts_at_their_top_are_marked() {
 }
 
 #[test]
+fn full_counters_in_a_file_are_reported() {
+    let shell = Shell::new();
+    shell.write("lines", "rose\n".repeat(20));
+    shell.write("few", "tulip\n");
+    let warning = "f.gdn: 7 cells reached the largest count, 15: `gardenia count` marks such counts with ≥";
+    let run = shell.run(&["build", "-q", "-k", "split", "-n", "100", "-p", "1%", "-o", "f.gdn", "lines"]);
+    assert!(run.code == Some(0) && run.err.contains(warning), "{}", run.err);
+    let run = shell.run(&["add", "-q", "f.gdn", "few"]);
+    assert!(run.code == Some(0) && run.err.contains(warning), "{}", run.err);
+    let run = shell.run(&["build", "-q", "-k", "split", "-n", "100", "-p", "1%", "-o", "g.gdn", "few"]);
+    assert_eq!((run.code, &*run.err), (Some(0), ""));
+}
+
+#[test]
 fn whoever_asks_what_is_certainly_absent_is_told_of_filters_that_miss_lines() {
     let shell = Shell::new();
     shell.write("lines", numbers(0..500));

@@ -529,6 +529,22 @@ impl SplitBloom {
         self.cells.file.counters.width()
     }
 
+    /// Cells at their top, which have lost count and stay. This reads the whole file of counters,
+    /// piece by piece.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let builder = gardenia::CountingBloom::builder().items(1_000).fpp(0.01);
+    /// # let mut bed = gardenia::SplitBloom::create(directory.path().join("bed.gdn"), builder)?;
+    /// bed.insert_many(&["rose"; 20]); // four bits per cell
+    /// assert_eq!((bed.count("rose"), bed.saturated()), (15, 7));
+    /// # Ok::<(), gardenia::Error>(())
+    /// ```
+    #[must_use]
+    pub fn saturated(&self) -> u64 {
+        self.cells.file.counters.count_saturated()
+    }
+
     /// The hash function.
     #[inline]
     pub fn hasher(&self) -> &KeyHasher {
@@ -802,7 +818,7 @@ impl fmt::Debug for SplitBloom {
 }
 
 filter_impl!([] SplitBloom);
-count_impl!([] SplitBloom);
+count_impl!([] SplitBloom, filter: most filter.cells.top().into(), saturated filter.saturated());
 remove_impl!([] SplitBloom);
 
 impl Insert for SplitBloom {
