@@ -1,5 +1,6 @@
 //! Lines seen so far, when unknown number of keys will come: a filter that grows in place.
 
+use crate::message::hinted;
 use crate::{memory, message};
 use gardenia::theory::infini::Rule;
 use gardenia::{Digest, InfiniFilter};
@@ -9,6 +10,9 @@ pub(crate) const LEAST_FPP: f64 = 1e-8;
 
 /// Filters above this size are allowed for before they grow.
 const LARGE: u64 = 16 << 20;
+
+/// What to do when memory is full.
+const HINT: &str = "--memory caps it, --window forgets old lines";
 
 /// What keys were seen.
 pub(crate) struct Growing {
@@ -36,7 +40,7 @@ impl Growing {
             self.allow(self.filter.items() / 4 + digests.len() as u64)?;
         }
         let inserted = self.filter.insert_absent_digests(digests, new);
-        inserted.map_err(|full| message::insert(full.into(), &InfiniFilter::clone(&self.filter).into()))
+        inserted.map_err(|_| hinted("there is no memory to remember more lines", HINT))
     }
 
     /// Tells of each key whether it may have gone in.
@@ -48,7 +52,7 @@ impl Growing {
     fn allow(&mut self, keys: u64) -> anyhow::Result<()> {
         let bytes = keys.saturating_mul(u64::from(self.rule.width) / 8 + 1);
         if bytes > LARGE {
-            memory::require(bytes, "remembering more lines", "--memory caps it, --window forgets old lines")?;
+            memory::require(bytes, "remembering more lines", HINT)?;
         }
         self.next = self.filter.items() + keys;
         Ok(())
