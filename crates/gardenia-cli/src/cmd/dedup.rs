@@ -59,8 +59,8 @@ const MOST_FIRST: u64 = 1 << 24;
 /// that went away), the lines of that block are not in the state, and the next run prints them
 /// again; a filter that forgets is then not saved at all. Only one process can use a state at a
 /// time. A process that is killed saves nothing more: the last saved state stays, or an empty file
-/// where there was none, which the next run treats as no state. With --save-every at most that many
-/// lines are printed again.
+/// where there was none, which the next run treats as no state. With --save-every N, the next run
+/// prints at most N lines again, and those of one block (256 KiB of input).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
