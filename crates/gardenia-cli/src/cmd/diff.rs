@@ -1,6 +1,6 @@
 //! `gardenia diff`: what two filters have in common, estimated from their bits.
 
-use super::merge::{Why, check_stdin, mismatch, overlap_of, round};
+use super::merge::{Why, check_keys, check_stdin, mismatch, overlap_of, round};
 use crate::args::{MemoryArgs, SecretArgs};
 use crate::message::hinted;
 use crate::open::load_any;
@@ -56,6 +56,7 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
         return Ok(outcome);
     }
     let (a, b) = (load_any(&args.a, &options)?, load_any(&args.b, &options)?);
+    check_keys(&args.a, &a, &args.b, &b)?;
     let told = |filter: &AnyFilter| filter.estimated_items().unwrap_or(Estimate::new(f64::NAN, f64::NAN));
     let (kind, of) = (a.kind().name(), [told(&a), told(&b)]);
     let overlap = overlap_of(a, &b).map_err(|why| match why {

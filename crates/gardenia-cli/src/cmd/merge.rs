@@ -83,11 +83,7 @@ pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
     let mut overlap = None;
     for path in others {
         let other = load_any(path, &options)?;
-        if let Err((ours, theirs)) = check_alike(filter.about(), other.about())? {
-            let (first, path) = (input::name(first), input::name(path));
-            let reason = format!("{path}: was built with {theirs}, and {first} with {ours}");
-            return Err(hinted(reason, "build all of them with the same key options"));
-        }
+        check_keys(first, &filter, path, &other)?;
         let spec = filter.spec();
         let combined = if args.intersect {
             // Of two filters it can be told how many keys they share; not if a third copy would fill the memory.
@@ -136,6 +132,19 @@ pub(crate) fn check_stdin(filters: &[PathBuf]) -> anyhow::Result<()> {
     }
     Ok(())
 }
+/// Refuses filters whose keys were made in different ways.
+pub(crate) fn check_keys(
+    first: &Path,
+    filter: &AnyFilter,
+    path: &Path,
+    other: &AnyFilter,
+) -> anyhow::Result<()> {
+    let Err((ours, theirs)) = check_alike(filter.about(), other.about())? else { return Ok(()) };
+    let (first, path) = (input::name(first), input::name(path));
+    let reason = format!("{path}: was built with {theirs}, and {first} with {ours}");
+    Err(hinted(reason, "build all of them with the same key options"))
+}
+
 
 /// Filters of this kind cannot be combined.
 fn unable(path: &Path, filter: &AnyFilter, verb: &str) -> anyhow::Error {

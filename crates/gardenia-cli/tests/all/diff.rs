@@ -130,6 +130,12 @@ fn unlike_filters_and_other_files_are_errors() {
         let run = shell.run(&["diff", a, b]);
         assert!(run.complaint().starts_with(&format!("gardenia: {reason}")), "{}", run.err);
     }
+    // Keys that were made in another way are not in common, whatever the cells say.
+    let options = ["--kind", "bloom", "--items", "40000", "-i"];
+    shell.ok(&[&["build", "-q", "-o", "case.gdn"], &options[..], &["a"]].concat());
+    let run = shell.run(&["diff", "a.gdn", "case.gdn"]);
+    let reason = "gardenia: case.gdn: was built with --ignore-case, and a.gdn with whole lines";
+    assert!(run.complaint().starts_with(reason), "{}", run.err);
     let piped = shell.pipe(&shell.read("a.gdn"), &["diff", "--json", "-", "b.gdn"]);
     let told: Value = serde_json::from_slice(&piped.quietly()).unwrap();
     assert_eq!(told["a"], "(stdin)");
