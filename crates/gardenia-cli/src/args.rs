@@ -274,12 +274,12 @@ pub(crate) struct AddArgs {
 
 /// Remove lines from a filter file
 ///
-/// For kinds that can: counting, split, spectral-ms, spectral-rm, cuckoo, dynamic, quotient. A line
-/// that was added several times must be removed as often. Only remove what was added: a line that
-/// is not in the filter is refused, but a false positive passes that check, and removing it can
-/// hide a line that is in the filter. The file is replaced once all lines are removed, or not at
-/// all. A filter of kind split is changed in place, as by `add`: if the command is killed, do
-/// not remove the same lines again, but continue where `gardenia recover` says.
+/// For the kinds that are listed below. A line that was added several times must be removed as
+/// often. Only remove what was added: a line that is not in the filter is refused, but a false
+/// positive passes that check, and removing it can hide a line that is in the filter. The file is
+/// replaced once all lines are removed, or not at all. A filter of kind split is changed in place,
+/// as by `add`: if the command is killed, do not remove the same lines again, but continue where
+/// `gardenia recover` says.
 ///
 /// Some lines cannot be removed: those whose counters reached their maximum, and those that several
 /// layers of a dynamic filter may hold. They are reported, and stay in the filter.

@@ -65,6 +65,16 @@ fn laid_out(command: Command, width: usize) -> Command {
             let kinds = kinds_that(Ability::Miss);
             format!("{text}\n\nKinds that may miss lines that were added: {kinds}.\n\n{IN_USE}")
         }
+        // Two policies of spectral, and partitions of choice, are the exceptions that `AnyFilter::can` makes.
+        "remove" => {
+            format!("{text}\n\nKinds that can: {}, but not spectral-mi.", kinds_that(Ability::Remove))
+        }
+        "merge" => format!(
+            "{text}\n\nKinds that can: {}, but not spectral-rm, and choice only with --effort online.\n\n\
+             With --intersect: {}.",
+            kinds_that(Ability::Merge),
+            kinds_that(Ability::Intersect)
+        ),
         "count" | "diff" | "eval" | "get" | "info" => format!("{text}\n\n{IN_USE}"),
         _ => text,
     });

@@ -6,6 +6,7 @@ use crate::input::{Batch, Block, Keys, Reading, Source, has_cr};
 use crate::message::{hinted, say, with_hint};
 use crate::open::is_stream;
 use crate::output::Output;
+use crate::spec::kinds_that;
 use crate::split::Target;
 use crate::{Outcome, foreign, human, lock, message};
 use anyhow::Context;
@@ -21,7 +22,8 @@ pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
         let grows = filter.kind().can(Ability::Grow);
         if on_full == OnFull::Grow && !grows {
             let reason = format!("a filter of kind {} does not grow", filter.kind().name());
-            return Err(hinted(reason, "build it with --kind scalable or infini"));
+            let hint = format!("build it with one of --kind {}", kinds_that(Ability::Grow));
+            return Err(hinted(reason, hint));
         }
         if on_full == OnFull::Error && filter.kind() == Kind::Split {
             let reason = "a filter of kind split is changed in place, so lines that were added stay";

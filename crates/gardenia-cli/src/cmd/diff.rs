@@ -18,8 +18,8 @@ use std::path::PathBuf;
 ///
 /// Prints how many keys are in each, in both and in only one of them, and the Jaccard index: the
 /// share of all keys that is in both. All numbers are estimates from the bits, with standard
-/// errors. The filters must be of one kind, size and seed: bloom, blocked, compressed, counting,
-/// spectral-ms or spectral-mi.
+/// errors. The filters must be of one kind, size and seed: bloom, blocked, compressed, sbbf,
+/// counting, spectral-ms or spectral-mi.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

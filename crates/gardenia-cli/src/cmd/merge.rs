@@ -19,9 +19,8 @@ use std::path::{Path, PathBuf};
 ///
 /// The result finds every key of every filter, as if all had gone into one; counts add up. The
 /// filters must be of one kind, size and seed: build them with the same --items, --fpp and --seed.
-/// For the kinds bloom, blocked, compressed, counting, spectral-ms, spectral-mi, count-min, and
-/// choice without partitions; for counts saved by `gardenia top -o`; and for filters of Spark,
-/// Guava, Hive, DataSketches, Parquet and Milvus.
+/// For the kinds that are listed below; for counts saved by `gardenia top -o`; and for filters of
+/// Spark, Guava, Hive, DataSketches, Parquet and Milvus.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +29,7 @@ Examples:
   gardenia merge -o - a.gdn b.gdn | gardenia query - new.txt
   gardenia merge -o week.gdn mon.gdn tue.gdn && gardenia top week.gdn
 
-An intersection (bloom, blocked, compressed) finds all common keys, but has more false positives than a filter built from them, because bits set by distinct keys remain.")]
+An intersection finds all common keys, but has more false positives than a filter built from them, because bits set by distinct keys remain.")]
 pub(crate) struct MergeArgs {
     /// Filter files, two or more; one of them can be -, stdin
     #[arg(required = true, num_args = 2.., value_name = "FILTER")]
@@ -132,6 +131,7 @@ pub(crate) fn check_stdin(filters: &[PathBuf]) -> anyhow::Result<()> {
     }
     Ok(())
 }
+
 /// Refuses filters whose keys were made in different ways.
 pub(crate) fn check_keys(
     first: &Path,
@@ -144,7 +144,6 @@ pub(crate) fn check_keys(
     let reason = format!("{path}: was built with {theirs}, and {first} with {ours}");
     Err(hinted(reason, "build all of them with the same key options"))
 }
-
 
 /// Filters of this kind cannot be combined.
 fn unable(path: &Path, filter: &AnyFilter, verb: &str) -> anyhow::Error {

@@ -85,3 +85,41 @@ fn every_kind_is_changed_as_the_table_says() {
         assert_eq!(done(&["remove", "f.gdn", "more"]), can(Ability::Remove), "{name}");
     }
 }
+
+#[test]
+fn help_names_the_kinds_that_a_command_is_for() {
+    let shell = shell();
+    let help = |command| String::from_utf8(shell.ok(&[command, "--help"])).unwrap().replace('\n', " ");
+    let after = |command, mark: &str| help(command).split_once(mark).unwrap().1.to_owned();
+    let [remove, merge, diff] =
+        [after("remove", "Kinds that can: "), after("merge", "Kinds that can: "), after("diff", "seed: ")];
+    let words = |text: &str| -> Vec<String> {
+        text.split([',', ' ', '.']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let listed = |text: &str, name: &str, kind: Kind| {
+        let list = words(text.split(". ").next().unwrap());
+        let (list, but) = list.split_at(list.iter().position(|word| word == "but").unwrap_or(list.len()));
+        let has = |list: &[String], name: &str| list.iter().any(|word| word == name);
+        (has(list, name) || has(list, kind.name())) && !has(but, name)
+    };
+    for (name, spec, more) in kinds() {
+        let kind = spec.kind();
+        let input = if kind.can(Ability::Map) { "pairs" } else { "few" };
+        let sized = if spec.needs_items() { vec!["--items", "3000"] } else { Vec::new() };
+        let words = ["build", "--force", "-q", "-o", "f.gdn", "--kind", name, input];
+        shell.ok(&[&words[..], &sized, &more].concat());
+        let filter = shell.filter("f.gdn");
+        let removes = kind == Kind::Split || filter.can(Ability::Remove);
+        assert_eq!(listed(&remove, name, kind), removes, "remove: {name}");
+        assert_eq!(
+            listed(&merge, name, kind),
+            filter.can(Ability::Merge) && kind != Kind::Split,
+            "merge: {name}"
+        );
+        if kind != Kind::Split {
+            let told = shell.run(&["diff", "f.gdn", "f.gdn"]).code == Some(0);
+            assert_eq!(listed(&diff, name, kind) || name == "spectral", told, "diff: {name}");
+        }
+    }
+    assert!(merge.contains("choice only with --effort online"), "{merge}");
+}
