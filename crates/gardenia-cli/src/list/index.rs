@@ -4,7 +4,7 @@
 //! since, is built again.
 //!
 //! ```text
-//! header (64 bytes: magic, version, mark, entries, lines that cannot be found, the first of them, 0, digest of these) ── entries (digest, place: 16 bytes each, by digest) ── filter (a Gardenia file of kind blocked)
+//! header (64 bytes: magic, version, mark, entries, lines that cannot be found, the first of them, 0, digest of these) ── entries (digest, place: 16 bytes each, by digest) ── filter (a Gardenia file of kind blocked) ── sum of all before it (8 bytes)
 //! ```
 
 use super::{Held, index_size, is_foreign};
@@ -22,7 +22,8 @@ use std::path::Path;
 pub(super) const ENTRY: usize = 16;
 const HEADER: usize = 64;
 const MAGIC: &[u8; 8] = b"GDNINDEX";
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
+const SUM: usize = 8;
 
 /// What the filter finds by mistake is looked up without success. Fewer bits stay in the cache.
 const FPP: f64 = 1.0 / 256.0;
@@ -79,7 +80,12 @@ impl Index {
         let head = super::List::hasher().digest(bytes.get(..HEADER - 8)?).0;
         let ours = bytes.starts_with(MAGIC) && word(1)? == VERSION && word(2)? == mark && word(7)? == head;
         let filter = entries.checked_mul(ENTRY)?.checked_add(HEADER)?;
-        let whole = ours && filter <= bytes.len() && BlockedBloom::view(&bytes[filter..]).is_ok();
+        let end = bytes.len().checked_sub(SUM)?;
+        // The list itself is read to its end, too: this takes less.
+        let whole = ours
+            && filter <= end
+            && BlockedBloom::view(&bytes[filter..end]).is_ok()
+            && bytes[..end].chunks(BLOCK).fold(0, add_block).to_le_bytes() == bytes[end..];
         let lost = Lost { count: word(4)?, first: word(5)? };
         whole.then_some(Self::Mapped { bytes, entries, lost })
     }
@@ -95,7 +101,7 @@ impl Index {
         match self {
             Self::Memory { filter, .. } => filter.contains_digests(digests, answers),
             Self::Mapped { bytes, entries, .. } => {
-                let filter = BlockedBloom::view(&bytes[HEADER + entries * ENTRY..]);
+                let filter = BlockedBloom::view(&bytes[HEADER + entries * ENTRY..bytes.len() - SUM]);
                 filter.map_err(message::decode)?.contains_digests(digests, answers);
             }
         }
@@ -311,6 +317,56 @@ fn each_entry(lines: &Lines<'_>, mut take: impl FnMut(Entry) -> anyhow::Result<(
     Ok(lost)
 }
 
+/// Bytes that are summed at a time.
+const BLOCK: usize = 64 << 10;
+
+/// The sum of blocks, and of one more: a corrupted place could hide a line.
+fn add_block(sum: u64, block: &[u8]) -> u64 {
+    let mut both = [0; 16];
+    both[..8].copy_from_slice(&sum.to_le_bytes());
+    both[8..].copy_from_slice(&super::List::hasher().digest(block).0.to_le_bytes());
+    super::List::hasher().digest(&both).0
+}
+
+/// Sums what is written.
+struct Summed<'a, W: ?Sized> {
+    out: &'a mut W,
+    block: Vec<u8>,
+    sum: u64,
+}
+
+impl<W: Write + ?Sized> Summed<'_, W> {
+    fn write_block(&mut self) -> io::Result<()> {
+        self.sum = add_block(self.sum, &self.block);
+        self.out.write_all(&self.block)?;
+        self.block.clear();
+        Ok(())
+    }
+
+    /// Writes the sum after everything else.
+    fn finish(mut self) -> io::Result<()> {
+        if !self.block.is_empty() {
+            self.write_block()?;
+        }
+        self.out.write_all(&self.sum.to_le_bytes())
+    }
+}
+
+impl<W: Write + ?Sized> Write for Summed<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let len = bytes.len().min(BLOCK - self.block.len());
+        self.block.extend_from_slice(&bytes[..len]);
+        if self.block.len() == BLOCK {
+            self.write_block()?;
+        }
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Writes an index. The parts come in the order of their digests, and are sorted here.
 fn write(
     out: &mut (impl Write + ?Sized),
@@ -319,6 +375,7 @@ fn write(
     lost: Lost,
     parts: impl FnOnce(&mut dyn FnMut(&mut Vec<Entry>) -> anyhow::Result<()>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
+    let mut out = Summed { out, block: Vec::with_capacity(BLOCK), sum: 0 };
     let mut filter = BlockedBloom::new(entries.max(1), FPP).map_err(message::size)?;
     let mut header = [0; HEADER];
     header[..8].copy_from_slice(MAGIC);
@@ -341,5 +398,6 @@ fn write(
         }
         Ok(())
     })?;
-    filter.write_to(out).map_err(message::encode)
+    filter.write_to(&mut out).map_err(message::encode)?;
+    Ok(out.finish()?)
 }
