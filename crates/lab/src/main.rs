@@ -65,8 +65,8 @@ Examples:
     after_help = "\
 Examples:
   gardenia lab run lumetta-table-1 lumetta-table-2
-  gardenia lab run --all                                 half an hour on two cores
-  gardenia lab run --all --quick                         half a minute: fewer trials, wider errors
+  gardenia lab run --all                                 25 minutes of processor time, shared by all threads
+  gardenia lab run --all --quick                         a minute and a half of it: fewer trials, wider errors
   gardenia lab run --all --report results                results/index.html, and the numbers as CSV and JSON
   gardenia lab run --all --csv results --json results.json
   gardenia lab run lumetta-rounds --json - | jq '.experiments[0].figures'

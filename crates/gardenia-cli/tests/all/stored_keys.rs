@@ -320,6 +320,10 @@ fn what_contradicts_the_filter_is_refused_unless_it_is_meant() {
     }
     assert_eq!(shell.run(&["query", "-c", "-i", "--keys-as-given", "plain.gdn", "list"]).text(), "0\n");
     assert_eq!(shell.run(&["query", "-c", "small.gdn", "list"]).text(), "2\n");
+    shell.ok(&["build", "-q", "-k", "counting", "-o", "counts.gdn", "list"]);
+    let run = shell.run(&["count", "-i", "counts.gdn", "list"]);
+    let reason = "counts.gdn: the filter was built with whole lines: with --ignore-case";
+    assert!(run.complaint().contains(reason) && run.err.contains("--keys-as-given"), "{}", run.err);
     // Several filters must agree, and so must filters that are merged.
     let both = shell.run(&["query", "-F", "plain.gdn", "-F", "small.gdn", "list"]);
     assert!(
