@@ -106,8 +106,8 @@ pub(crate) enum Command {
 /// filter. Other commands use each of them unless you give that option yourself.
 ///
 /// A line that occurs several times is stored that often by the kinds whose lines can be removed. A
-/// cuckoo filter holds 8 copies of a line: further copies are left out and reported, the filter is
-/// written, and the exit code is 2.
+/// cuckoo filter holds 8 copies of a line, and an infini filter about 57,000: further copies are
+/// left out and reported, the filter is written, and the exit code is 2.
 ///
 /// A filter of kind split is two files: its bits in OUT, an ordinary filter of kind bloom, and its
 /// counters beside it, with the extension `counters`. Only the bits take memory. To store the
@@ -247,9 +247,9 @@ impl ThreadArgs {
 
 /// Add lines to a filter file
 ///
-/// The file is replaced once all lines are added, or not at all. Kinds whose lines can be
-/// removed store every copy of a line. A cuckoo filter holds 8 copies of a line: further copies are
-/// left out and reported, the file is replaced, and the exit code is 2.
+/// The file is replaced once all lines are added, or not at all. Kinds whose lines can be removed
+/// store every copy of a line. A cuckoo filter holds 8 copies of a line, and an infini filter about
+/// 57,000: further copies are left out and reported, the file is replaced, and the exit code is 2.
 ///
 /// A filter of kind split is changed in place, line by line. Queries see the old filter until the
 /// last line is in. If the command is killed, other commands refuse the filter until

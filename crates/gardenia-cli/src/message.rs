@@ -100,6 +100,9 @@ pub(crate) fn insert(error: InsertError, filter: &AnyFilter) -> anyhow::Error {
         InsertError::Full(_) if filter.kind() == Kind::Cuckoo => {
             hinted(error, "build it again with more --items; every copy of a line takes room")
         }
+        InsertError::Full(full) if full.copies => {
+            hinted(error, "give each line once (sort -u), or use --kind counting")
+        }
         InsertError::Full(_) => hinted(error, "build it again with more --items"),
         InsertError::Growth { needed, max } => hinted(
             format!(
@@ -130,22 +133,26 @@ pub(crate) fn saturated(counts: &dyn Count) -> Option<(u64, u64)> {
     Some((counts.saturated(), counts.max_count())).filter(|(cells, _)| *cells > 0)
 }
 
-/// Copies of lines that a filter holds as often as it can.
-pub(crate) fn copies(lines: u64) -> anyhow::Error {
-    let (lines, most) = (human::plural(lines, "line"), Cuckoo::MAX_COPIES);
+/// Copies of lines that a filter of this kind holds as often as it can.
+pub(crate) fn copies(lines: u64, kind: Kind) -> anyhow::Error {
+    let lines = human::plural(lines, "line");
+    let filter = match kind {
+        Kind::Cuckoo => format!("a cuckoo filter holds {}", Cuckoo::MAX_COPIES),
+        kind => format!("a filter of kind {} holds about 57,000", kind.name()), // as `Pages` has it
+    };
     hinted(
-        format!("{lines} left out: a cuckoo filter holds {most} copies of a line and no more"),
+        format!("{lines} left out: {filter} copies of a line and no more"),
         "give each line once (sort -u), or use --kind counting; every line is found, but the copies that were left \
          out cannot be removed",
     )
 }
 
 /// How a command ends that left out copies of lines, and wrote the filter.
-pub(crate) fn left_out(lines: u64, name: &str) -> anyhow::Result<Outcome> {
+pub(crate) fn left_out(lines: u64, kind: Kind, name: &str) -> anyhow::Result<Outcome> {
     if lines == 0 {
         return Ok(Outcome::Done);
     }
-    complain(&copies(lines).context(name.to_owned()));
+    complain(&copies(lines, kind).context(name.to_owned()));
     Ok(Outcome::Trouble)
 }
 

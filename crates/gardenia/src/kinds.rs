@@ -659,6 +659,7 @@ impl AnyFilter {
     ) -> Result<u64, InsertError> {
         match self {
             Self::Cuckoo(filter) => Ok(filter.insert_digests_capped(digests, new)?),
+            Self::Infini(filter) => Ok(filter.insert_digests_capped(digests, new)?),
             filter => filter.insert_digests(digests, new).map(|()| 0),
         }
     }

@@ -90,8 +90,9 @@ pub(crate) fn run(args: &BuildArgs) -> anyhow::Result<Outcome> {
 
     filling.filter.write(&output)?;
     filling.report(job, &output);
+    let kind = filling.filter.kind();
     filling.filter.close()?;
-    message::left_out(filling.left_out, &output.name())
+    message::left_out(filling.left_out, kind, &output.name())
 }
 
 /// Whether the lines are counted although the filter could do without: the rate of a dynamic filter
@@ -316,7 +317,10 @@ impl Filling {
         if planned > 0 && self.stored() > planned && !self.filter.can(Ability::Forget) {
             return Err(full(&self.filter, planned));
         }
-        if self.left_out > 0 { Err(message::copies(self.left_out)) } else { Ok(()) }
+        if self.left_out > 0 {
+            return Err(message::copies(self.left_out, self.filter.kind()));
+        }
+        Ok(())
     }
 
     /// A filter that is built from all keys at once.

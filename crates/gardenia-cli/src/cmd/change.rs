@@ -48,7 +48,7 @@ pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
                 return Err(full(filter, planned));
             }
             if left_out > 0 {
-                return Err(message::copies(left_out));
+                return Err(message::copies(left_out, filter.kind()));
             }
         }
         Ok(())
@@ -67,8 +67,9 @@ pub(crate) fn add(args: &AddArgs) -> anyhow::Result<Outcome> {
         say("hint: build it again with a larger --items, or with --kind scalable, which grows");
     }
     message::warn_of_saturation(&output(args).name(), filter.saturated(), filter.identity().hashes);
+    let kind = filter.kind();
     filter.close()?;
-    message::left_out(left_out, &output(args).name())
+    message::left_out(left_out, kind, &output(args).name())
 }
 
 /// How many keys a filter surely holds, about how many, and how many were planned; nothing of

@@ -180,6 +180,20 @@ fn a_ninth_copy_is_reported_and_the_rest_is_stored() {
 }
 
 #[test]
+fn copies_that_a_growing_filter_cannot_hold_are_reported_and_the_rest_is_stored() {
+    let shell = Shell::new();
+    shell.write("keys", [numbers(0..1_000), b"rose\n".repeat(70_000), numbers(1_000..2_000)].concat());
+    let run = shell.run(&["build", "--kind", "infini", "-o", "f.gdn", "keys"]);
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    let reason = "lines left out: a filter of kind infini holds about 57,000 copies of a line and no more";
+    assert!(run.err.contains(reason) && run.err.contains("hint: give each line once"), "{}", run.err);
+    assert_eq!(shell.ok(&["query", "-c", "f.gdn", "keys"]), b"72000\n");
+    let run = shell.pipe(b"rose\ntulip\n", &["add", "f.gdn"]);
+    assert!(run.code == Some(2) && run.err.contains("1 line left out: "), "{}", run.err);
+    assert_eq!(shell.pipe(b"tulip\n", &["query", "-c", "f.gdn"]).text(), "1\n");
+}
+
+#[test]
 fn a_filter_has_room_for_every_copy_of_a_line() {
     let shell = Shell::new();
     for times in 2..=3 {

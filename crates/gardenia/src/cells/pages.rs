@@ -138,6 +138,9 @@ const BEFORE: [u8; 2 * BUCKETS] = {
     masks
 };
 
+/// Keys of a page from which on copies take no more of its room, an eighth of which is for others.
+const CROWDED: usize = 7 << 13;
+
 /// There is no memory, or a page is full of keys that cannot be told apart.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoRoom {
@@ -549,6 +552,11 @@ impl<L: Lane> Pages<L> {
             self.slots -= (before - after) as u64;
         }
         removed
+    }
+
+    /// Whether the page of a digest is so full that only copies of one key can be the reason.
+    pub(crate) fn is_crowded(&self, digest: u64) -> bool {
+        self.pages[self.entry(digest).page()].len() >= CROWDED
     }
 
     /// Makes room in the page of a digest: splits it if it is full, perhaps more than once, or

@@ -195,6 +195,19 @@ impl InfiniFilter {
         self.insert_each(Given(digests), &mut Bools::of(digests, new))
     }
 
+    /// As [`insert_digests`](Self::insert_digests), but leaves out copies of a key beyond some
+    /// 57,000, so that there is room for other keys, and goes on: how many were left out.
+    ///
+    /// # Panics
+    /// If `new` is not as long as `digests`.
+    pub(crate) fn insert_digests_capped(
+        &mut self,
+        digests: &[Digest],
+        new: &mut [bool],
+    ) -> Result<u64, Full> {
+        self.add_each::<true>(Given(digests), &mut Bools::of(digests, new), true)
+    }
+
     /// Adds the key with this digest; true if it was certainly absent before. It is full, and
     /// nothing has changed, only if memory cannot be had, or if it holds tens of thousands of
     /// copies of the key.
@@ -228,19 +241,25 @@ impl InfiniFilter {
     /// # Panics
     /// If `new` is not as long as `digests`.
     pub fn insert_absent_digests(&mut self, digests: &[Digest], new: &mut [bool]) -> Result<(), Full> {
-        self.add_each::<false>(Given(digests), &mut Bools::of(digests, new))
+        self.add_each::<false>(Given(digests), &mut Bools::of(digests, new), false).map(|_| ())
     }
 
     /// Adds digests in order, up to the first that does not fit; `new` receives for each whether it
     /// was certainly absent.
     fn insert_each(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
-        self.add_each::<true>(digests, new)
+        self.add_each::<true>(digests, new, false).map(|_| ())
     }
 
-    /// The same, with keys that are found or without them.
-    fn add_each<const AGAIN: bool>(&mut self, digests: impl Source, new: &mut impl Sink) -> Result<(), Full> {
+    /// The same, with keys that are found or without them; how many copies were left out, if
+    /// `capped`.
+    fn add_each<const AGAIN: bool>(
+        &mut self,
+        digests: impl Source,
+        new: &mut impl Sink,
+        capped: bool,
+    ) -> Result<u64, Full> {
         let (rule, far) = (self.rule, self.is_far());
-        let (mut taken, mut items, mut full) = (0, 0, None);
+        let (mut taken, mut items, mut left_out, mut full) = (0, 0, 0, None);
         each!(&mut self.table, pages => digests.chunks(|digests| {
             for group in digests.chunks(GROUP) {
                 pages.prefetch_all(group, far);
@@ -250,7 +269,10 @@ impl InfiniFilter {
                         break;
                     }
                     let found = pages.contains(digest.0);
-                    if AGAIN || !found {
+                    // A key that is found stays so without this copy, and others need the room.
+                    if capped && found && pages.is_crowded(digest.0) {
+                        left_out += 1;
+                    } else if AGAIN || !found {
                         if let Err(error) = pages.insert(digest.0, &rule) {
                             full = Some(error);
                             break;
@@ -264,7 +286,7 @@ impl InfiniFilter {
             }
         }));
         self.items += items;
-        full.map_or(Ok(()), |error| Err(Full { taken, ..error.into() }))
+        full.map_or(Ok(left_out), |error| Err(Full { taken, ..error.into() }))
     }
 
     /// Removes `key` once. If that cannot be, the error says why and nothing has changed.
@@ -746,7 +768,8 @@ mod tests {
         assert!(full.copies && filter.items() > 60_000);
         assert!(filter.memory_bytes() < 200_000, "{}", filter.memory_bytes());
         assert_eq!(filter.count("rose"), filter.items());
-        assert_eq!(filter.insert("tulip"), Ok(true));
+        let digests = ["rose", "tulip", "rose"].map(|key| filter.hasher.digest_key(&key));
+        assert_eq!(filter.insert_digests_capped(&digests, &mut [false; 3]), Ok(2));
         assert!(InfiniFilter::from_bytes(&filter.to_bytes().unwrap()).unwrap() == filter);
         while filter.remove("rose").is_ok() {}
         assert!(filter.items() == 1 && filter.contains("tulip") && filter.memory_bytes() < 20_000);
