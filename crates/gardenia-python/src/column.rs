@@ -663,12 +663,11 @@ impl<T: Number + TryInto<usize>> Column for Dictionary<T> {
         for (i, digest) in digests.iter_mut().enumerate() {
             // The row of a missing value may name anything.
             let value = self.rows.get(from + i).try_into().ok();
-            match value.and_then(|value: usize| hashed.get(value)) {
-                Some((value, false)) => *digest = *value,
-                _ => {
-                    *digest = none(hasher);
-                    missing.push(i as u32);
-                }
+            let (value, gone) =
+                value.and_then(|value: usize| hashed.get(value).copied()).unwrap_or((none(hasher), true));
+            *digest = value;
+            if gone {
+                missing.push(i as u32);
             }
         }
         Ok(())

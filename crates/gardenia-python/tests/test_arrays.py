@@ -185,6 +185,19 @@ def test_missing_values_are_refused_skipped_or_keys():
     assert gardenia.Bloom(items=9, fpp=1e-6).add_many(times, nulls="skip").tolist() == [True, False]
 
 
+def test_a_nan_of_a_dictionary_is_the_key_nan_and_a_null_the_key_none():
+    nan = float("nan")
+    values = pa.array([nan, 1.5, None])
+    for keys in [pa.array([nan, 1.5]).dictionary_encode(), pa.DictionaryArray.from_arrays([0, 1], values)]:
+        agree(keys, [nan, 1.5], nulls="key")
+        filter = gardenia.Bloom(items=9, fpp=1e-6)
+        filter.update(keys, nulls="key")
+        assert nan in filter and 1.5 in filter and None not in filter
+        with pytest.raises(gardenia.MissingError, match="element 0 is missing"):
+            filter.update(keys)
+    agree(pa.DictionaryArray.from_arrays([2, 1, None], values), [None, 1.5, None], nulls="key")
+
+
 def test_what_came_before_a_missing_value_is_in_as_in_a_loop():
     filter = gardenia.Bloom(items=9, fpp=1e-6)
     with pytest.raises(TypeError):
