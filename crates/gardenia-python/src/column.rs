@@ -421,7 +421,19 @@ impl<C: Column> Column for Nullable<C> {
         digests: &mut [Digest],
         missing: &mut Vec<u32>,
     ) -> Result<(), String> {
-        self.column.digest(from, hasher, digests, missing)?;
+        let first = missing.len();
+        if let Err(error) = self.column.digest(from, hasher, digests, missing) {
+            // What lies in a row without a value is undefined, and perhaps no key: the others are hashed one by one.
+            if (0..digests.len()).all(|i| self.is_valid(from + i)) {
+                return Err(error);
+            }
+            missing.truncate(first);
+            for (i, digest) in digests.iter_mut().enumerate().filter(|(i, _)| self.is_valid(from + i)) {
+                let mut gone = Vec::new();
+                self.column.digest(from + i, hasher, std::slice::from_mut(digest), &mut gone)?;
+                missing.extend(gone.iter().map(|_| i as u32));
+            }
+        }
         let before = missing.len();
         for (i, digest) in digests.iter_mut().enumerate() {
             if !self.is_valid(from + i) {

@@ -198,6 +198,23 @@ def test_a_nan_of_a_dictionary_is_the_key_nan_and_a_null_the_key_none():
     agree(pa.DictionaryArray.from_arrays([2, 1, None], values), [None, 1.5, None], nulls="key")
 
 
+def test_what_lies_in_a_row_without_a_value_is_not_read():
+    texts = ["a text of more than twelve bytes", "rose", "another text of more than twelve bytes"]
+    valid, views, data = pa.array(texts, type=pa.string_view()).buffers()
+    # The view of the second row: a length of 99 bytes in a buffer that is not there.
+    views = views.to_pybytes()
+    views = pa.py_buffer(views[:16] + (99).to_bytes(4, "little") + b"\xff" * 12 + views[32:])
+    keys = lambda bits: pa.Array.from_buffers(pa.string_view(), 3, [pa.py_buffer(bytes([bits])), views, data])
+    agree(keys(0b101), [texts[0], None, texts[2]], nulls="key")
+    filter = gardenia.Bloom(items=9, fpp=1e-6)
+    filter.update(keys(0b101), nulls="skip")
+    assert filter.contains_many(texts).tolist() == [True, False, True]
+    with pytest.raises(ValueError, match="the view of row 1 is corrupted"):
+        filter.update(keys(0b111))
+    with pytest.raises(ValueError, match="the view of row 1 is corrupted"):
+        filter.update(keys(0b011), nulls="skip")
+
+
 def test_what_came_before_a_missing_value_is_in_as_in_a_loop():
     filter = gardenia.Bloom(items=9, fpp=1e-6)
     with pytest.raises(TypeError):
