@@ -190,7 +190,7 @@ fn nanoseconds(length: &Bound<'_, PyDelta>) -> PyResult<u32> {
     Ok(length.get_microseconds() as u32 * 1000 + beyond)
 }
 
-/// The digest of an element of a list, and whether it stands for a missing value: None, NaN, pandas' NA and NaT.
+/// The digest of an element of a list, and whether it stands for a missing value: None, NaN, pandas' NA, NaT.
 ///
 /// # Safety
 /// `object` is a live object that the caller keeps alive.
@@ -220,7 +220,14 @@ fn slow_element(object: &Bound<'_, PyAny>, hasher: &KeyHasher) -> PyResult<(Dige
 
 /// The canonical bytes of an object that stands for a missing value; `None` of others.
 pub(crate) fn missing(object: &Bound<'_, PyAny>) -> Option<Vec<u8>> {
-    let named = || object.get_type().name().is_ok_and(|name| name == "NAType" || name == "NaTType");
+    // Numpy's NaT is one of its times, and like NaN it does not equal itself.
+    let named = || {
+        object.get_type().name().is_ok_and(|name| {
+            name == "NAType"
+                || name == "NaTType"
+                || name == "datetime64" && object.ne(object).unwrap_or(false)
+        })
+    };
     if let Ok(value) = object.cast::<PyFloat>() {
         return value.value().is_nan().then(|| value.value().with_bytes(<[u8]>::to_vec));
     }

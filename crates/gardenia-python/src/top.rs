@@ -77,12 +77,19 @@ impl Top {
             }
             Ok(())
         };
-        // Arrays become lists a piece at a time, which is short enough to hold the GIL for.
+        // Arrays become lists a piece at a time, which is short enough to hold the GIL for. Not so times, where Python's have too few
+        // digits: numpy makes a list of integers of them.
+        let is_times = keys
+            .getattr("dtype")
+            .and_then(|dtype| dtype.getattr("kind"))
+            .is_ok_and(|kind| kind.eq("M").unwrap_or(false));
         let mut lists = ["to_pylist", "tolist", "to_list"].into_iter();
-        match (lists.find(|name| keys.hasattr(*name).unwrap_or(false)), keys.len()) {
+        match (lists.find(|name| !is_times && keys.hasattr(*name).unwrap_or(false)), keys.len()) {
             (Some(list), Ok(len)) => (0..len).step_by(OBJECTS).try_for_each(|from| {
                 let rows = PySlice::new(py, from as isize, (from + OBJECTS).min(len) as isize, 1);
-                each(&keys.get_item(rows)?.call_method0(list)?)
+                // The index of a pandas Series may have labels that are numbers.
+                let slices = keys.getattr("iloc").unwrap_or_else(|_| keys.clone());
+                each(&slices.get_item(rows)?.call_method0(list)?)
             })?,
             _ => each(keys)?,
         }

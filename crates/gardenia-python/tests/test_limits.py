@@ -1,5 +1,6 @@
 """Hostile files, too little memory, secrets, foreign errors, packages."""
 
+import datetime
 import pathlib
 import random
 import resource
@@ -10,6 +11,7 @@ import zipfile
 
 import gardenia
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from conftest import KINDS, WORDS
@@ -192,6 +194,11 @@ def test_top(tmp_path):
     numbers = gardenia.Top(2)
     numbers.update(np.array([5, -1, 5]))
     assert numbers.most_common(type=int) == [(5, 2, 2), (-1, 1, 1)]
+    pairs, rows = [(0.5, "rose"), (0.25, "tulip"), (1e6, "rose")], 3000
+    labelled = pd.Series([text for _, text in pairs] * rows, index=[label for label, _ in pairs] * rows).sort_index()
+    counted = gardenia.Top(2)
+    counted.update(labelled)
+    assert counted.bounds("rose") == (2 * rows, 2 * rows) and counted.total == 3 * rows
     gaps, calls = gardenia.Top(2), []
     for keys in [["rose", None], pa.array(["rose", None]), np.array(["rose", None], object), iter(["rose", None])]:
         with pytest.raises(gardenia.MissingError, match="element 1 is missing"):
@@ -206,6 +213,30 @@ def test_top(tmp_path):
         top.update("rose")
     with pytest.raises(TypeError):
         top.add([1])
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ms", "us", "ns"])
+def test_top_counts_times_as_the_keys_that_they_are(unit):
+    times = np.array(["2026-01-01", "2026-01-02", "2026-01-01"], f"datetime64[{unit}]")
+    arrays = [times, times.astype(times.dtype.newbyteorder(">")), pd.Series(times), pd.DatetimeIndex(times)]
+    if unit != "D":
+        arrays.append(pa.array(times))
+    for keys in arrays:
+        top = gardenia.Top(3)
+        top.update(keys)
+        for key in [times[0], datetime.datetime(2026, 1, 1)]:
+            assert top.bounds(key) == (2, 2), type(keys)
+    gaps = np.array(["2026-01-01", "NaT"], f"datetime64[{unit}]")
+    for keys in [gaps, list(gaps), pd.Series(gaps)]:
+        top = gardenia.Top(3)
+        with pytest.raises(gardenia.MissingError, match="element 1 is missing"):
+            top.update(keys)
+        top.update(keys, nulls="skip")
+        assert top.total == 2
+        top.update(keys, nulls="key")
+        assert top.bounds(times[0]) == (3, 3) and top.bounds(None) == (1, 1)
+    with pytest.raises(gardenia.MissingError):
+        gardenia.Bloom(items=9).update(list(gaps))
 
 
 def test_exceptions_are_of_the_usual_classes():
