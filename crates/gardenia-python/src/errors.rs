@@ -121,10 +121,11 @@ pub(crate) fn insert(error: InsertError, added: u64) -> PyErr {
     error
 }
 
-pub(crate) fn times(error: Error) -> PyErr {
+/// `added` is how many keys of the call are in with all their copies.
+pub(crate) fn times(error: Error, added: u64) -> PyErr {
     match error {
-        Error::Full(full) => insert(full.into(), full.taken),
-        Error::Insert(error) => insert(error, 0),
+        Error::Full(full) => insert(full.into(), added),
+        Error::Insert(error) => insert(error, added),
         error => Class::Full.error(error.to_string()),
     }
 }

@@ -664,14 +664,18 @@ impl Filter {
                 times.len()
             )));
         }
+        let mut added = 0;
         for (digests, times) in pairs.digests.chunks(65_536).zip(times.chunks(65_536)) {
             let mut guard = self.write(py)?;
             let filter = guard.owned_mut()?;
             let insert = || {
-                let mut pairs = digests.iter().zip(times);
-                pairs.try_for_each(|(digest, times)| filter.insert_digest_times(*digest, *times))
+                digests.iter().zip(times).try_for_each(|(digest, times)| {
+                    filter.insert_digest_times(*digest, *times)?;
+                    added += 1;
+                    Ok(())
+                })
             };
-            py.detach(insert).map_err(errors::times)?;
+            py.detach(insert).map_err(|error| errors::times(error, added))?;
             drop(guard);
             py.check_signals()?;
         }

@@ -136,6 +136,10 @@ def test_a_key_too_many_says_how_many_are_in():
     assert filter.contains_many(np.arange(caught.value.added)).all()
     with pytest.raises(gardenia.FullError, match="no further copy"):
         [gardenia.Cuckoo(items=100).update(["rose"] * 9)]
+    pairs = gardenia.Cuckoo(items=100)
+    with pytest.raises(gardenia.FullError, match="no further copy") as caught:
+        pairs.insert_pairs(["tulip", "daisy", "rose", "fern"], [2, 5, 9, 1])
+    assert caught.value.added == 2 and pairs.contains_many(["tulip", "daisy", "fern"]).tolist() == [True, True, False]
 
 
 def test_a_secret_is_needed_again_and_never_shown():
