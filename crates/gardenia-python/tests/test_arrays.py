@@ -356,14 +356,14 @@ def test_the_gil_is_not_held_longer_than_5_ms(keys):
     assert holds_at_most(0.005, lambda: filter.contains_many(keys))
 
 
-def test_a_call_that_holds_the_gil_for_8_ms_is_noticed():
+def test_a_call_that_holds_the_gil_for_15_ms_is_noticed():
     def seconds(count):
         begin = time.thread_time()
         sum(range(count))  # in one call of C: the GIL is held for all of it
         return time.thread_time() - begin
 
     count = 1 << 16
-    while min(seconds(count) for _ in range(5)) < 0.008:
+    while min(seconds(count) for _ in range(5)) < 0.015:
         count += count >> 3
     assert not holds_at_most(0.005, lambda: sum(range(count)))
 

@@ -7,8 +7,17 @@ import gardenia
 import pytest
 from conftest import KINDS
 from gardenia import key_bytes
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+# The same examples in every run, and no opinion on how fast a busy machine is.
+settings.register_profile(
+    "fixed",
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+    deadline=None,
+)
+settings.load_profile("fixed")
 
 scalars = st.one_of(
     st.text(max_size=8).filter(lambda text: text.isprintable()),
@@ -50,7 +59,7 @@ def make(kind):
 
 
 @pytest.mark.parametrize("inserting", INSERTING, ids=repr)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps=steps)
 def test_a_filter_answers_as_a_counter_of_canonical_bytes(inserting, steps):
     kind = inserting
@@ -90,7 +99,7 @@ def test_a_filter_answers_as_a_counter_of_canonical_bytes(inserting, steps):
 
 
 @pytest.mark.parametrize("fixed", [kind for kind in KINDS if kind.can("fixed") and not kind.can("map")], ids=repr)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(keys=batches)
 def test_a_static_filter_has_the_keys_it_was_built_from(fixed, keys):
     kind = fixed
@@ -103,7 +112,7 @@ def test_a_static_filter_has_the_keys_it_was_built_from(fixed, keys):
     assert filter.contains_many([f"absent {i}" for i in range(100)]).sum() <= 2
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.dictionaries(st.text(max_size=5).filter(str.isprintable), st.integers(0, 1000), min_size=1))
 def test_a_map_has_the_values_of_its_dict(values):
     filter = gardenia.Bloomier(values)
@@ -111,7 +120,7 @@ def test_a_map_has_the_values_of_its_dict(values):
     assert filter.get_many(list(values)).tolist() == list(values.values())
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(keys)
 def test_a_key_alone_in_a_list_and_in_a_tuple_has_one_digest(key):
     assert gardenia.digest(key) == gardenia.digest(key_bytes(key))
