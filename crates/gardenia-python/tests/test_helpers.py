@@ -62,6 +62,7 @@ def test_libraries_are_imported_only_when_used():
 
 
 def run_examples(text, name, **names):
+    text = re.sub(r"^```.*\n", "", text, flags=re.MULTILINE)  # of a page: fences are no output
     test = doctest.DocTestParser().get_doctest(text, dict(names), name, name, 0)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     report = []
