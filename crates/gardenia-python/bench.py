@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Gardenia beside its peers in Python, in one run: million keys per second, 10⁶ keys at 1 %.
 
-    pip install ./crates/gardenia-python numpy pyarrow rbloom abloom fastbloom_rs pybloomfiltermmap3 datasketches
+    pip install ./crates/gardenia-python -r crates/gardenia-python/bench-requirements.txt
     python crates/gardenia-python/bench.py              # the table as Markdown, and the goals, met or not
     python crates/gardenia-python/bench.py --repeat 15  # the best of so many rounds; 7 unless given
 
