@@ -133,7 +133,8 @@ impl Recipe {
     /// Merges the state of another task.
     fn merge_state(&self, part: &mut Part, state: &[u8]) -> Result<()> {
         match state {
-            [DIGESTS, digests @ ..] => {
+            // Of filters only filters are states: such bytes of a column are no filter, and are refused as one.
+            [DIGESTS, digests @ ..] if self.spec.is_some() => {
                 let (digests, _) = digests.as_chunks::<8>();
                 let digests: Vec<_> =
                     digests.iter().map(|digest| Digest(u64::from_le_bytes(*digest))).collect();
@@ -410,5 +411,18 @@ mod tests {
         // The same bytes in a column may be anybody's.
         let error = Recipe::of_filters("filter_union").merge_state(&mut Part::Empty, &state).unwrap_err();
         assert!(error.to_string().contains("max_expansion"), "{error}");
+    }
+
+    #[test]
+    fn bytes_of_a_column_are_never_taken_for_digests() {
+        let filter = "bloom items=10".parse::<Spec>().unwrap().build().unwrap().to_bytes().unwrap();
+        let recipe = Recipe::of_filters("filter_union");
+        for wrong in [&[0][..], &[0; 9]] {
+            let mut part = Part::Empty;
+            recipe.merge_state(&mut part, &filter).unwrap();
+            let error = recipe.merge_state(&mut part, wrong).unwrap_err();
+            assert!(error.to_string().contains("the bytes are no filter"), "{error}");
+            assert_eq!(recipe.value(&part).unwrap().as_deref(), Some(&filter[..]));
+        }
     }
 }
