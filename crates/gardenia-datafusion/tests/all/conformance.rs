@@ -104,7 +104,10 @@ async fn every_kind_is_built_and_asked_as_the_vectors_say() {
     assert_eq!(files, Kind::ALL.iter().filter(|kind| kind.holds_keys()).count());
     assert_eq!(asked + left_out.len(), cases);
     let kind = |asked: &String| asked.parse::<Spec>().unwrap().kind();
-    assert!(left_out.iter().all(|asked| kind(asked).can(Ability::Map) || kind(asked) == Kind::Retouched), "{left_out:?}");
+    assert!(
+        left_out.iter().all(|asked| kind(asked).can(Ability::Map) || kind(asked) == Kind::Retouched),
+        "{left_out:?}"
+    );
     assert!(left_out.len() < 20 && built > 80, "{built} built, {left_out:?}");
 }
 
