@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_gardenia-ballista");
@@ -46,6 +47,15 @@ struct Executor {
     work: PathBuf,
 }
 
+/// One test has clusters at a time: several on a loaded machine would keep executors from giving
+/// their signs of life.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    // A test that failed had it: that is no reason for the next one to fail.
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 struct Cluster {
     there: tempfile::TempDir,
     scheduler: u16,
@@ -54,12 +64,14 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn start(executors: usize) -> Self {
+    /// A scheduler that waits so many seconds for a sign of life, and executors.
+    fn start(executors: usize, timeout: u32) -> Self {
         let there = tempfile::tempdir().unwrap();
         let scheduler = free_port();
         let log = |name: &str| std::fs::File::create(there.path().join(name)).unwrap();
         let process = Command::new(PROGRAM)
-            .args(["scheduler", "--executor-timeout", "4", "--port", &scheduler.to_string()])
+            .args(["scheduler", "--executor-timeout", &timeout.to_string()])
+            .args(["--port", &scheduler.to_string()])
             .env("RUST_LOG", "info")
             .stderr(log("scheduler.log"))
             .spawn()
@@ -77,7 +89,10 @@ impl Cluster {
         cluster
     }
 
+    /// An executor that the scheduler knows.
     fn executor(&self, ports: [u16; 2], work: &Path) -> Process {
+        let registered = || logged(work, "Executor registration succeed");
+        let before = registered();
         let log =
             std::fs::File::options().create(true).append(true).open(work.with_extension("log")).unwrap();
         let process = Command::new(PROGRAM)
@@ -91,7 +106,7 @@ impl Cluster {
             .spawn()
             .unwrap();
         let process = Process(process);
-        wait_for("an executor's start", || TcpStream::connect(("127.0.0.1", ports[0])).ok());
+        wait_for("an executor's registration", || (registered() > before).then_some(()));
         process
     }
 
@@ -150,7 +165,8 @@ fn finished(work: &Path) -> usize {
 
 #[test]
 fn two_executors_build_and_ask() {
-    let cluster = Cluster::start(2);
+    let _turn = turn();
+    let cluster = Cluster::start(2, 20);
     cluster.write_table(ROWS);
     let hasher = KeyHasher::default();
 
@@ -201,7 +217,8 @@ fn two_executors_build_and_ask() {
 
 #[test]
 fn a_filter_of_more_than_64_mb_travels() {
-    let cluster = Cluster::start(2);
+    let _turn = turn();
+    let cluster = Cluster::start(2, 20);
     cluster.write_table(ROWS);
     let built = cluster.path("built.gdn");
     // Two files have such rows, so that two states of 74 MB are merged, and their union is returned.
@@ -221,7 +238,8 @@ fn a_filter_of_more_than_64_mb_travels() {
 
 #[test]
 fn a_job_survives_an_executor_that_is_killed_and_started_again() {
-    let mut cluster = Cluster::start(2);
+    let _turn = turn();
+    let mut cluster = Cluster::start(2, 4);
     cluster.write_table(ROWS);
     let spec = "counting items=320000 fpp=1%";
     let built = cluster.path("built.gdn");
@@ -239,8 +257,6 @@ fn a_job_survives_an_executor_that_is_killed_and_started_again() {
     let ended = finished(&work) + finished(&cluster.executors[0].work);
     assert!(ended < FILES as usize, "all {ended} tasks had ended before");
     let process = cluster.executor(ports, &work);
-    let registered = || (logged(&work, "Executor registration succeed") == 2).then_some(());
-    wait_for("the registration of the executor that was started again", registered);
     cluster.executors.push(Executor { process, ports, work });
 
     let status = wait_for("the end of the job", || client.try_wait().unwrap());
@@ -289,7 +305,8 @@ fn sql_runs_without_a_cluster_too() {
 #[ignore = "a benchmark: docs/datafusion.md has the command"]
 fn two_executors_are_compared_with_one() {
     let rows = std::env::var("ROWS").map_or(500_000, |rows| rows.parse().unwrap());
-    let clusters = [1, 2].map(Cluster::start);
+    let _turn = turn();
+    let clusters = [1, 2].map(|executors| Cluster::start(executors, 20));
     clusters.iter().for_each(|cluster| cluster.write_table(rows));
     let query = format!("select filter_agg(name, 'blocked items={} fpp=1%') from t", rows * FILES);
     let seconds = |cluster: &Cluster| {
