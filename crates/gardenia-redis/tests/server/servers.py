@@ -2,6 +2,7 @@
 
 import glob
 import os
+import random
 import re
 import shutil
 import socket
@@ -39,6 +40,11 @@ def dump(do, command, key):
         chunks.append((at, bytes))
 
 
+def absent(do, exists, key):
+    """An item that a filter reports as absent: those with a random seed take some for present."""
+    return next(item for item in (f"absent {number}" for number in range(10_000)) if do(exists, key, item) == 0)
+
+
 def listed():
     """Commands that docs/redis.md lists whole as taking more than 10 ms, because their work is proportional to a payload."""
     with open(os.path.join(os.path.dirname(__file__), "..", "..", "..", "..", "docs", "redis.md")) as file:
@@ -48,19 +54,28 @@ def listed():
     return {name for row in rows for name in re.findall(r"[A-Z]+\.[A-Z]+", row)}
 
 
-def free_port(highest):
+BUS = 10_000  # a node of a cluster listens that much above its port, too
+
+
+def free_port(bus=False):
+    """A port that nobody listens on; that of a node is below those that the kernel gives to connections, so it stays free."""
     while True:
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            if s.getsockname()[1] <= highest:
-                return s.getsockname()[1]
+        port = random.SystemRandom().randrange(11_000, 22_000) if bus else 0
+        with socket.socket() as s, socket.socket() as above:
+            try:
+                s.bind(("127.0.0.1", port))
+                if bus:
+                    above.bind(("127.0.0.1", port + BUS))
+            except OSError:
+                continue
+            return s.getsockname()[1]
 
 
 class Server:
     """A server in a directory of its own; it can be stopped and started again on the same files."""
 
-    def __init__(self, engine, *options, arguments=(), highest=65535, module=MODULE):
-        self.engine, self.options, self.highest = engine, options, highest
+    def __init__(self, engine, *options, arguments=(), module=MODULE):
+        self.engine, self.options = engine, options
         self.module = ("--loadmodule", module, *arguments) if module else ()
         self.dir = tempfile.mkdtemp(prefix="gardenia-")
         self.process, self.wires = None, {}
@@ -68,7 +83,7 @@ class Server:
 
     def start(self, port=None):
         for last in (False, False, True):
-            self.port = port or free_port(self.highest)
+            self.port = port or free_port(bus="--cluster-enabled" in self.options)
             command = [BINARIES[self.engine], "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.dir]
             command += ["--save", "", "--enable-debug-command", "yes", "--logfile", os.path.join(self.dir, "log")]
             command += ["--repl-diskless-sync-delay", "0", *self.options, *self.module]
@@ -81,7 +96,7 @@ class Server:
                 if last or self.process.poll() is None or "Address already in use" not in self.log():
                     raise
 
-    def wait(self, holds, seconds=20):
+    def wait(self, holds, seconds=60):
         """Until something holds of a server that lives."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

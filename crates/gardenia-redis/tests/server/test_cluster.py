@@ -7,9 +7,6 @@ import redis
 import every
 from servers import BINARIES, Server
 
-# The node's bus listens 10,000 above its port.
-HIGHEST = 65535 - 10000
-
 
 class Cluster(unittest.TestCase):
     engine = None
@@ -17,7 +14,7 @@ class Cluster(unittest.TestCase):
     def setUp(self):
         self.nodes = []
         while len(self.nodes) < 3:
-            node = Server(self.engine, "--cluster-enabled", "yes", "--cluster-node-timeout", "5000", highest=HIGHEST)
+            node = Server(self.engine, "--cluster-enabled", "yes", "--cluster-node-timeout", "5000")
             self.addCleanup(node.remove)
             self.nodes.append(node)
         for number, node in enumerate(self.nodes):

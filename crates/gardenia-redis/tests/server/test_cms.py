@@ -418,7 +418,7 @@ class Slots(Case):
     # Its bus listens 10,000 above its port.
     @classmethod
     def setUpClass(cls):
-        cls.server = Server(cls.engine, "--cluster-enabled", "yes", highest=55535)
+        cls.server = Server(cls.engine, "--cluster-enabled", "yes")
         cls.server.do("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
         cls.server.wait(lambda: b"cluster_state:ok" in cls.server.do("CLUSTER", "INFO"))
 

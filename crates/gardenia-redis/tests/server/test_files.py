@@ -147,7 +147,7 @@ class Files(Case):
             server.do("BF.ADD", "old", "a")
             self.assertEqual(server.do("SAVE"), "OK")
             server.do("REPLICAOF", "127.0.0.1", primary.port)
-            self.assertEqual(server.process.wait(20), 1)
+            self.assertEqual(server.process.wait(60), 1)
             self.assertIn(text, server.log())
             primary.close()
             server.close()

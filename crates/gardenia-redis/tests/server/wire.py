@@ -29,7 +29,7 @@ def encoded(*commands):
 
 class Wire:
     def __init__(self, port, protocol=2):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self.file = self.socket.makefile("rb")
         if protocol == 3:
             self.do("HELLO", "3")
