@@ -9,7 +9,7 @@ import hostile
 import redisbloom_data as redisbloom
 import restarts
 from redisbloom_data import KEYS, PROBES, WRITTEN
-from servers import WRONG_TYPE, Case, arity, dump, follow, on_both, replica_of
+from servers import WRONG_TYPE, Case, absent, arity, dump, follow, on_both, replica_of
 from wire import Error, Wire
 
 BOUNDS = "Capacity must be in the range [cf-bucket-size * 2, 1073741824]"
@@ -145,7 +145,7 @@ class Commands(Case):
         got = self.do3("CF.INSERT", "k", "NOCREATE", "ITEMS", "a", "c")
         self.assertEqual((got, [type(x) for x in got]), ([True, True], [bool, bool]))
         for do in self.do, self.do3:
-            got = do("CF.INSERTNX", "k", "NOCREATE", "ITEMS", "a", do.__name__)
+            got = do("CF.INSERTNX", "k", "NOCREATE", "ITEMS", "a", absent(self.do, "CF.EXISTS", "k"))
             self.assertEqual((got, [type(x) for x in got]), ([0, 1], [int, int]))
         self.assertEqual(self.do("CF.INSERTNX", "nx", "CAPACITY", "4", "ITEMS", "a", "a"), [1, 0])
         self.assertEqual(self.do("CF.COUNT", "k", "a"), 3)
