@@ -42,7 +42,10 @@ CALLS = {
     "cf.info": [("cf",)], "cf.debug": [("cf",)],
     "cms.initbydim": [("new", 10**6, 10), ("new", 10**4, 255)], "cms.initbyprob": [("new", "1e-6", "1e-9"), ("new", "0.9", "0.9")],
     "cms.incrby": [("cms", *PAIRS)], "cms.query": [("cms", *ITEMS)], "cms.info": [("cms",)],
-    "topk.reserve": [("new", 10**4, 10**4, 8, "0.9"), ("new", 10**5, 8, 1, "0.9")], "topk.add": [("top", *ITEMS)], "topk.incrby": [("top", *PAIRS)],
+    "topk.reserve": [("new", 10**4, 10**4, 8, "0.9"), ("new", 10**5, 8, 1, "0.9"), ("new", 3, 1, 16 * 10**6, "0.9"), ("new", 3, 60_000, 255, "0.9")],
+    "topk.add": [("top", *ITEMS), ("deep", *range(10))],
+    # At decay 1 each increment takes the cells of the item before it.
+    "topk.incrby": [("top", *PAIRS), ("deep", *PAIRS[:20]), ("certain", *(word for item in ITEMS for word in (item, 100_000)))],
     "topk.query": [("top", *ITEMS)], "topk.count": [("top", *ITEMS)], "topk.list": [("top",)], "topk.info": [("top",)],
     "gd.add": [(f"gd-{kind}", *ITEMS) for kind in ("bloom", "counting", "infini", "stable", "a2", "dynamic", "cuckoo", "quotient")],
     "gd.exists": [("gd-bloom", *ITEMS)], "gd.del": [("gd-counting", *ITEMS)], "gd.count": [("gd-counting", *ITEMS)],
@@ -55,7 +58,7 @@ LISTED = {name.lower() for name in listed()} | {"gd.reserve"}
 def fill(server):
     for words in (
         ("BF.RESERVE", "bf", "0.001", 10**6), ("CF.RESERVE", "cf", 10**6), ("CMS.INITBYDIM", "cms", 10**6, 8),
-        ("TOPK.RESERVE", "top", 1000, 10**4, 8, "0.9"),
+        ("TOPK.RESERVE", "top", 1000, 10**4, 8, "0.9"), ("TOPK.RESERVE", "deep", 3, 60_000, 255, "0.9"), ("TOPK.RESERVE", "certain", 3, 1, 7, 1),
         *(("GD.RESERVE", f"gd-{kind}", "KIND", kind, "ITEMS", 10**6) for kind in ("bloom", "counting", "stable", "a2", "dynamic", "cuckoo", "quotient")),
         ("GD.RESERVE", "gd-infini", "KIND", "infini"),
         *(("BF.RESERVE", f"grows {error}", error, 1, "EXPANSION", 1) for error in GROWING),

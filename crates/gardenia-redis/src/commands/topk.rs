@@ -49,6 +49,9 @@ const EXISTS: Failure = Failure::Text(c"TopK: key already exists");
 const STILL_LOADING: Failure = Failure::Text(c"TopK: the table is still being loaded");
 const NO_MEMORY: Failure =
     Failure::Text(c"ERR Insufficient memory to create topk data structure: see bf.memory-limit");
+/// The most rows of a table: every item of a command goes through all of them.
+const MAX_DEPTH: u32 = 255;
+const TOO_DEEP: Failure = Failure::Text(c"TopK: invalid depth: a table has at most 255 rows");
 const NOT_ADDED: &CStr = c"TopK: Insufficient memory to add the item: see bf.memory-limit";
 const INCREMENT: Failure = Failure::Text(
     c"TopK: increment must be an integer greater or equal to 0 and smaller or equal to 100,000",
@@ -134,6 +137,10 @@ fn reserve(ctx: &Context<'_>, keys: &mut Keys<'_>) -> Result<(), Failure> {
         return Err(EXISTS);
     }
     let TopKReserve { k, width, depth, decay } = parse_reserve(rest)?;
+    // Replicas take what was accepted elsewhere, and files hold it.
+    if depth > MAX_DEPTH && !ctx.is_repeated() {
+        return Err(TOO_DEEP);
+    }
     let top = TopK::new(k, width, depth, decay, ctx.limit()).map_err(|_| NO_MEMORY)?;
     if !key.set(Top::Whole(top)) {
         return Err(NO_MEMORY);

@@ -359,9 +359,12 @@ class Repeated(Case):
                 ("GD.RESERVE", "low", "KIND", "bloom", "ITEMS", "10", "FPP", "1e-14", "SEED", "0"),
                 ("GD.RESERVE", "many", "KIND", "bloom", "ITEMS", "7", "BITS", "5120", "HASHES", "70", "SEED", "0"),
                 ("GD.ADD", "low", "a"),
+                ("TOPK.RESERVE", "deep", "3", "8", "300", "0.9"),
+                ("TOPK.ADD", "deep", "a"),
             ))  # fmt: skip
         self.server.start()
-        self.assertEqual(sorted(self.do("KEYS", "*")), [b"low", b"many"])
+        self.assertEqual(sorted(self.do("KEYS", "*")), [b"deep", b"low", b"many"])
+        self.assertEqual(self.do("TOPK.LIST", "deep", "WITHCOUNT"), [b"a", 1])
         self.assertEqual(self.do("GD.EXISTS", "low", "a", "b"), [1, 0])
 
 

@@ -41,17 +41,20 @@ class Commands(Case):
             ("3 rose 4 0.9", "TopK: invalid width"),
             ("3 50 -4 0.9", "TopK: invalid depth"),
             ("3 50 rose 0.9", "TopK: invalid depth"),
+            ("3 50 256 0.9", "TopK: invalid depth: a table has at most 255 rows"),
+            ("3 1 16000000 0.9", "TopK: invalid depth: a table has at most 255 rows"),
             ("3 50 4 0", decay),
             ("3 50 4 1.1", decay),
             ("3 50 4 -0.5", decay),
             ("3 50 4 nan", decay),
             ("3 50 4 rose", decay),
             ("4294967295", NO_MEMORY),
-            ("3 4294967295 4294967295 0.9", NO_MEMORY),
+            ("3 4294967295 255 0.9", NO_MEMORY),
             ("3 10000000 4 0.9", NO_MEMORY),
         ]:
             self.refused(text, "TOPK.RESERVE", "new", *words.split())
         self.assertEqual(self.do("EXISTS", "new"), 0)
+        self.assertEqual(self.do("TOPK.RESERVE", "new", "3", "50", "255", "0.9"), "OK")
 
     def test_items_come_and_go(self):
         """As clients' tests expect of RedisBloom."""
