@@ -104,6 +104,22 @@ pub fn memory_limit() -> u64 {
     MemoryLimit::get().unsigned_abs()
 }
 
+/// A number of bytes as engines read it: `128mb` is 128 × 2²⁰, and `128m` is 128 × 10⁶.
+fn bytes(text: &str) -> Option<i64> {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let unit = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" => 1000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<i64>().ok()?.checked_mul(unit)
+}
+
 /// Takes the arguments of `loadmodule`, pairs of a name and a value.
 pub fn take_arguments(args: &[impl AsRef<[u8]>]) -> Result<(), &'static str> {
     let (pairs, rest) = args.as_chunks::<2>();
@@ -116,7 +132,7 @@ pub fn take_arguments(args: &[impl AsRef<[u8]>]) -> Result<(), &'static str> {
         let taken = match name.as_ref().to_ascii_uppercase().as_slice() {
             b"INITIAL_SIZE" => whole.is_some_and(InitialSize::set),
             b"EXPANSION" | b"EXPANSION_FACTOR" => whole.is_some_and(ExpansionFactor::set),
-            b"MEMORY_LIMIT" => whole.is_some_and(MemoryLimit::set),
+            b"MEMORY_LIMIT" => bytes(value).is_some_and(MemoryLimit::set),
             b"ERROR_RATE" => value.parse().ok().is_some_and(ErrorRate::set),
             b"CF_INITIAL_SIZE" => whole.is_some_and(CuckooSize::set),
             b"CF_BUCKET_SIZE" => whole.is_some_and(CuckooBucketSize::set),
@@ -166,4 +182,17 @@ fn arguments_are_checked() {
     assert!(take_arguments(&["cf_initial_size", "1024", "CF_BUCKET_SIZE", "2"]).is_ok());
     assert!(take_arguments(&["initial_size", "100", "ERROR_RATE", "0.01"]).is_ok());
     assert_eq!((InitialSize::get(), ErrorRate::get()), (100, 0.01));
+}
+
+#[test]
+fn bytes_are_read_as_engines_read_them() {
+    for (text, number) in
+        [("0", 0), ("1000", 1000), ("7b", 7), ("1k", 1000), ("1Kb", 1024), ("2m", 2_000_000)]
+    {
+        assert_eq!(bytes(text), Some(number), "{text}");
+    }
+    assert_eq!([bytes("128mb"), bytes("2G"), bytes("2GB")], [1 << 27, 2_000_000_000, 1 << 31].map(Some));
+    for wrong in ["", "mb", "1.5mb", "1tb", "1 mb", "rose", "9223372036854775807kb"] {
+        assert_eq!(bytes(wrong), None, "{wrong}");
+    }
 }

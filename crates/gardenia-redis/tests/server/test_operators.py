@@ -390,13 +390,13 @@ class Chunks(Case):
 
 class Arguments(Case):
     arguments = ("ERROR_RATE", "0.003", "INITIAL_SIZE", "400", "EXPANSION", "4", "CF_MAX_EXPANSIONS", "64", "CF_INITIAL_SIZE", "2048",
-                 "CF_BUCKET_SIZE", "4", "CF_MAX_ITERATIONS", "40", "CF_EXPANSION_FACTOR", "2", "MEMORY_LIMIT", "1000000")
+                 "CF_BUCKET_SIZE", "4", "CF_MAX_ITERATIONS", "40", "CF_EXPANSION_FACTOR", "2", "MEMORY_LIMIT", "3mb")
 
     def test_the_load_arguments_of_redisbloom_are_settings(self):
         settings = {
             "error-rate": b"0.003", "initial-size": b"400", "expansion-factor": b"4", "cf-max-expansions": b"64",
             "cf-initial-size": b"2048", "cf-bucket-size": b"4", "cf-max-iterations": b"40", "cf-expansion-factor": b"2",
-            "memory-limit": b"1000000",
+            "memory-limit": b"3145728",
         }
         for name, value in settings.items():
             self.assertEqual(self.do("CONFIG", "GET", f"bf.{name}"), [f"bf.{name}".encode(), value])
