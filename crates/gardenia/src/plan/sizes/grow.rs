@@ -193,7 +193,7 @@ pub(crate) fn a2_design(need: &Need, fpp: f64, within: Option<u64>) -> Result<Fi
 }
 
 /// The bound on the rate of two buffers, both as full as they become.
-pub(crate) fn a2_bound(shape: a2::Shape, scheme: AnyScheme, confidence: f64) -> f64 {
+pub(crate) fn a2_bound(shape: a2::A2Shape, scheme: AnyScheme, confidence: f64) -> f64 {
     let half = Shape { cells: shape.bits / 2, hashes: shape.hashes };
     let met = slice_items(shape.capacity, scheme.planned_fpp(half.cells, shape.capacity));
     let planned = scheme.planned_fpp(half.cells, met);
@@ -235,8 +235,8 @@ pub(crate) fn stable_design(need: &Need, fpp: f64) -> Result<Figures, SizeError>
 
 /// The bound on the rate of a stable filter. Cells are set and lowered by chance; a run lowers
 /// neighbours together, which the factor allows for.
-pub(crate) fn stable_bound(shape: stable::Shape, items: u64, confidence: f64) -> f64 {
-    let stable::Shape { cells, hashes, max, decrements } = shape;
+pub(crate) fn stable_bound(shape: stable::StableShape, items: u64, confidence: f64) -> f64 {
+    let stable::StableShape { cells, hashes, max, decrements } = shape;
     let zeros = stable::zero_fraction(cells, hashes, max, decrements);
     let variance = 2.0 * cells as f64 * zeros * (1.0 - zeros);
     let fill = 1.0 - zeros + bennett(variance, confidence) / cells as f64;

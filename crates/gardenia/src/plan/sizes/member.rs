@@ -219,7 +219,7 @@ pub(crate) fn cuckoo_design(
 
 /// The bound on the rate of a cuckoo filter: each of n keys has one fingerprint in one pair of
 /// buckets, and no query meets more than all of them.
-pub(crate) fn cuckoo_bound(shape: cuckoo::Shape, items: u64) -> f64 {
+pub(crate) fn cuckoo_bound(shape: cuckoo::CuckooShape, items: u64) -> f64 {
     items as f64 * (8.0 / (shape.cells() as f64 * (libm::exp2(f64::from(shape.width)) - 1.0)))
 }
 
