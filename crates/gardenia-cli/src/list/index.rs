@@ -81,7 +81,7 @@ impl Index {
         let ours = bytes.starts_with(MAGIC) && word(1)? == VERSION && word(2)? == mark && word(7)? == head;
         let filter = entries.checked_mul(ENTRY)?.checked_add(HEADER)?;
         let end = bytes.len().checked_sub(SUM)?;
-        // The list itself is read to its end, too: this takes less.
+        // The list itself is read to its end as well, to count its lines.
         let whole = ours
             && filter <= end
             && BlockedBloom::view(&bytes[filter..end]).is_ok()
