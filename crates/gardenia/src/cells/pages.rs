@@ -15,9 +15,10 @@
 //! page splits it does not know to which of two buckets it belongs, and goes to both. And the keys
 //! of a bucket are a set: to make room for one more, each bucket behind it moves only its first
 //! fingerprint to its end.
+#![allow(unsafe_code)] // reads of what the directory and the sizes of buckets point at
 
 use crate::Digest;
-use crate::simd::{Has, Level, Work, any_long, any_short, prefetch, with_level};
+use crate::simd::{Has, Level, Work, any_long, any_short, prefetch, sum_before, with_level};
 use crate::theory::infini::{BUCKET_BITS, BUCKETS, Rule, STEP};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -40,7 +41,8 @@ pub(crate) trait Lane: Copy + Ord + Default + Into<u64> {
     fn shifted(self) -> Self;
     /// Whether one of `len` slots of a window from `from` on is a prefix of `key`.
     fn any(window: &[Self; WINDOW], from: usize, len: usize, key: Self) -> bool;
-    /// Whether one of the slots is a prefix of `key`; none where windows are faster.
+    /// Whether one of the slots, at most a window of them, is a prefix of `key`; none where windows
+    /// are faster.
     fn any_at_once(has: Has, slots: &[Self], key: Self) -> Option<bool>;
 
     /// A fingerprint without bits.
@@ -119,13 +121,17 @@ lane!(u32, any_long);
 pub(crate) struct Page<L> {
     /// At least a window of them; those behind the last bucket are empty.
     slots: Box<[L]>,
+    /// All of them [`WIDE`] in a wide page, and none in others: a query then reads one size to know
+    /// both.
     sizes: [u8; BUCKETS],
 }
 
 /// The most slots of a page that is not wide.
 const NARROW: usize = 1024;
 /// The most slots of one of its buckets.
-const FULL: u8 = 255;
+const FULL: u8 = WIDE - 1;
+/// The size of a bucket of a wide page, which its first slots tell.
+const WIDE: u8 = 255;
 
 /// A one for each bucket before the one at its middle, and a zero for each behind it.
 const BEFORE: [u8; 2 * BUCKETS] = {
@@ -155,22 +161,40 @@ fn place<L: Lane>(digest: u64, depth: u32) -> (usize, L) {
     ((rest >> (64 - BUCKET_BITS)) as usize, L::of(rest << BUCKET_BITS))
 }
 
+/// Whether a page with buckets up to these ends and this much room has to be wide.
+fn must_be_wide(ends: &[u16; BUCKETS], room: usize) -> bool {
+    let mut begin = 0;
+    let above = |end: &u16| *end - core::mem::replace(&mut begin, *end) > FULL.into();
+    room > NARROW || ends.iter().any(above)
+}
+
+/// Slots of a page with this much room.
+fn slots_for(room: usize, wide: bool) -> usize {
+    let (head, least) = if wide { (BUCKETS + 1, NARROW + 1) } else { (0, WINDOW) };
+    (head + room).max(least).next_multiple_of(STEP.into())
+}
+
 impl<L: Lane> Page<L> {
     /// A page of these fingerprints, of which a bucket has those up to its end, with room for
     /// `room` of them.
     fn new(ends: [u16; BUCKETS], slots: &[L], room: usize) -> Result<Self, NoRoom> {
-        let (mut sizes, mut begin, mut wide) = ([0; BUCKETS], 0, room > NARROW);
-        for (size, end) in sizes.iter_mut().zip(ends) {
-            // A full one may be asked to hold one more.
-            wide |= end - begin >= FULL.into();
-            (*size, begin) = ((end - begin) as u8, end);
+        let room = room.max(slots.len());
+        Self::of(ends, slots, room, must_be_wide(&ends, room))
+    }
+
+    /// The same, wide or not. It must be wide if `must_be_wide` says so.
+    fn of(ends: [u16; BUCKETS], slots: &[L], room: usize, wide: bool) -> Result<Self, NoRoom> {
+        let (mut sizes, mut begin) = ([WIDE; BUCKETS], 0);
+        if !wide {
+            for (size, end) in sizes.iter_mut().zip(ends) {
+                (*size, begin) = ((end - begin) as u8, end);
+            }
         }
-        let (head, least) = if wide { (BUCKETS + 1, NARROW + 1) } else { (0, WINDOW) };
-        let len = (head + room.max(slots.len())).max(least).next_multiple_of(STEP.into());
+        let len = slots_for(room, wide);
         let mut fresh = Vec::new();
         fresh.try_reserve_exact(len).map_err(|_| NoRoom::Memory)?;
         if wide {
-            let bound = |end: u16| L::from_bits(head as u64 + u64::from(end));
+            let bound = |end: u16| L::from_bits((BUCKETS + 1) as u64 + u64::from(end));
             fresh.push(bound(0));
             fresh.extend(ends.map(bound));
         }
@@ -245,13 +269,23 @@ impl<L: Lane> Page<L> {
 
     #[inline(always)]
     fn contains(&self, has: Has, bucket: usize, key: L) -> bool {
+        if let Some(start) = sum_before(has, &self.sizes, bucket) {
+            let size = usize::from(self.sizes[bucket]);
+            if size > WINDOW {
+                return self.long_contains(has, bucket, key);
+            }
+            debug_assert!(start + size <= self.slots.len());
+            // SAFETY: a page that is not wide has as many slots as its sizes add up to, or more; and
+            // a wide one has larger sizes.
+            let slots = unsafe { self.slots.get_unchecked(start..start + size) };
+            if let Some(found) = L::any_at_once(has, slots, key) {
+                return found;
+            }
+        }
         if self.is_wide() {
             return self.wide_contains(bucket, key);
         }
         let range = self.range(bucket);
-        if let Some(found) = L::any_at_once(has, &self.slots[range.clone()], key) {
-            return found;
-        }
         let mut from = range.start;
         loop {
             // The last window ends with the slots.
@@ -265,6 +299,17 @@ impl<L: Lane> Page<L> {
                 return false;
             }
         }
+    }
+
+    /// The same for a bucket of more than a window.
+    #[cold]
+    #[inline(never)]
+    fn long_contains(&self, has: Has, bucket: usize, key: L) -> bool {
+        let mut windows = self.slots[self.range(bucket)].chunks(WINDOW);
+        windows.any(|slots| match L::any_at_once(has, slots, key) {
+            Some(found) => found,
+            None => slots.iter().any(|slot| slot.is_prefix_of(key)),
+        })
     }
 
     #[cold]
@@ -390,7 +435,8 @@ impl Entry {
 pub(crate) struct Pages<L> {
     /// The page of each prefix of `bits` bits.
     directory: Vec<Entry>,
-    bits: u32,
+    /// How far a digest without its last bit is shifted to leave that prefix.
+    shift: u32,
     pages: Vec<Page<L>>,
     /// Slots in all pages, with those that hold bounds: counted as they change, because pages are
     /// many.
@@ -451,7 +497,7 @@ impl<L: Lane> Pages<L> {
             pages.push(Page::new([0; BUCKETS], &[], room)?);
         }
         let slots = counted(&pages);
-        Ok(Self { directory, bits: rule.depth, pages, slots, level: Level::best() })
+        Ok(Self { directory, shift: 63 - rule.depth, pages, slots, level: Level::best() })
     }
 
     /// Bytes of a table that was just made.
@@ -460,24 +506,37 @@ impl<L: Lane> Pages<L> {
         (size_of::<Page<L>>() as u64 + 4 + room * size_of::<L>() as u64) << rule.depth
     }
 
+    /// Bits of a prefix in the directory.
+    fn bits(&self) -> u32 {
+        63 - self.shift
+    }
+
     /// The place of a digest in the directory.
     #[inline(always)]
     fn prefix(&self, digest: u64) -> usize {
         // Two shifts, since one of 64 bits is none.
-        (digest >> 1 >> (63 - self.bits)) as usize
+        (digest >> 1 >> (self.shift & 63)) as usize
     }
 
     #[inline(always)]
     fn entry(&self, digest: u64) -> Entry {
-        self.directory[self.prefix(digest)]
+        let at = self.prefix(digest);
+        debug_assert!(at < self.directory.len());
+        // SAFETY: the directory has an entry for each prefix of its number of bits.
+        unsafe { *self.directory.get_unchecked(at) }
     }
 
     /// The page of a digest, its bucket there and its fingerprint.
+    ///
+    /// The number of instructions decides how many queries of a loop overlap their waits for
+    /// memory, so that nothing is checked here that always holds.
     #[inline(always)]
     fn find(&self, digest: u64) -> (&Page<L>, usize, L) {
         let entry = self.entry(digest);
         let (bucket, key) = place(digest, entry.depth());
-        (&self.pages[entry.page()], bucket, key)
+        debug_assert!(entry.page() < self.pages.len());
+        // SAFETY: entries number pages that there are.
+        (unsafe { self.pages.get_unchecked(entry.page()) }, bucket, key)
     }
 
     /// The same, to change the page.
@@ -543,13 +602,18 @@ impl<L: Lane> Pages<L> {
         let (page, bucket, key) = self.find_mut(digest);
         let removed = page.remove(bucket, key);
         // Gives memory back. If a smaller piece cannot be had, the page keeps the one that it has.
-        let before = page.slots.len();
-        if page.room() > 2 * page.len() + 2 * WINDOW
-            && let Ok(smaller) = Page::new(page.ends(), page.used(), page.len())
-        {
-            *page = smaller;
-            let after = page.slots.len();
-            self.slots -= (before - after) as u64;
+        let (before, len) = (page.slots.len(), page.len());
+        if page.room() > 2 * len + 2 * WINDOW {
+            let ends = page.ends();
+            let wide = must_be_wide(&ends, len);
+            // A wide page has a least size, and may be at it.
+            if slots_for(len, wide) < before
+                && let Ok(smaller) = Page::of(ends, page.used(), len, wide)
+            {
+                let after = smaller.slots.len();
+                *page = smaller;
+                self.slots -= (before - after) as u64;
+            }
         }
         removed
     }
@@ -579,7 +643,7 @@ impl<L: Lane> Pages<L> {
             }
             let before = page.slots.len();
             if !page.is_wide() && (page.sizes[bucket] == FULL || len == NARROW) {
-                *page = Page::new(page.ends(), page.used(), len + 1)?;
+                *page = Page::of(page.ends(), page.used(), len + 1, true)?;
             }
             let room = if len < page.room() { Ok(()) } else { page.grow() };
             let after = page.slots.len();
@@ -594,7 +658,7 @@ impl<L: Lane> Pages<L> {
         let page = &self.pages[entry.page()];
         let depth = entry.depth() + 1;
         if depth > rule.deepest()
-            || (depth > self.bits && 2 * self.directory.len() > widest(self.pages.len()))
+            || (depth > self.bits() && 2 * self.directory.len() > widest(self.pages.len()))
         {
             return Ok(false);
         }
@@ -612,13 +676,13 @@ impl<L: Lane> Pages<L> {
             let more = (self.pages.len() / 8).max(8);
             self.pages.try_reserve_exact(more).map_err(|_| NoRoom::Memory)?;
         }
-        if depth > self.bits {
+        if depth > self.bits() {
             let mut twice = Vec::new();
             twice.try_reserve_exact(2 * self.directory.len()).map_err(|_| NoRoom::Memory)?;
             twice.extend(self.directory.iter().flat_map(|entry| [*entry, *entry]));
-            (self.directory, self.bits) = (twice, self.bits + 1);
+            (self.directory, self.shift) = (twice, self.shift - 1);
         }
-        let span = 1usize << (self.bits - depth);
+        let span = 1usize << (self.bits() - depth);
         let start = self.prefix(digest) / (2 * span) * (2 * span);
         self.directory[start..start + span].fill(Entry::new(entry.page(), depth));
         self.directory[start + span..start + 2 * span].fill(Entry::new(self.pages.len(), depth));
@@ -635,7 +699,7 @@ impl<L: Lane> Pages<L> {
             let first = page.first();
             page.slots[first..].fill(L::default());
             page.slots[..first].fill(L::from_bits(first as u64));
-            page.sizes = [0; BUCKETS];
+            page.sizes = [if first > 0 { WIDE } else { 0 }; BUCKETS];
         }
     }
 
@@ -644,7 +708,7 @@ impl<L: Lane> Pages<L> {
         let mut at = 0;
         core::iter::from_fn(move || {
             let entry = *self.directory.get(at)?;
-            at += 1 << (self.bits - entry.depth());
+            at += 1 << (self.bits() - entry.depth());
             Some((&self.pages[entry.page()], entry.depth()))
         })
     }
@@ -813,7 +877,7 @@ impl<L: Lane> Pages<L> {
             rest = next;
         }
         let slots = counted(&pages);
-        Ok(Self { directory, bits, pages, slots, level: Level::best() })
+        Ok(Self { directory, shift: 63 - bits, pages, slots, level: Level::best() })
     }
 }
 
@@ -851,7 +915,7 @@ mod tests {
             let key = L::from_bits(random(number) & !(mark - 1) | mark);
             let bucket = if number < 640 { number as usize % BUCKETS } else { 5 };
             if page.sizes[bucket] == FULL && !page.is_wide() {
-                page = Page::new(page.ends(), page.used(), room).unwrap();
+                page = Page::of(page.ends(), page.used(), room, true).unwrap();
             }
             page.insert(bucket, key);
         }
@@ -883,6 +947,12 @@ mod tests {
             for bucket in 0..BUCKETS {
                 let all = 0..60 * (bucket as u32 % 4);
                 all.for_each(|number| _ = page.remove(bucket, L::of(random(number))));
+            }
+            if !heaped {
+                // And one of a page that is not wide.
+                page = Page::new(page.ends(), page.used(), page.len() + 60).unwrap();
+                (0..60).for_each(|number| page.insert(9, L::of(random(number + 30_000))));
+                assert!(page.sizes[9] > 2 * WINDOW as u8 - 10 && !page.is_wide());
             }
             let mut found = 0;
             for number in 0..20_000 {
@@ -934,6 +1004,34 @@ mod tests {
             assert_eq!(ours.unwrap().sorted(), theirs.unwrap().sorted());
         }
         assert!(wide.is_wide() && !narrow.is_wide());
+    }
+
+    /// Copies of one key in a bucket of their own, and other keys, which are removed: memory is
+    /// only given back, whether the copies need a wide page, nearly need one, or do not.
+    #[test]
+    fn removal_takes_no_memory() {
+        let (copy, bucket) = (random(0), |digest| place::<u16>(digest, 0).0);
+        for copies in [1, 100, 253, 254, 255, 256, 500] {
+            let rule = Rule::new(0.01, 1, None).unwrap();
+            let mut pages: Pages<u16> = Pages::new(&rule).unwrap();
+            let others = (1..).map(random).filter(|other| bucket(*other) != bucket(copy));
+            let others: Vec<u64> = others.take(690 - copies).collect();
+            let insert = |pages: &mut Pages<u16>, digest| pages.insert(digest, &rule).unwrap();
+            others.iter().for_each(|other| insert(&mut pages, *other));
+            (0..copies).for_each(|_| insert(&mut pages, copy));
+            assert_eq!((pages.pages.len(), pages.pages[0].is_wide()), (1, copies > 254));
+            for other in &others {
+                let before = pages.slots;
+                assert!(pages.remove(*other));
+                assert!(pages.slots <= before, "{copies} copies: {before} slots, then {}", pages.slots);
+                assert_eq!(pages.slots, counted(&pages.pages));
+                assert_eq!(pages.pages[0].is_wide(), copies > 254);
+            }
+            assert_eq!((pages.count(copy), pages.len()), (copies as u64, copies as u64));
+            others.iter().for_each(|other| insert(&mut pages, *other));
+            (0..copies).for_each(|_| assert!(pages.remove(copy)));
+            assert!(others.iter().all(|other| pages.contains(*other)) && !pages.contains(copy));
+        }
     }
 
     #[test]

@@ -29,5 +29,5 @@ pub(crate) use level::{Has, Work, digest_keys, digest_slice, with_best, with_lev
 pub(crate) use pattern::Pattern;
 pub(crate) use prefetch::{prefetch, prefetch_at};
 pub(crate) use rows::positions;
-pub(crate) use slots::{any_long, any_short};
+pub(crate) use slots::{any_long, any_short, sum_before};
 pub(crate) use split::SplitBlocks;
