@@ -61,7 +61,9 @@ class Cost:
     task_bytes: int
     """Most bytes that a Python worker holds: the merged filter, and another one as it arrives and as it is decoded."""
     executor_tasks: int
-    """Tasks that run on an executor at a time: spark.executor.cores / spark.task.cpus."""
+    """Tasks that run on an executor at a time: its cores / spark.task.cpus."""
+    at_least: bool = False
+    """Whether there may be more of them: in standalone mode an executor uses all cores of its machine unless spark.executor.cores is set."""
 
     @property
     def executor_bytes(self):
@@ -72,7 +74,8 @@ class Cost:
         size = lambda count: f"{count / 1e6:,.1f} MB"
         return (
             f"{self.spec}: {size(self.filter_bytes)} for each task of the first stage, {size(self.task_bytes)} at most in a Python worker, "
-            f"{size(self.executor_bytes)} on an executor of {self.executor_tasks} tasks"
+            f"{'at least ' * self.at_least}{size(self.executor_bytes)} on an executor of {self.executor_tasks} tasks"
+            + ("; it may run more: set spark.executor.cores to know" if self.at_least else "")
         )
 
 
@@ -234,8 +237,21 @@ def _check_keys(keys, filter, nulls):
 
 def _cost(spec, size):
     setting = SparkSession.active().conf.get
-    tasks = max(1, int(setting("spark.executor.cores", "1")) // int(setting("spark.task.cpus", "1")))
-    return Cost(spec, size, 3 * size, tasks)
+    cores, known = _executor_cores(setting("spark.master", ""), setting("spark.executor.cores", ""))
+    return Cost(spec, size, 3 * size, max(1, cores // int(setting("spark.task.cpus", "1"))), not known)
+
+
+def _executor_cores(master, setting):
+    """Cores of an executor, and whether that is certain; if not, it has at least that many."""
+    local = re.fullmatch(r"local(?:\[\s*(\*|\d+)\s*(?:,.*)?\])?", master)
+    cluster = re.fullmatch(r"local-cluster\[[^,]*,\s*(\d+)\s*,.*\]", master)
+    if local:  # the driver is the only executor, whatever the setting
+        return (os.cpu_count() or 1 if local[1] == "*" else int(local[1] or 1)), True
+    if setting:
+        return int(setting), True
+    if cluster:
+        return int(cluster[1]), True
+    return 1, master.startswith(("yarn", "k8s"))  # where the default is one core
 
 
 # What the driver does.

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import time
+import types
 
 import gardenia
 import gardenia.spark as gs
@@ -298,6 +299,30 @@ def test_the_cost_is_known_before_the_job(spark, no_job, caplog):
             patch.setattr(gs, "_task", lambda *_: (_ for _ in ()).throw(Exception("stop here")))
             gs.build(spark.range(9), "id", "blocked items=1M fpp=1%")
     assert str(cost) in caplog.text
+
+
+@pytest.mark.parametrize(
+    "master, cores, cpus, tasks, at_least",
+    [
+        ("local", "", 1, 1, False),
+        ("local[3]", "", 1, 3, False),
+        ("local[3, 5]", "1", 1, 3, False),
+        ("local[*]", "", 1, os.cpu_count(), False),
+        ("local-cluster[2,4,1024]", "", 1, 4, False),
+        ("local-cluster[2, 4, 1024]", "3", 1, 3, False),
+        ("yarn", "", 1, 1, False),
+        ("k8s://https://10.0.0.1", "", 1, 1, False),
+        ("spark://10.0.0.1:7077", "", 1, 1, True),
+        ("spark://10.0.0.1:7077", "8", 2, 4, False),
+    ],
+)
+def test_the_cost_counts_the_cores_of_an_executor(monkeypatch, master, cores, cpus, tasks, at_least):
+    settings = {"spark.master": master, "spark.task.cpus": str(cpus)} | ({"spark.executor.cores": cores} if cores else {})
+    session = types.SimpleNamespace(conf=settings)
+    monkeypatch.setattr(gs, "SparkSession", types.SimpleNamespace(active=lambda: session))
+    cost = gs.cost("blocked items=1M fpp=1%")
+    assert (cost.executor_tasks, cost.at_least) == (tasks, at_least)
+    assert ("at least 3.7 MB on an executor of 1 tasks; it may run more" in str(cost)) == at_least
 
 
 def test_a_filter_is_read_once_by_a_process_and_mapped_if_it_is_large(spark):
