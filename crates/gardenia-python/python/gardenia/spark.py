@@ -260,6 +260,7 @@ def _executor_cores(master, setting):
 def _reduced(df, column, recipe, known, nulls, partitions, depth, path):
     """Runs the job: the filters of all partitions, merged in `depth` steps."""
     _check_nulls(nulls)
+    path = path if path is None else _absolute(os.fspath(path))
     if depth < 1 or partitions is not None and partitions < 1:
         raise ValueError(f"depth is {depth} and partitions is {partitions}: both must be at least 1")
     keys = df.select(column)
@@ -278,11 +279,17 @@ def _reduced(df, column, recipe, known, nulls, partitions, depth, path):
         most = round(width ** ((depth - step) / (depth - 1)))
         sent = rows.repartition("part") if most >= width else rows.repartition(most, "part")
         rows = sent.mapInArrow(_task("_merged", recipe), ROWS)
-    last = _task("_merged", recipe) if path is None else _task("_written", recipe, os.fspath(path), job)
-    with _understood():
-        parts = list(_filters(rows.repartition(1).mapInArrow(last, ROWS).toArrow().to_batches()))
-    if path is not None:
-        return _commit(os.fspath(path), job, parts[0].decode() if parts else None, empty)
+    last = _task("_merged", recipe) if path is None else _task("_written", recipe, path, job)
+    try:
+        with _understood():
+            parts = list(_filters(rows.repartition(1).mapInArrow(last, ROWS).toArrow().to_batches()))
+        if path is not None:
+            return _commit(path, job, parts[0].decode() if parts else None, empty)
+    except BaseException:
+        if path is not None:
+            with contextlib.suppress(OSError):  # the error that counts is the first
+                _clear(path, job)
+        raise
     return recipe.read(parts[0]) if parts else empty
 
 
@@ -299,11 +306,14 @@ def _understood():
         raise getattr(gardenia, known[-1][0])(known[-1][1]) from error
 
 
+def _absolute(path):
+    """The path as the driver means it: workers have directories of their own to start from."""
+    return path if "://" in path else os.path.abspath(path)
+
+
 def _storage(path):
-    """The file system of a path or address, and the path there."""
-    if "://" in path:
-        return pyarrow.fs.FileSystem.from_uri(path)
-    return pyarrow.fs.LocalFileSystem(), os.path.abspath(path)
+    """The file system of an absolute path or an address, and the path there."""
+    return pyarrow.fs.FileSystem.from_uri(path) if "://" in path else (pyarrow.fs.LocalFileSystem(), path)
 
 
 def _commit(path, job, written, empty):
@@ -316,6 +326,12 @@ def _commit(path, job, written, empty):
     if files.get_file_info(written).type == pyarrow.fs.FileType.NotFound:
         raise FileNotFoundError(f"{path}: the worker wrote {written}, and the driver does not see it. hint: use storage that all machines share")
     files.move(written, at)
+    _clear(path, job)
+
+
+def _clear(path, job):
+    """Removes the files that attempts of a job have left."""
+    files, at = _storage(path)
     beside = pyarrow.fs.FileSelector(os.path.dirname(at) or ".", allow_not_found=True)
     for file in files.get_file_info(beside):
         if file.base_name.startswith(f"{os.path.basename(at)}.{job}."):

@@ -325,6 +325,28 @@ def test_the_cost_counts_the_cores_of_an_executor(monkeypatch, master, cores, cp
     assert ("at least 3.7 MB on an executor of 1 tasks; it may run more" in str(cost)) == at_least
 
 
+def test_a_relative_path_is_that_of_the_driver(spark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    filters, written = gs._filters, []
+    monkeypatch.setattr(gs, "_filters", lambda batches: written.extend(os.listdir(tmp_path)) or filters(batches))
+    gs.build(spark.range(0, 9, 1, 2), "id", SPEC, path="relative.gdn")
+    # The worker, whose directory is another one, wrote here, too.
+    assert [name.startswith("relative.gdn.") for name in written] == [True]
+    assert os.listdir(tmp_path) == ["relative.gdn"]
+    assert gardenia.open("relative.gdn") == gardenia.make(SPEC, range(9))
+
+
+def test_a_job_that_fails_leaves_no_file(spark, tmp_path, monkeypatch):
+    def lost(batches):
+        assert [name.startswith("f.gdn.") for name in os.listdir(tmp_path)] == [True]  # that of the last task
+        raise ConnectionError("the driver lost the result")
+
+    monkeypatch.setattr(gs, "_filters", lost)
+    with pytest.raises(ConnectionError, match="lost the result"):
+        gs.build(spark.range(9), "id", SPEC, path=tmp_path / "f.gdn")
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_filter_is_read_once_by_a_process_and_mapped_if_it_is_large(spark):
     small, large = gardenia.make(SPEC, range(100)), gardenia.make("bloom bits=600000000 hashes=2", range(100))
     assert len(small.to_bytes()) < gs.MAPPED < len(large.to_bytes())
