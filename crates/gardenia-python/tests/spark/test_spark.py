@@ -509,6 +509,11 @@ def test_a_killed_executor_leaves_the_filter_right(spark, log):
     rows = words(spark, 16_000, 8).mapInArrow(steady, "key string")
     tracker = spark.sparkContext.statusTracker()
     before, running = set(tracker.getJobIdsForGroup()), executors(spark)
+    for _ in range(600):  # one that an earlier test lost may not be back yet
+        if len(running) == 2:
+            break
+        time.sleep(0.1)
+        running = executors(spark)
     assert len(running) == 2
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         building = pool.submit(gs.build, rows, "key", "counting items=16000 width=8")
