@@ -150,7 +150,7 @@ mod tests {
             sizes.iter_mut().zip(0..).for_each(|(size, at)| *size = random(40 * number + at) as u8);
             let count = (number % 33) as usize;
             // Of some bits each: else no slot would be a prefix of the key.
-            let slot = |at: u32| (random(number ^ 40 * at) as u32 & 7) << 29 | 1 << (26 + at % 3);
+            let slot = |at: u32| (random(number ^ (40 * at)) as u32 & 7) << 29 | 1 << (26 + at % 3);
             let long: Vec<u32> = (0..count as u32).map(slot).collect();
             let short: Vec<u16> = long.iter().map(|slot| (slot >> 16) as u16).collect();
             let key = random(number) as u32 | 1;
