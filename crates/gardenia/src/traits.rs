@@ -13,9 +13,9 @@ use alloc::vec::Vec;
 ///
 /// ```
 /// use gardenia::{Bloom, Filter};
-/// let mut bed = Bloom::new(10, 0.01)?;
-/// bed.insert("rose");
-/// let any: &dyn Filter = &bed;
+/// let mut filter = Bloom::new(10, 0.01)?;
+/// filter.insert("rose");
+/// let any: &dyn Filter = &filter;
 /// assert!(any.contains("rose"));
 /// assert_eq!(any.contains_many(&["rose", "thistle"]), [true, false]);
 /// # Ok::<(), gardenia::SizeError>(())
@@ -106,9 +106,9 @@ pub trait Count: Filter {
     ///
     /// ```
     /// use gardenia::{Count, CountingBloom};
-    /// let mut bed = CountingBloom::new(100, 0.01)?; // four bits per cell
-    /// (0..20).for_each(|_| _ = bed.insert("rose"));
-    /// assert_eq!((bed.count("rose"), Count::max_count(&bed), Count::saturated(&bed) > 0), (15, 15, true));
+    /// let mut filter = CountingBloom::new(100, 0.01)?; // four bits per cell
+    /// (0..20).for_each(|_| _ = filter.insert("rose"));
+    /// assert_eq!((filter.count("rose"), Count::max_count(&filter), Count::saturated(&filter) > 0), (15, 15, true));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     fn max_count(&self) -> u64 {

@@ -93,10 +93,10 @@ fn names() -> Vec<&'static str> {
 }
 
 /// A filter of the bundled flowers, at 1 %.
-fn bed<F: Verbs>() -> anyhow::Result<F> {
-    let mut bed = F::new(names().len() as u64, 0.01)?;
-    bed.insert_many(&names());
-    Ok(bed)
+fn of_flowers<F: Verbs>() -> anyhow::Result<F> {
+    let mut filter = F::new(names().len() as u64, 0.01)?;
+    filter.insert_many(&names());
+    Ok(filter)
 }
 
 /// Words to ask for: two that are in, two that are not.
@@ -115,7 +115,7 @@ fn flowers(tour: &mut Tour) -> anyhow::Result<()> {
     tour.line("a little larger.")?;
     tour.line("")?;
     tour.line(row("", Bloom::KIND, BlockedBloom::KIND))?;
-    let (bloom, blocked) = (facts(&bed::<Bloom>()?), facts(&bed::<BlockedBloom>()?));
+    let (bloom, blocked) = (facts(&of_flowers::<Bloom>()?), facts(&of_flowers::<BlockedBloom>()?));
     for ((what, bloom), (_, blocked)) in bloom.iter().zip(&blocked) {
         tour.line(row(what, bloom, blocked))?;
     }
@@ -129,24 +129,24 @@ fn row(what: &str, bloom: &str, blocked: &str) -> String {
 }
 
 /// What step 1 tells of one filter.
-fn facts(bed: &impl Verbs) -> Vec<(String, String)> {
+fn facts(filter: &impl Verbs) -> Vec<(String, String)> {
     let names = names();
     let mut facts = vec![
-        ("memory".to_owned(), bytes(bed.memory_bytes())),
-        ("bits per name".to_owned(), format!("{:.1}", bed.bits() as f64 / names.len() as f64)),
-        ("bits that a name sets".to_owned(), bed.hashes().to_string()),
+        ("memory".to_owned(), bytes(filter.memory_bytes())),
+        ("bits per name".to_owned(), format!("{:.1}", filter.bits() as f64 / names.len() as f64)),
+        ("bits that a name sets".to_owned(), filter.hashes().to_string()),
     ];
-    for (word, found) in WORDS.iter().zip(bed.contains_many(&WORDS)) {
+    for (word, found) in WORDS.iter().zip(filter.contains_many(&WORDS)) {
         facts.push((format!("{word}?"), if found { "maybe" } else { "certainly not" }.to_owned()));
     }
     let found = |answers: Vec<bool>| answers.into_iter().filter(|&found| found).count() as u64;
     let numbers: Vec<u64> = (0..100_000).collect();
-    let wrong = found(bed.contains_many(&numbers));
+    let wrong = found(filter.contains_many(&numbers));
     facts.extend([
-        ("names found".to_owned(), format!("{} of {}", found(bed.contains_many(&names)), names.len())),
+        ("names found".to_owned(), format!("{} of {}", found(filter.contains_many(&names)), names.len())),
         (format!("false positives in {} numbers", count(numbers.len() as u64)), count(wrong)),
         ("their rate".to_owned(), share(wrong as f64 / numbers.len() as f64)),
-        ("expected of such filters".to_owned(), share(bed.fpp())),
+        ("expected of such filters".to_owned(), share(filter.fpp())),
     ]);
     facts
 }
@@ -154,8 +154,8 @@ fn facts(bed: &impl Verbs) -> Vec<(String, String)> {
 /// Step 2: save, open by memory map, and read; all three answer alike.
 fn file(tour: &mut Tour) -> anyhow::Result<()> {
     let directory = tempfile::tempdir().context("a directory for temporary files")?;
-    let (bloom, answers) = save_and_ask(&bed::<Bloom>()?, &directory)?;
-    let (blocked, _) = save_and_ask(&bed::<BlockedBloom>()?, &directory)?;
+    let (bloom, answers) = save_and_ask(&of_flowers::<Bloom>()?, &directory)?;
+    let (blocked, _) = save_and_ask(&of_flowers::<BlockedBloom>()?, &directory)?;
     tour.line(format!("Saved as {bloom}, and {blocked}; every byte is verified by checksums."))?;
     let answers = count(answers);
     tour.line(format!(
@@ -165,10 +165,10 @@ fn file(tour: &mut Tour) -> anyhow::Result<()> {
 }
 
 /// The name and size of the file, and how many answers were the same.
-fn save_and_ask<F: Verbs>(bed: &F, directory: &TempDir) -> anyhow::Result<(String, u64)> {
+fn save_and_ask<F: Verbs>(filter: &F, directory: &TempDir) -> anyhow::Result<(String, u64)> {
     let name = format!("{}.gdn", F::KIND);
     let path = directory.path().join(&name);
-    bed.save(&path).map_err(message::encode).with_context(|| path.display().to_string())?;
+    filter.save(&path).map_err(message::encode).with_context(|| path.display().to_string())?;
     let open = || {
         // SAFETY: the directory is the tour's own.
         #[allow(unsafe_code, reason = "see above")]
@@ -186,7 +186,7 @@ fn save_and_ask<F: Verbs>(bed: &F, directory: &TempDir) -> anyhow::Result<(Strin
         filter.contains_digests(&digests, &mut answers);
         answers
     };
-    let expected = answers(bed);
+    let expected = answers(filter);
     if answers(&mapped) != expected || answers(&read) != expected {
         bail!("{name} answers differently from the filter it was built from: please report this");
     }
@@ -483,11 +483,11 @@ fn relatives(tour: &mut Tour) -> anyhow::Result<()> {
         "A map from keys to numbers below 16 takes {bits:.2} bits per key; {} are right.",
         count(right)
     ))?;
-    let mut bed = Bloom::new(100_000, fpp)?;
-    bed.insert_many(&keys);
-    let trouble: Vec<u64> = absent.iter().copied().filter(|key| bed.contains(key)).collect();
+    let mut filter = Bloom::new(100_000, fpp)?;
+    filter.insert_many(&keys);
+    let trouble: Vec<u64> = absent.iter().copied().filter(|key| filter.contains(key)).collect();
     let (met, spared) =
-        (trouble.len() as u64, RetouchedBloom::selective(bed, &keys, &trouble, Clearing::Ratio, 1)?);
+        (trouble.len() as u64, RetouchedBloom::selective(filter, &keys, &trouble, Clearing::Ratio, 1)?);
     tour.line(format!(
         "After retouching, a Bloom filter no longer reports {} known false positives, at the cost of {} real keys.",
         count(met),
@@ -531,22 +531,22 @@ fn speed(tour: &mut Tour) -> anyhow::Result<()> {
 
 /// A row of step 6.
 fn speed_of<F: Verbs>(items: u64) -> anyhow::Result<String> {
-    let mut bed = F::new(items, 0.01)?;
-    bed.clear(); // so that the memory is there before the clock runs
+    let mut filter = F::new(items, 0.01)?;
+    filter.clear(); // so that the memory is there before the clock runs
     let keys: Vec<u64> = (0..items).map(random).collect();
     let (single, batch) = keys.split_at(keys.len() / 2);
     let present = &keys[..keys.len().min(1_000_000)];
     let absent: Vec<u64> = (items..items + present.len() as u64).map(random).collect();
     let times = [
-        per_key(single, |keys| keys.iter().filter(|&&key| bed.insert(key)).count()),
-        per_key(batch, |keys| bed.insert_many(keys)),
-        per_key(present, |keys| keys.iter().filter(|&&key| bed.contains(key)).count()),
-        per_key(present, |keys| bed.contains_many(keys)),
-        per_key(&absent, |keys| keys.iter().filter(|&&key| bed.contains(key)).count()),
-        per_key(&absent, |keys| bed.contains_many(keys)),
+        per_key(single, |keys| keys.iter().filter(|&&key| filter.insert(key)).count()),
+        per_key(batch, |keys| filter.insert_many(keys)),
+        per_key(present, |keys| keys.iter().filter(|&&key| filter.contains(key)).count()),
+        per_key(present, |keys| filter.contains_many(keys)),
+        per_key(&absent, |keys| keys.iter().filter(|&&key| filter.contains(key)).count()),
+        per_key(&absent, |keys| filter.contains_many(keys)),
     ];
     let times = times.map(|time| format!("{:>8.1}", time * 1e9)).concat();
-    let (keys, memory) = (count(items), bytes(bed.memory_bytes()));
+    let (keys, memory) = (count(items), bytes(filter.memory_bytes()));
     Ok(format!("{keys:>12}  {:<8}{memory:>9} {times}", F::KIND))
 }
 

@@ -113,10 +113,10 @@ impl About {
     /// `None`.
     ///
     /// ```
-    /// let mut bed = gardenia::Bloom::new(10, 0.1)?;
-    /// assert_eq!(bed.about().counted_items(), None);
-    /// bed.about_mut().set_counted_items(Some(7));
-    /// let copy = gardenia::Bloom::from_bytes(&bed.to_bytes().unwrap()).unwrap();
+    /// let mut filter = gardenia::Bloom::new(10, 0.1)?;
+    /// assert_eq!(filter.about().counted_items(), None);
+    /// filter.about_mut().set_counted_items(Some(7));
+    /// let copy = gardenia::Bloom::from_bytes(&filter.to_bytes().unwrap()).unwrap();
     /// assert_eq!(copy.about().counted_items(), Some(7));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
@@ -140,9 +140,9 @@ impl About {
     /// Sets the user's own bytes; at most 64 KiB.
     ///
     /// ```
-    /// let mut bed = gardenia::Bloom::new(10, 0.1)?;
-    /// bed.about_mut().set_metadata(b"spring 2026").unwrap();
-    /// let copy = gardenia::Bloom::from_bytes(&bed.to_bytes().unwrap()).unwrap();
+    /// let mut filter = gardenia::Bloom::new(10, 0.1)?;
+    /// filter.about_mut().set_metadata(b"spring 2026").unwrap();
+    /// let copy = gardenia::Bloom::from_bytes(&filter.to_bytes().unwrap()).unwrap();
     /// assert_eq!(copy.about().metadata(), b"spring 2026");
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
@@ -169,10 +169,10 @@ impl About {
     /// Sets how keys were made; all notes together have room for 64 KiB.
     ///
     /// ```
-    /// let mut bed = gardenia::Bloom::new(10, 0.1)?;
-    /// assert_eq!(bed.about().key_note(), None);
-    /// bed.about_mut().set_key_note(Some(b"{}")).unwrap();
-    /// let copy = gardenia::Bloom::from_bytes(&bed.to_bytes().unwrap()).unwrap();
+    /// let mut filter = gardenia::Bloom::new(10, 0.1)?;
+    /// assert_eq!(filter.about().key_note(), None);
+    /// filter.about_mut().set_key_note(Some(b"{}")).unwrap();
+    /// let copy = gardenia::Bloom::from_bytes(&filter.to_bytes().unwrap()).unwrap();
     /// assert_eq!(copy.about().key_note(), Some(&b"{}"[..]));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```

@@ -372,10 +372,10 @@ impl<K: Key> Key for List<'_, K> {
 /// ```
 /// #[derive(Hash)]
 /// struct Seed { genus: u32, wild: bool }
-/// let mut bed = gardenia::Bloom::new(100, 0.01)?;
-/// bed.insert(gardenia::Hashed(&Seed { genus: 3, wild: true }));
-/// assert!(bed.contains(gardenia::Hashed(&Seed { genus: 3, wild: true })));
-/// assert!(bed.to_bytes().is_err()); // would not answer the same elsewhere
+/// let mut filter = gardenia::Bloom::new(100, 0.01)?;
+/// filter.insert(gardenia::Hashed(&Seed { genus: 3, wild: true }));
+/// assert!(filter.contains(gardenia::Hashed(&Seed { genus: 3, wild: true })));
+/// assert!(filter.to_bytes().is_err()); // would not answer the same elsewhere
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]

@@ -68,9 +68,9 @@ impl Offset for fn(u64) -> u64 {
 /// use gardenia::index::EnhancedWith;
 /// use gardenia::Bloom;
 /// let triangle: fn(u64) -> u64 = |i| i * (i + 1) / 2;
-/// let mut bed = Bloom::builder().items(100).fpp(0.01).scheme(move |k| EnhancedWith::new(k, triangle)).build()?;
-/// bed.insert("rose");
-/// assert!(bed.contains("rose"));
+/// let mut filter = Bloom::builder().items(100).fpp(0.01).scheme(move |k| EnhancedWith::new(k, triangle)).build()?;
+/// filter.insert("rose");
+/// assert!(filter.contains("rose"));
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]

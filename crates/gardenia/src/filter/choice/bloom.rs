@@ -50,9 +50,9 @@ pub enum ChoiceForm {
 /// ```
 /// use gardenia::filter::Effort;
 /// use gardenia::{Bloom, ChoiceBloom};
-/// let mut bed = ChoiceBloom::new(1_000, 1e-6)?; // two groups, for keys that come one by one
-/// assert!(bed.insert("rose"));
-/// assert!(bed.contains("rose") && !bed.contains("thistle"));
+/// let mut seen = ChoiceBloom::new(1_000, 1e-6)?; // two groups, for keys that come one by one
+/// assert!(seen.insert("rose"));
+/// assert!(seen.contains("rose") && !seen.contains("thistle"));
 ///
 /// // 8 bits per key: 2.2 % of false positives in a plain filter, less than 1 % here, at the same cost of a query.
 /// let keys: Vec<u32> = (0..10_000).collect();
@@ -346,10 +346,10 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
     /// tens of milliseconds at most, beside reading the cells, and gives the same value every time.
     ///
     /// ```
-    /// let mut bed = gardenia::ChoiceBloom::new(1_000, 0.001)?;
-    /// assert_eq!(bed.fpp(), 0.0);
-    /// bed.extend(0..1_000u32);
-    /// assert!((0.0008..0.0012).contains(&bed.fpp()));
+    /// let mut filter = gardenia::ChoiceBloom::new(1_000, 0.001)?;
+    /// assert_eq!(filter.fpp(), 0.0);
+    /// filter.extend(0..1_000u32);
+    /// assert!((0.0008..0.0012).contains(&filter.fpp()));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     #[must_use]
@@ -368,8 +368,8 @@ impl<S: Scheme, M: Memory> ChoiceBloom<S, M> {
     ///
     /// ```
     /// let keys: Vec<u32> = (0..5_000).collect();
-    /// let bed = gardenia::ChoiceBloom::builder().fpp(0.01).choices(3).build_from(&keys)?;
-    /// let about = bed.estimated_items();
+    /// let filter = gardenia::ChoiceBloom::builder().fpp(0.01).choices(3).build_from(&keys)?;
+    /// let about = filter.estimated_items();
     /// assert!((about.items - 5_000.0).abs() <= about.std_error);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```

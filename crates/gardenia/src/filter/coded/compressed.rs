@@ -34,12 +34,12 @@ use core::fmt;
 /// ```
 /// use gardenia::{Bloom, CompressedBloom};
 /// // 8 bits per key on the wire, 14 in memory: 1.77 % instead of 2.16 %.
-/// let mut bed = CompressedBloom::new(10_000, 8.0, 14.0)?;
-/// bed.insert_many(&(0..10_000).collect::<Vec<u32>>());
-/// assert_eq!((bed.hashes(), bed.bits()), (2, 140_000));
-/// let sent = bed.to_bytes().unwrap();
-/// assert!(sent.len() < 10_200 && bed.memory_bytes() > 17_400);
-/// assert!(CompressedBloom::from_bytes(&sent).unwrap() == bed);
+/// let mut filter = CompressedBloom::new(10_000, 8.0, 14.0)?;
+/// filter.insert_many(&(0..10_000).collect::<Vec<u32>>());
+/// assert_eq!((filter.hashes(), filter.bits()), (2, 140_000));
+/// let sent = filter.to_bytes().unwrap();
+/// assert!(sent.len() < 10_200 && filter.memory_bytes() > 17_400);
+/// assert!(CompressedBloom::from_bytes(&sent).unwrap() == filter);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 #[derive(Clone)]
@@ -343,9 +343,9 @@ impl<S: Scheme> CompressedBloom<S> {
     /// needs 128 more at most, and some 10⁻⁵ bits per bit.
     ///
     /// ```
-    /// let mut bed = gardenia::CompressedBloom::new(10_000, 8.0, 92.0)?;
-    /// bed.insert_many(&(0..10_000).collect::<Vec<u32>>());
-    /// assert!((bed.expected_wire_bits() / 80_000.0 - 1.0).abs() < 0.02);
+    /// let mut filter = gardenia::CompressedBloom::new(10_000, 8.0, 92.0)?;
+    /// filter.insert_many(&(0..10_000).collect::<Vec<u32>>());
+    /// assert!((filter.expected_wire_bits() / 80_000.0 - 1.0).abs() < 0.02);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     #[must_use]

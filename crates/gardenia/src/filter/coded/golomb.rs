@@ -41,21 +41,21 @@ const GROUP: u64 = 16;
 ///
 /// ```
 /// use gardenia::GolombSet;
-/// let bed = GolombSet::builder().fpp(0.001).build_from(&["rose", "tulip", "rose"])?;
-/// assert!(bed.contains("rose") && bed.contains("tulip") && !bed.contains("thistle"));
-/// assert_eq!(bed.items(), 2);
+/// let filter = GolombSet::builder().fpp(0.001).build_from(&["rose", "tulip", "rose"])?;
+/// assert!(filter.contains("rose") && filter.contains("tulip") && !filter.contains("thistle"));
+/// assert_eq!(filter.items(), 2);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
 /// It is built of all its keys at once. Nothing can be put in or removed:
 ///
 /// ```compile_fail
-/// let mut bed = gardenia::GolombSet::builder().fpp(0.01).build_from(&["rose"]).unwrap();
-/// bed.insert("tulip");
+/// let mut filter = gardenia::GolombSet::builder().fpp(0.01).build_from(&["rose"]).unwrap();
+/// filter.insert("tulip");
 /// ```
 /// ```compile_fail
-/// let mut bed = gardenia::GolombSet::builder().fpp(0.01).build_from(&["rose"]).unwrap();
-/// bed.remove("rose");
+/// let mut filter = gardenia::GolombSet::builder().fpp(0.01).build_from(&["rose"]).unwrap();
+/// filter.remove("rose");
 /// ```
 #[derive(Clone)]
 pub struct GolombSet<M = Owned> {
@@ -313,8 +313,8 @@ impl<M: Memory> GolombSet<M> {
     /// Whether one of the keys may be in the set; each run is decoded once at most.
     ///
     /// ```
-    /// let bed = gardenia::GolombSet::builder().fpp(1e-6).build_from(&["rose", "tulip"])?;
-    /// assert!(bed.contains_any(&["thistle", "tulip"]) && !bed.contains_any(&["thistle", "nettle"]));
+    /// let filter = gardenia::GolombSet::builder().fpp(1e-6).build_from(&["rose", "tulip"])?;
+    /// assert!(filter.contains_any(&["thistle", "tulip"]) && !filter.contains_any(&["thistle", "nettle"]));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     #[must_use]
@@ -431,8 +431,8 @@ impl<M: Memory> GolombSet<M> {
     /// The false-positive probability: the same as [`fill`](Self::fill).
     ///
     /// ```
-    /// let bed = gardenia::GolombSet::builder().fpp(0.01).build_from(&[1, 2, 3])?;
-    /// assert!((bed.fpp() - 0.01).abs() < 1e-4);
+    /// let filter = gardenia::GolombSet::builder().fpp(0.01).build_from(&[1, 2, 3])?;
+    /// assert!((filter.fpp() - 0.01).abs() < 1e-4);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     #[must_use]

@@ -50,11 +50,11 @@ use level::{Above, AddMany, AskMany, Level, Rule, add, raise};
 /// levels, with one digit of the count on each.
 ///
 /// ```
-/// let mut bed = gardenia::BitwiseBloom::new(1_000, 0.001)?;
-/// (0..1_000).for_each(|_| _ = bed.insert("rose"));
-/// bed.insert("tulip");
-/// assert_eq!((bed.count("rose"), bed.count("tulip"), bed.count("thistle")), (1_000, 1, 0));
-/// assert_eq!(bed.levels().count(), 3); // digits of four bits: 1000 = 0x3e8
+/// let mut filter = gardenia::BitwiseBloom::new(1_000, 0.001)?;
+/// (0..1_000).for_each(|_| _ = filter.insert("rose"));
+/// filter.insert("tulip");
+/// assert_eq!((filter.count("rose"), filter.count("tulip"), filter.count("thistle")), (1_000, 1, 0));
+/// assert_eq!(filter.levels().count(), 3); // digits of four bits: 1000 = 0x3e8
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
@@ -62,9 +62,9 @@ use level::{Above, AddMany, AskMany, Level, Rule, add, raise};
 /// for, so that removing a key that *is* in could hide others that are.
 ///
 /// ```compile_fail,E0599
-/// let mut bed = gardenia::BitwiseBloom::new(1_000, 0.001).unwrap();
-/// bed.insert("rose");
-/// bed.remove("rose");
+/// let mut filter = gardenia::BitwiseBloom::new(1_000, 0.001).unwrap();
+/// filter.insert("rose");
+/// filter.remove("rose");
 /// ```
 ///
 /// Nor is there a merge: the sum of two digits may not fit one, and which keys would have to carry
@@ -72,8 +72,8 @@ use level::{Above, AddMany, AskMany, Level, Rule, add, raise};
 ///
 /// ```compile_fail,E0599
 /// use gardenia::Merge;
-/// let mut bed = gardenia::BitwiseBloom::new(1_000, 0.001).unwrap();
-/// bed.merge(&bed.clone());
+/// let mut filter = gardenia::BitwiseBloom::new(1_000, 0.001).unwrap();
+/// filter.merge(&filter.clone());
 /// ```
 #[derive(Clone)]
 pub struct BitwiseBloom<M = Owned> {
@@ -112,8 +112,8 @@ impl BitwiseBloom {
     /// to have one with probability at most `fpp`. See [`Builder::<BitwiseBloom>::from_counts`].
     ///
     /// ```
-    /// let bed = gardenia::BitwiseBloom::from_counts([("rose", 1_000_000), ("tulip", 2)], 0.001)?;
-    /// assert_eq!((bed.count("rose"), bed.count("tulip"), bed.count("thistle")), (1_000_000, 2, 0));
+    /// let filter = gardenia::BitwiseBloom::from_counts([("rose", 1_000_000), ("tulip", 2)], 0.001)?;
+    /// assert_eq!((filter.count("rose"), filter.count("tulip"), filter.count("thistle")), (1_000_000, 2, 0));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn from_counts<K: Key>(
@@ -170,10 +170,10 @@ impl BitwiseBloom {
     /// can tell, before. If its count cannot grow so far, nothing changes.
     ///
     /// ```
-    /// let mut bed = gardenia::BitwiseBloom::builder().cells(1_000).hashes(5).max_levels(2).build()?;
-    /// assert_eq!(bed.insert_times("rose", 200), Ok(true));
-    /// assert_eq!(bed.insert_times("rose", 100).unwrap_err().top, 255); // two digits of four bits
-    /// assert_eq!(bed.count("rose"), 200);
+    /// let mut filter = gardenia::BitwiseBloom::builder().cells(1_000).hashes(5).max_levels(2).build()?;
+    /// assert_eq!(filter.insert_times("rose", 200), Ok(true));
+    /// assert_eq!(filter.insert_times("rose", 100).unwrap_err().top, 255); // two digits of four bits
+    /// assert_eq!(filter.count("rose"), 200);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn insert_times(&mut self, key: impl Key, times: u64) -> Result<bool, Overflow> {
@@ -340,10 +340,10 @@ impl<M: Memory> BitwiseBloom<M> {
     ///
     /// ```
     /// use gardenia::{BitwiseBloom, theory::bitwise::exact};
-    /// let bed = BitwiseBloom::from_counts((0..1_000u64).map(|key| (key, key % 40)), 0.01)?;
-    /// let digits: Vec<_> = bed.digits().collect();
+    /// let filter = BitwiseBloom::from_counts((0..1_000u64).map(|key| (key, key % 40)), 0.01)?;
+    /// let digits: Vec<_> = filter.digits().collect();
     /// assert!(exact(7, &digits) > 0.98);
-    /// assert!((exact(0, &digits) - (1.0 - bed.fpp())).abs() < 1e-12);
+    /// assert!((exact(0, &digits) - (1.0 - filter.fpp())).abs() < 1e-12);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn digits(&self) -> impl Iterator<Item = Digit> + '_ {

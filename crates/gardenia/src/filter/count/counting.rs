@@ -30,13 +30,13 @@ use core::fmt;
 /// A Bloom filter that counts keys and can remove them.
 ///
 /// ```
-/// let mut bed = gardenia::CountingBloom::new(1_000, 0.01)?;
-/// assert!(bed.insert("rose") && !bed.insert("rose"));
-/// assert_eq!(bed.count("rose"), 2);
-/// bed.remove("rose").unwrap();
-/// assert!(bed.contains("rose"));
-/// bed.remove("rose").unwrap();
-/// assert!(!bed.contains("rose") && bed.remove("rose").is_err());
+/// let mut filter = gardenia::CountingBloom::new(1_000, 0.01)?;
+/// assert!(filter.insert("rose") && !filter.insert("rose"));
+/// assert_eq!(filter.count("rose"), 2);
+/// filter.remove("rose").unwrap();
+/// assert!(filter.contains("rose"));
+/// filter.remove("rose").unwrap();
+/// assert!(!filter.contains("rose") && filter.remove("rose").is_err());
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 #[derive(Clone)]
@@ -114,8 +114,8 @@ impl CountingBloom {
     /// ```
     /// use gardenia::index::SchemeId;
     /// use gardenia::CountingBloom;
-    /// let bed = CountingBloom::builder().cells(10_000).hashes(7).width(8).scheme(SchemeId::Double).build()?;
-    /// assert_eq!((bed.cells(), bed.hashes(), bed.width()), (10_000, 7, 8));
+    /// let filter = CountingBloom::builder().cells(10_000).hashes(7).width(8).scheme(SchemeId::Double).build()?;
+    /// assert_eq!((filter.cells(), filter.hashes(), filter.width()), (10_000, 7, 8));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn builder() -> Builder<CountingBloom> {
@@ -169,10 +169,10 @@ impl CountingBloom {
     /// would reach the top of the cells, and so be lost, nothing changes.
     ///
     /// ```
-    /// let mut bed = gardenia::CountingBloom::new(1_000, 0.01)?;
-    /// assert_eq!(bed.insert_times("rose", 10), Ok(true));
-    /// assert_eq!(bed.insert_times("rose", 10).unwrap_err().count, 20); // four bits end at 15
-    /// assert_eq!(bed.count("rose"), 10);
+    /// let mut filter = gardenia::CountingBloom::new(1_000, 0.01)?;
+    /// assert_eq!(filter.insert_times("rose", 10), Ok(true));
+    /// assert_eq!(filter.insert_times("rose", 10).unwrap_err().count, 20); // four bits end at 15
+    /// assert_eq!(filter.count("rose"), 10);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn insert_times(&mut self, key: impl crate::Key, times: u64) -> Result<bool, Overflow> {
@@ -349,10 +349,10 @@ impl<M: Memory> CountingBloom<M> {
     /// The plain filter that answers the same: a bit for each cell that is not zero.
     ///
     /// ```
-    /// let mut bed = gardenia::CountingBloom::new(1_000, 0.01)?;
-    /// bed.insert("rose");
-    /// let plain = bed.to_bloom()?;
-    /// assert!(plain.contains("rose") && plain.memory_bytes() * 4 <= bed.memory_bytes() + 24);
+    /// let mut filter = gardenia::CountingBloom::new(1_000, 0.01)?;
+    /// filter.insert("rose");
+    /// let plain = filter.to_bloom()?;
+    /// assert!(plain.contains("rose") && plain.memory_bytes() * 4 <= filter.memory_bytes() + 24);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn to_bloom(&self) -> Result<Bloom<AnyScheme>, SizeError> {

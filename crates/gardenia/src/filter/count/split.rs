@@ -36,9 +36,9 @@ use std::path::{Path, PathBuf};
 /// A counting Bloom filter with its counters in a file: in memory it is as small as a Bloom filter,
 /// and queries are as fast.
 ///
-/// Two files belong to it: the bits (`bed.gdn`), a plain filter that any program opens, as it was
-/// at the last [`flush`](Self::flush) or [`close`](Self::close); and the counters (`bed.counters`),
-/// which are changed in place. One process at a time has them open.
+/// Two files belong to it: the bits (`filter.gdn`), a plain filter that any program opens, as it
+/// was at the last [`flush`](Self::flush) or [`close`](Self::close); and the counters
+/// (`filter.counters`), which are changed in place. One process at a time has them open.
 ///
 /// When the process is killed, at any moment, nothing is lost: each operation that returned is in
 /// the file, and the one under way is in it as a whole or not at all
@@ -49,17 +49,17 @@ use std::path::{Path, PathBuf};
 /// ```
 /// use gardenia::{Bloom, CountingBloom, SplitBloom};
 /// # let directory = tempfile::tempdir()?;
-/// # let path = directory.path().join("bed.gdn");
+/// # let path = directory.path().join("filter.gdn");
 /// let builder = CountingBloom::builder().items(1_000).fpp(0.01);
-/// let mut bed = SplitBloom::create(&path, builder)?;
-/// bed.insert("rose");
-/// bed.insert("tulip");
-/// bed.close()?;
+/// let mut filter = SplitBloom::create(&path, builder)?;
+/// filter.insert("rose");
+/// filter.insert("tulip");
+/// filter.close()?;
 ///
-/// let mut bed = SplitBloom::open(&path)?;
-/// bed.remove("tulip")?;
-/// assert!(bed.contains("rose") && !bed.contains("tulip"));
-/// bed.flush()?;
+/// let mut filter = SplitBloom::open(&path)?;
+/// filter.remove("tulip")?;
+/// assert!(filter.contains("rose") && !filter.contains("tulip"));
+/// filter.flush()?;
 /// assert_eq!(Bloom::load(&path)?.contains_many(&["rose", "tulip"]), [true, false]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -67,8 +67,8 @@ use std::path::{Path, PathBuf};
 /// Keys without portable bytes have no place in files, and do not compile:
 ///
 /// ```compile_fail
-/// let mut bed = gardenia::SplitBloom::open("bed.gdn")?;
-/// bed.insert(gardenia::Hashed(&1));
+/// let mut filter = gardenia::SplitBloom::open("filter.gdn")?;
+/// filter.insert(gardenia::Hashed(&1));
 /// # Ok::<(), gardenia::Error>(())
 /// ```
 pub struct SplitBloom {
@@ -81,11 +81,11 @@ pub struct SplitBloom {
     settled: Option<u64>,
 }
 
-/// The two files of a [`SplitBloom`], named after one path: `bed.gdn` and `bed.counters`.
+/// The two files of a [`SplitBloom`], named after one path: `users.gdn` and `users.counters`.
 ///
 /// ```
 /// use gardenia::filter::SplitFiles;
-/// assert_eq!(SplitFiles::from("bed.gdn"), SplitFiles::new("bed.gdn").counters("bed.counters"));
+/// assert_eq!(SplitFiles::from("users.gdn"), SplitFiles::new("users.gdn").counters("users.counters"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitFiles {
@@ -109,11 +109,11 @@ impl SplitFiles {
     /// use gardenia::filter::SplitFiles;
     /// use gardenia::{CountingBloom, SplitBloom};
     /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("bed.gdn");
+    /// # let path = directory.path().join("users.gdn");
     /// assert_eq!(SplitFiles::find(&path), None);
     /// SplitBloom::create(&path, CountingBloom::builder().items(1_000).fpp(0.01))?;
     /// let files = SplitFiles::find(&path).unwrap();
-    /// assert!(files.counters_path().ends_with("bed.counters"));
+    /// assert!(files.counters_path().ends_with("users.counters"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -249,12 +249,12 @@ impl SplitBloom {
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("bed.gdn");
+    /// # let path = directory.path().join("filter.gdn");
     /// let builder = gardenia::CountingBloom::builder().items(1_000).fpp(0.01);
-    /// let mut bed = gardenia::SplitBloom::draft(&path, builder, false)?;
-    /// bed.insert("rose");
+    /// let mut filter = gardenia::SplitBloom::draft(&path, builder, false)?;
+    /// filter.insert("rose");
     /// assert!(!path.exists());
-    /// bed.close()?;
+    /// filter.close()?;
     /// assert!(gardenia::SplitBloom::open(&path)?.contains("rose"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -294,10 +294,10 @@ impl SplitBloom {
     /// use gardenia::filter::SplitOpening;
     /// use gardenia::{CountingBloom, ReadOptions, SplitBloom};
     /// # let directory = tempfile::tempdir()?;
-    /// # let path = directory.path().join("bed.gdn");
-    /// let mut bed = SplitBloom::create(&path, CountingBloom::builder().items(1_000).fpp(0.01))?;
-    /// bed.insert("rose");
-    /// drop(bed); // without `close`
+    /// # let path = directory.path().join("users.gdn");
+    /// let mut users = SplitBloom::create(&path, CountingBloom::builder().items(1_000).fpp(0.01))?;
+    /// users.insert("rose");
+    /// drop(users); // without `close`
     /// let state = SplitBloom::inspect(&path, &ReadOptions::new())?;
     /// assert_eq!(state.opening, SplitOpening::Killed { replayed: false });
     /// assert_eq!((state.operations, state.closed_operations), (1, 0));
@@ -535,10 +535,10 @@ impl SplitBloom {
     /// ```
     /// # let directory = tempfile::tempdir()?;
     /// # let builder = gardenia::CountingBloom::builder().items(1_000).fpp(0.01);
-    /// # let mut bed = gardenia::SplitBloom::create(directory.path().join("bed.gdn"), builder)?;
-    /// bed.insert_many(&["rose"; 20]); // four bits per cell
-    /// assert_eq!((bed.count("rose"), bed.saturated()), (15, 7));
-    /// # Ok::<(), gardenia::Error>(())
+    /// # let mut filter = gardenia::SplitBloom::create(directory.path().join("filter.gdn"), builder)?;
+    /// filter.insert_many(&["rose"; 20]); // four bits per cell
+    /// assert_eq!((filter.count("rose"), filter.saturated()), (15, 7));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn saturated(&self) -> u64 {
@@ -579,11 +579,11 @@ impl SplitBloom {
     /// ```
     /// # let directory = tempfile::tempdir()?;
     /// # let builder = gardenia::CountingBloom::builder().items(1_000).fpp(0.01);
-    /// # let mut bed = gardenia::SplitBloom::create(directory.path().join("bed.gdn"), builder)?;
-    /// bed.insert_many(&["rose", "tulip"]);
-    /// bed.remove("rose")?;
-    /// assert!(bed.remove("thistle").is_err()); // it was absent: no operation
-    /// assert_eq!(bed.operations(), 3);
+    /// # let mut filter = gardenia::SplitBloom::create(directory.path().join("filter.gdn"), builder)?;
+    /// filter.insert_many(&["rose", "tulip"]);
+    /// filter.remove("rose")?;
+    /// assert!(filter.remove("thistle").is_err()); // it was absent: no operation
+    /// assert_eq!(filter.operations(), 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

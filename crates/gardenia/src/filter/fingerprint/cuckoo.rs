@@ -38,11 +38,11 @@ use core::fmt;
 /// A filter of fingerprints: counts and removes keys, and can be full.
 ///
 /// ```
-/// let mut bed = gardenia::Cuckoo::new(1_000, 0.01)?;
-/// assert_eq!(bed.insert("rose"), Ok(true));
-/// assert!(bed.contains("rose") && !bed.contains("tulip"));
-/// bed.remove("rose").unwrap();
-/// assert!(!bed.contains("rose") && bed.remove("rose").is_err());
+/// let mut filter = gardenia::Cuckoo::new(1_000, 0.01)?;
+/// assert_eq!(filter.insert("rose"), Ok(true));
+/// assert!(filter.contains("rose") && !filter.contains("tulip"));
+/// filter.remove("rose").unwrap();
+/// assert!(!filter.contains("rose") && filter.remove("rose").is_err());
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
@@ -55,8 +55,8 @@ use core::fmt;
 ///
 /// ```compile_fail,E0599
 /// use gardenia::Merge;
-/// let mut bed = gardenia::Cuckoo::new(1_000, 0.01).unwrap();
-/// bed.merge(&bed.clone());
+/// let mut filter = gardenia::Cuckoo::new(1_000, 0.01).unwrap();
+/// filter.merge(&filter.clone());
 /// ```
 #[derive(Clone)]
 pub struct Cuckoo<M = Owned> {
@@ -181,8 +181,8 @@ impl Cuckoo {
     /// A builder, to choose places, width, seed, secret.
     ///
     /// ```
-    /// let bed = gardenia::Cuckoo::builder().cells(1_000).width(12).seed(7).build()?;
-    /// assert_eq!((bed.cells(), bed.width()), (1_000, 12));
+    /// let filter = gardenia::Cuckoo::builder().cells(1_000).width(12).seed(7).build()?;
+    /// assert_eq!((filter.cells(), filter.width()), (1_000, 12));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn builder() -> Builder<Cuckoo> {
@@ -264,9 +264,9 @@ impl Cuckoo {
     /// fingerprint, would go with that one.
     ///
     /// ```
-    /// let mut bed = gardenia::Cuckoo::new(1_000, 0.01)?;
-    /// assert_eq!((bed.insert_absent("rose"), bed.insert_absent("rose")), (Ok(true), Ok(false)));
-    /// assert_eq!(bed.items(), 1);
+    /// let mut filter = gardenia::Cuckoo::new(1_000, 0.01)?;
+    /// assert_eq!((filter.insert_absent("rose"), filter.insert_absent("rose")), (Ok(true), Ok(false)));
+    /// assert_eq!(filter.items(), 1);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn insert_absent(&mut self, key: impl crate::Key) -> Result<bool, Full> {

@@ -36,24 +36,24 @@ use core::fmt;
 /// ```
 /// use gardenia::BinaryFuse;
 /// let flowers = ["rose", "tulip", "rose"]; // a key counts once
-/// let bed = BinaryFuse::builder().fingerprint(16).build_from(&flowers)?;
-/// assert!(bed.contains("rose") && bed.contains("tulip") && !bed.contains("thistle"));
-/// assert_eq!((bed.items(), bed.fpp() < 1.6e-5), (2, true));
+/// let filter = BinaryFuse::builder().fingerprint(16).build_from(&flowers)?;
+/// assert!(filter.contains("rose") && filter.contains("tulip") && !filter.contains("thistle"));
+/// assert_eq!((filter.items(), filter.fpp() < 1.6e-5), (2, true));
 /// # Ok::<(), gardenia::BuildError>(())
 /// ```
 ///
 /// Keys cannot be added,
 ///
 /// ```compile_fail,E0599
-/// let mut bed = gardenia::BinaryFuse::new(&["rose"], 0.004).unwrap();
-/// bed.insert("tulip");
+/// let mut filter = gardenia::BinaryFuse::new(&["rose"], 0.004).unwrap();
+/// filter.insert("tulip");
 /// ```
 ///
 /// nor removed:
 ///
 /// ```compile_fail,E0599
-/// let mut bed = gardenia::BinaryFuse::new(&["rose"], 0.004).unwrap();
-/// bed.remove("rose");
+/// let mut filter = gardenia::BinaryFuse::new(&["rose"], 0.004).unwrap();
+/// filter.remove("rose");
 /// ```
 #[derive(Clone)]
 pub struct BinaryFuse<M = Owned> {

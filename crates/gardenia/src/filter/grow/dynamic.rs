@@ -40,14 +40,14 @@ use core::fmt;
 /// A Bloom filter that grows and can remove keys; its false-positive rate grows with it.
 ///
 /// ```
-/// let mut bed = gardenia::DynamicBloom::new(1_000, 0.001)?;
+/// let mut filter = gardenia::DynamicBloom::new(1_000, 0.001)?;
 /// for key in 0..2_500u32 {
-///     bed.insert(key).unwrap();
+///     filter.insert(key).unwrap();
 /// }
-/// assert_eq!(bed.layers().collect::<Vec<_>>(), [1_000, 1_000, 500]);
-/// let taken = (0..2_500u32).filter(|key| bed.remove(*key).is_ok()).count();
+/// assert_eq!(filter.layers().collect::<Vec<_>>(), [1_000, 1_000, 500]);
+/// let taken = (0..2_500u32).filter(|key| filter.remove(*key).is_ok()).count();
 /// assert!(taken > 2_450); // the others are claimed by two layers
-/// assert!(bed.compact() > 0 && bed.layers().count() == 1);
+/// assert!(filter.compact() > 0 && filter.layers().count() == 1);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
@@ -132,8 +132,8 @@ impl DynamicBloom {
     /// Items, rate and size are those of one layer.
     ///
     /// ```
-    /// let bed = gardenia::DynamicBloom::builder().items(500).cells(5_000).hashes(7).width(8).build()?;
-    /// assert_eq!((bed.capacity(), bed.cells(), bed.hashes(), bed.width()), (500, 5_000, 7, 8));
+    /// let filter = gardenia::DynamicBloom::builder().items(500).cells(5_000).hashes(7).width(8).build()?;
+    /// assert_eq!((filter.capacity(), filter.cells(), filter.hashes(), filter.width()), (500, 5_000, 7, 8));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn builder() -> Builder<DynamicBloom> {

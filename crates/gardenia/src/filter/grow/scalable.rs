@@ -40,12 +40,12 @@ use core::fmt;
 /// A Bloom filter that grows with its keys and keeps its false-positive rate.
 ///
 /// ```
-/// let mut bed = gardenia::ScalableBloom::new(0.01)?;
+/// let mut filter = gardenia::ScalableBloom::new(0.01)?;
 /// for key in 0..20_000u32 {
-///     bed.insert(key).unwrap();
+///     filter.insert(key).unwrap();
 /// }
-/// assert!((0..20_000u32).all(|key| bed.contains(key)));
-/// assert!(bed.slices().count() > 3 && bed.fpp() <= 0.01);
+/// assert!((0..20_000u32).all(|key| filter.contains(key)));
+/// assert!(filter.slices().count() > 3 && filter.fpp() <= 0.01);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
@@ -53,8 +53,8 @@ use core::fmt;
 /// removal.
 ///
 /// ```compile_fail,E0599
-/// let mut bed = gardenia::ScalableBloom::new(0.01).unwrap();
-/// bed.remove("rose");
+/// let mut filter = gardenia::ScalableBloom::new(0.01).unwrap();
+/// filter.remove("rose");
 /// ```
 #[derive(Clone)]
 pub struct ScalableBloom<M = Owned> {
@@ -343,9 +343,9 @@ impl ScalableBloom {
     ///
     /// ```
     /// use gardenia::{KeyHasher, ScalableBloom};
-    /// let mut bed = ScalableBloom::builder().fpp(0.01).items(100).build()?;
-    /// bed.insert("rose").unwrap();
-    /// let other = bed.fresh(KeyHasher::xxh3(7))?;
+    /// let mut filter = ScalableBloom::builder().fpp(0.01).items(100).build()?;
+    /// filter.insert("rose").unwrap();
+    /// let other = filter.fresh(KeyHasher::xxh3(7))?;
     /// assert_eq!((other.items(), other.capacity(), other.hasher()), (0, 100, &KeyHasher::xxh3(7)));
     /// assert_eq!(other, ScalableBloom::builder().fpp(0.01).items(100).seed(7).build()?);
     /// # Ok::<(), gardenia::SizeError>(())
@@ -581,8 +581,8 @@ impl<M: Memory> ScalableBloom<M> {
     /// Keys that slice `number` takes, counted from 0, also if there is none yet.
     ///
     /// ```
-    /// let bed = gardenia::ScalableBloom::builder().fpp(0.01).items(100).growth(4).build()?;
-    /// assert_eq!((bed.slice_capacity(0), bed.slice_capacity(2)), (100, 1_600));
+    /// let filter = gardenia::ScalableBloom::builder().fpp(0.01).items(100).growth(4).build()?;
+    /// assert_eq!((filter.slice_capacity(0), filter.slice_capacity(2)), (100, 1_600));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     #[must_use]
@@ -593,12 +593,12 @@ impl<M: Memory> ScalableBloom<M> {
     /// Keys that the slices take together, before another is needed.
     ///
     /// ```
-    /// let mut bed = gardenia::ScalableBloom::builder().fpp(0.01).items(100).build()?;
-    /// assert_eq!(bed.capacity(), 100);
-    /// while bed.items() <= 100 {
-    ///     bed.insert(bed.items() + bed.bits()).unwrap();
+    /// let mut filter = gardenia::ScalableBloom::builder().fpp(0.01).items(100).build()?;
+    /// assert_eq!(filter.capacity(), 100);
+    /// while filter.items() <= 100 {
+    ///     filter.insert(filter.items() + filter.bits()).unwrap();
     /// }
-    /// assert_eq!(bed.capacity(), 300);
+    /// assert_eq!(filter.capacity(), 300);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     #[must_use]
@@ -610,9 +610,9 @@ impl<M: Memory> ScalableBloom<M> {
     /// taken.
     ///
     /// ```
-    /// let bed = gardenia::ScalableBloom::builder().fpp(0.01).items(100).build()?;
-    /// let (shape, keys) = bed.next_slice()?;
-    /// assert!(keys == 200 && shape.cells > 2 * bed.bits());
+    /// let filter = gardenia::ScalableBloom::builder().fpp(0.01).items(100).build()?;
+    /// let (shape, keys) = filter.next_slice()?;
+    /// assert!(keys == 200 && shape.cells > 2 * filter.bits());
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn next_slice(&self) -> Result<(Shape, u64), SizeError> {

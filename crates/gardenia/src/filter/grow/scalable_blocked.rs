@@ -38,12 +38,12 @@ use core::fmt;
 /// line per key.
 ///
 /// ```
-/// let mut bed = gardenia::ScalableBlocked::new(0.01)?;
+/// let mut filter = gardenia::ScalableBlocked::new(0.01)?;
 /// for key in 0..20_000u32 {
-///     bed.insert(key).unwrap();
+///     filter.insert(key).unwrap();
 /// }
-/// assert!((0..20_000u32).all(|key| bed.contains(key)));
-/// assert!(bed.slices().count() > 3 && bed.fpp() <= 0.01);
+/// assert!((0..20_000u32).all(|key| filter.contains(key)));
+/// assert!(filter.slices().count() > 3 && filter.fpp() <= 0.01);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 ///
@@ -141,8 +141,8 @@ impl ScalableBlocked {
     /// A builder, to choose first size, growth, tightening, seed, secret.
     ///
     /// ```
-    /// let bed = gardenia::ScalableBlocked::builder().fpp(0.01).items(100).growth(4).build()?;
-    /// assert_eq!(bed.slices().count(), 1);
+    /// let filter = gardenia::ScalableBlocked::builder().fpp(0.01).items(100).growth(4).build()?;
+    /// assert_eq!(filter.slices().count(), 1);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn builder() -> Builder<ScalableBlocked> {

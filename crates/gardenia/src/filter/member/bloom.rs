@@ -33,10 +33,10 @@ use core::fmt;
 ///
 /// ```
 /// use gardenia::Bloom;
-/// let mut bed = Bloom::new(1_000, 0.01)?;
-/// assert!(bed.insert("rose")); // certainly new, as with a HashSet
-/// assert!(bed.contains("rose") && !bed.contains("thistle"));
-/// assert_eq!(bed.contains_many(&["rose", "nettle"]), [true, false]);
+/// let mut filter = Bloom::new(1_000, 0.01)?;
+/// assert!(filter.insert("rose")); // certainly new, as with a HashSet
+/// assert!(filter.contains("rose") && !filter.contains("thistle"));
+/// assert_eq!(filter.contains_many(&["rose", "nettle"]), [true, false]);
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 #[derive(Clone)]
@@ -51,14 +51,14 @@ pub struct Bloom<S = Fractional, M = Owned> {
 ///
 /// ```
 /// use gardenia::AtomicBloom;
-/// let bed = AtomicBloom::new(1_000, 0.01)?;
+/// let filter = AtomicBloom::new(1_000, 0.01)?;
 /// std::thread::scope(|threads| {
 ///     for start in [0u32, 500] {
-///         let bed = &bed;
-///         threads.spawn(move || (start..start + 500).for_each(|key| _ = bed.insert(key)));
+///         let filter = &filter;
+///         threads.spawn(move || (start..start + 500).for_each(|key| _ = filter.insert(key)));
 ///     }
 /// });
-/// assert!((0..1000u32).all(|key| bed.contains(key)));
+/// assert!((0..1000u32).all(|key| filter.contains(key)));
 /// # Ok::<(), gardenia::SizeError>(())
 /// ```
 pub type AtomicBloom<S = Fractional> = Atomic<Bloom<S, Shared>>;
@@ -300,10 +300,10 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
     /// short, the count is weighted with the formula.
     ///
     /// ```
-    /// let mut bed = gardenia::Bloom::new(1_000, 0.01)?;
-    /// assert_eq!(bed.fpp(), 0.0);
-    /// bed.extend(0..1_000u32);
-    /// assert!((0.005..0.02).contains(&bed.fpp()));
+    /// let mut filter = gardenia::Bloom::new(1_000, 0.01)?;
+    /// assert_eq!(filter.fpp(), 0.0);
+    /// filter.extend(0..1_000u32);
+    /// assert!((0.005..0.02).contains(&filter.fpp()));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     #[must_use]
@@ -314,9 +314,9 @@ impl<S: Scheme, M: Memory> Bloom<S, M> {
     /// The number of distinct keys in the filter, estimated from the fill, with its standard error.
     ///
     /// ```
-    /// let mut bed = gardenia::Bloom::new(10_000, 0.01)?;
-    /// bed.extend(0..5_000u32);
-    /// let about = bed.estimated_items();
+    /// let mut filter = gardenia::Bloom::new(10_000, 0.01)?;
+    /// filter.extend(0..5_000u32);
+    /// let about = filter.estimated_items();
     /// assert!((about.items - 5_000.0).abs() < 5.0 * about.std_error);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```

@@ -51,10 +51,10 @@ numbered! {
 /// use gardenia::filter::Clearing;
 /// use gardenia::{Bloom, RetouchedBloom};
 /// let members: Vec<u32> = (0..1_000).collect();
-/// let mut bed = Bloom::builder().bits(6_000).hashes(4).build()?;
-/// bed.extend(&members);
-/// let trouble: Vec<u32> = (1_000..10_000).filter(|key| bed.contains(key)).collect();
-/// let retouched = RetouchedBloom::selective(bed, &members, &trouble, Clearing::Ratio, 1)?;
+/// let mut bloom = Bloom::builder().bits(6_000).hashes(4).build()?;
+/// bloom.extend(&members);
+/// let trouble: Vec<u32> = (1_000..10_000).filter(|key| bloom.contains(key)).collect();
+/// let retouched = RetouchedBloom::selective(bloom, &members, &trouble, Clearing::Ratio, 1)?;
 /// assert!(trouble.iter().all(|key| !retouched.contains(key)));
 /// assert!(retouched.lost() > 0 && retouched.lost() < 800); // elements that are no longer found
 /// # Ok::<(), gardenia::SizeError>(())
@@ -63,8 +63,8 @@ numbered! {
 /// It takes no more keys:
 ///
 /// ```compile_fail
-/// let bed = gardenia::Bloom::new(10, 0.1).unwrap();
-/// gardenia::RetouchedBloom::random(bed, 1, 0).insert("rose");
+/// let bloom = gardenia::Bloom::new(10, 0.1).unwrap();
+/// gardenia::RetouchedBloom::random(bloom, 1, 0).insert("rose");
 /// ```
 #[derive(Clone)]
 pub struct RetouchedBloom<M = Owned> {
@@ -88,10 +88,10 @@ impl RetouchedBloom {
     /// clearing*. The share of false positives that goes is the share of elements that is lost.
     ///
     /// ```
-    /// let mut bed = gardenia::Bloom::new(100, 0.1)?;
-    /// bed.extend(0..100);
-    /// let fpp = bed.fpp();
-    /// let retouched = gardenia::RetouchedBloom::random(bed, 20, 7);
+    /// let mut filter = gardenia::Bloom::new(100, 0.1)?;
+    /// filter.extend(0..100);
+    /// let fpp = filter.fpp();
+    /// let retouched = gardenia::RetouchedBloom::random(filter, 20, 7);
     /// assert!(retouched.cleared() == 20 && retouched.fpp() < fpp);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```

@@ -150,8 +150,8 @@ impl Builder<BitwiseBloom> {
     /// Digests and counts are kept aside, 16 bytes a key, until they are placed.
     ///
     /// ```
-    /// let bed = gardenia::BitwiseBloom::builder().fpp(0.001).digit(1).from_counts([("rose", 5), ("rose", 6)])?;
-    /// assert_eq!((bed.count("rose"), bed.levels().count()), (11, 4));
+    /// let filter = gardenia::BitwiseBloom::builder().fpp(0.001).digit(1).from_counts([("rose", 5), ("rose", 6)])?;
+    /// assert_eq!((filter.count("rose"), filter.levels().count()), (11, 4));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn from_counts<K: Key>(

@@ -47,10 +47,10 @@ use store::{Cells, CellsMut, Store, each};
 /// ```
 /// use gardenia::filter::MinimumIncrease;
 /// use gardenia::SpectralBloom;
-/// let mut bed = SpectralBloom::new(1_000, 0.01)?; // minimum selection: keys can be removed again
-/// bed.insert_many(&["rose", "rose", "tulip"]);
-/// bed.remove("rose").unwrap();
-/// assert_eq!(bed.count_many(&["rose", "tulip", "thistle"]), [1, 1, 0]);
+/// let mut counts = SpectralBloom::new(1_000, 0.01)?; // minimum selection: keys can be removed again
+/// counts.insert_many(&["rose", "rose", "tulip"]);
+/// counts.remove("rose").unwrap();
+/// assert_eq!(counts.count_many(&["rose", "tulip", "thistle"]), [1, 1, 0]);
 ///
 /// let mut log = SpectralBloom::builder().items(1_000).fpp(0.01).policy(MinimumIncrease).build()?;
 /// assert_eq!(log.insert_times("rose", 40_000), Ok(true));
@@ -88,8 +88,8 @@ impl SpectralBloom {
     /// ```
     /// use gardenia::filter::RecurringMinimum;
     /// use gardenia::SpectralBloom;
-    /// let bed = SpectralBloom::builder().policy(RecurringMinimum).cells(10_000).hashes(7).width(8).build()?;
-    /// assert_eq!((bed.cells(), bed.secondary_cells(), bed.width()), (10_000, 5_000, 8));
+    /// let counts = SpectralBloom::builder().policy(RecurringMinimum).cells(10_000).hashes(7).width(8).build()?;
+    /// assert_eq!((counts.cells(), counts.secondary_cells(), counts.width()), (10_000, 5_000, 8));
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn builder() -> Builder<SpectralBloom> {
@@ -139,10 +139,10 @@ impl<P: Policy> SpectralBloom<P> {
     /// would reach the top of the cells, and so be lost, nothing changes.
     ///
     /// ```
-    /// let mut bed = gardenia::SpectralBloom::new(1_000, 0.01)?;
-    /// assert_eq!(bed.insert_times("rose", 65_000), Ok(true));
-    /// assert_eq!(bed.insert_times("rose", 1_000).unwrap_err().count, 66_000); // 16 bits end at 65,535
-    /// assert_eq!(bed.count("rose"), 65_000);
+    /// let mut filter = gardenia::SpectralBloom::new(1_000, 0.01)?;
+    /// assert_eq!(filter.insert_times("rose", 65_000), Ok(true));
+    /// assert_eq!(filter.insert_times("rose", 1_000).unwrap_err().count, 66_000); // 16 bits end at 65,535
+    /// assert_eq!(filter.count("rose"), 65_000);
     /// # Ok::<(), gardenia::SizeError>(())
     /// ```
     pub fn insert_times(&mut self, key: impl crate::Key, times: u64) -> Result<bool, Overflow> {
