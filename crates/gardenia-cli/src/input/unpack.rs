@@ -278,11 +278,14 @@ fn is_utf16(start: &[u8]) -> bool {
     // Bytes that are no text begin with 0 and 1 rather than a text with Ā.
     let binary = matches!(start, [_, _, 0, 1, ..] | [_, _, 1, 0, ..]);
     let text = if ends > 0 {
-        ends > others || is_clean_utf16(start, little)
+        ends > others || !binary && is_clean_utf16(start, little)
     } else {
         // A single line, in which ASCII would be pairs of letters.
         let ascii = start.iter().filter(|byte| matches!(byte, b' '..=b'~')).count();
-        memchr(b'\n', start).is_none() && 4 * ascii <= 3 * start.len() && is_clean_utf16(start, little)
+        !binary
+            && memchr(b'\n', start).is_none()
+            && 4 * ascii <= 3 * start.len()
+            && is_clean_utf16(start, little)
     };
     text && (latin || !binary)
 }
